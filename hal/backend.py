@@ -1,0 +1,234 @@
+"""What a driver implements. Everybody else calls the front (`hal.device.Device` and its kin).
+
+Rules for both sides:
+- The front validates every argument and counts every call before a backend sees it; backends do neither.
+- All sizes and offsets are bytes. A buffer's memory is little endian.
+- The front keeps every buffer, executable and command buffer that work in flight may touch alive until that
+  work is done; a backend may rely on it. `release` is called exactly once, by the front.
+- Methods may be called from any thread; the front serialises calls on one queue.
+- A backend raises the errors of `hal.errors`, in words: fact first, both values.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntFlag
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+
+
+class MemoryType(IntFlag):
+    """Where a buffer lives. HOST_VISIBLE asks for a persistent mapping (`BackendBuffer.host`)."""
+
+    DEVICE_LOCAL = 1
+    HOST_VISIBLE = 2
+
+
+class BufferUsage(IntFlag):
+    """What a buffer may be used for; the front refuses any other use."""
+
+    TRANSFER = 1
+    DISPATCH = 2
+    MAPPING = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Numbers a device states; 2**63 - 1 where it has no limit of its own."""
+
+    max_workgroup_count: tuple[int, int, int]
+    max_workgroup_size: int
+    max_binding_length: int
+    max_bindings: int
+    max_parameter_bytes: int
+    shared_memory_bytes: int
+    min_binding_alignment: int
+    host_import_alignment: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """A device as `--list_devices` shows it, and the profile that programs are matched against.
+
+    `formats` are the executable formats it runs, best first: "tensor-bytecode", "spirv", "opencl-c".
+    `features` are names from `schema.profiles.FEATURES`.
+    """
+
+    driver: str
+    index: int
+    name: str
+    vendor: str
+    version: str
+    formats: tuple[str, ...]
+    features: frozenset[str]
+    limits: Limits
+    memory_bytes: int
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def id(self) -> str:
+        """`vulkan` for a driver's first device, `vulkan:1` for the next."""
+        return self.driver if self.index == 0 else f"{self.driver}:{self.index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry point of an executable: what the module says of it, already verified."""
+
+    name: str
+    bindings: tuple[tuple[str, int], ...]  # (access "read" | "write" | "readwrite", least length) per binding
+    parameter_words: int
+    workgroup_size: tuple[int, int, int]
+
+
+class BackendBuffer(ABC):
+    """Memory of a device."""
+
+    size: int
+    #: Persistent host mapping of all bytes, coherent once the work that touches it was waited for; else None.
+    host: Bytes | None
+
+    @abstractmethod
+    def release(self) -> None: ...
+
+
+class BackendExecutable(ABC):
+    """Code of a device, ready to dispatch."""
+
+    entries: tuple[Entry, ...]
+
+    @abstractmethod
+    def release(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A range of a buffer, or of whatever buffer a submit puts into the slot."""
+
+    source: BackendBuffer | int
+    offset: int
+    length: int
+
+
+class BackendCommandBuffer(ABC):
+    """A recording that can be submitted any number of times. `finish` ends recording, after which it never changes."""
+
+    @abstractmethod
+    def dispatch(
+        self,
+        executable: BackendExecutable,
+        entry: int,
+        groups: tuple[int, int, int],
+        bindings: Sequence[Binding],
+        parameters: bytes,
+    ) -> None: ...
+
+    @abstractmethod
+    def copy(self, source: Binding, target: Binding) -> None:
+        """Copy `source.length` bytes; both lengths are equal and the ranges do not overlap."""
+
+    @abstractmethod
+    def fill(self, target: Binding, pattern: bytes) -> None:
+        """Repeat a pattern of 1, 2, 4 or 8 bytes; offset and length are multiples of its size."""
+
+    @abstractmethod
+    def barrier(self) -> None:
+        """What is recorded after sees the writes of what was recorded before."""
+
+    @abstractmethod
+    def finish(self) -> None: ...
+
+    @abstractmethod
+    def release(self) -> None: ...
+
+
+class BackendSemaphore(ABC):
+    """A timeline semaphore: a 64-bit value that only grows."""
+
+    @abstractmethod
+    def value(self) -> int: ...
+
+    @abstractmethod
+    def signal(self, value: int) -> None: ...
+
+    @abstractmethod
+    def wait(self, value: int, timeout: float | None) -> bool:
+        """Block until the value is reached; False when `timeout` seconds passed first."""
+
+    @abstractmethod
+    def release(self) -> None: ...
+
+
+Point = tuple[BackendSemaphore, int]
+
+
+class BackendQueue(ABC):
+    """Work in order. Submissions of one queue start in the order they were submitted."""
+
+    @abstractmethod
+    def submit(
+        self,
+        commands: BackendCommandBuffer | None,
+        table: Sequence[BackendBuffer],
+        waits: Sequence[Point],
+        signals: Sequence[Point],
+    ) -> None:
+        """Enqueue without blocking. `table` gives the buffer of each slot. Failures fail the signalled semaphores' waits."""
+
+    @abstractmethod
+    def execute(self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+        """Submit and return when done: the hot path of a blocking call, one submission and one wait."""
+
+    @abstractmethod
+    def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
+        """Copy from the host, in order with later submissions; `data` stays unchanged until the next wait."""
+
+    @abstractmethod
+    def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
+        """Copy to the host after all earlier work; returns when `out` is filled."""
+
+    @abstractmethod
+    def wait_idle(self) -> None: ...
+
+
+class BackendDevice(ABC):
+    """An open device. Closing it releases everything; the front has released its objects before."""
+
+    info: DeviceInfo
+    queue: BackendQueue
+
+    @abstractmethod
+    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer: ...
+
+    @abstractmethod
+    def import_host(self, memory: Bytes) -> BackendBuffer | None:
+        """A buffer over host memory, never copied nor written; None where the device cannot (alignment, feature)."""
+
+    @abstractmethod
+    def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
+        """Verify and build. `ModuleError` when the payload is malformed, `Unsupported` when the device lacks what it needs."""
+
+    @abstractmethod
+    def create_command_buffer(self, slots: int) -> BackendCommandBuffer: ...
+
+    @abstractmethod
+    def create_semaphore(self, initial: int) -> BackendSemaphore: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class BackendDriver(ABC):
+    """A driver as the entry-point group `orchestrion.hal` names it: a class without arguments."""
+
+    name: str
+
+    @abstractmethod
+    def devices(self) -> list[DeviceInfo]:
+        """What is there. `DriverUnavailable` says why nothing can be."""
+
+    @abstractmethod
+    def open(self, info: DeviceInfo) -> BackendDevice: ...

@@ -1,0 +1,33 @@
+"""What can go wrong at the device boundary, split by whose fault it is."""
+
+
+class HalError(Exception):
+    """Any failure at the device boundary."""
+
+
+class InvalidArgument(HalError):
+    """The caller asked for something the interface forbids (range, usage, state, lifetime)."""
+
+
+class Unsupported(HalError):
+    """The device lacks what was asked for; the message names the feature or limit and both values."""
+
+
+class OutOfMemory(HalError):
+    """The device, or a limit set on it, has no room; the message gives the size asked for and the limit."""
+
+
+class DeviceLost(HalError):
+    """The device or its driver failed while working."""
+
+
+class DriverUnavailable(HalError):
+    """A driver cannot be used here; the message says why and what to install."""
+
+
+class PolicyRefused(HalError):
+    """Native code in a module is not trusted here; the message gives the ways on."""
+
+
+class DeadlineExceeded(HalError):
+    """A wait ended because its time was up."""

@@ -1,0 +1,1 @@
+"""What compiler and runtime both read: the module file, element types, opcodes, scalar ops."""

@@ -1,0 +1,16 @@
+"""The one error that bytes from outside may raise while a module is opened, decoded or verified.
+
+Whose fault: the module's. The caller's mistakes, the device's failures and our own have types of their own
+(`orchestrion.hal.errors`, `orchestrion.vm.errors`, `orchestrion.compiler.errors`).
+"""
+
+
+class ModuleError(Exception):
+    """A module file is truncated, damaged, of another version, or breaks a rule of the format.
+
+    `offset` is the byte in the file (or in the named part) where it shows, when one byte can be named.
+    """
+
+    def __init__(self, message: str, offset: int | None = None) -> None:
+        super().__init__(message if offset is None else f"{message} (at byte {offset})")
+        self.offset = offset

@@ -1,0 +1,45 @@
+"""Target profiles: what a program in a module is compiled for, and the names of what a device may have.
+
+A module's program names one profile; a variant of an executable may ask for more features. The loader takes the
+first program, in the order of the module, whose format and features the chosen device has.
+"""
+
+from dataclasses import dataclass
+
+#: feature -> its one meaning, for every driver. The position is the feature's bit in a module: append only.
+FEATURES: dict[str, str] = {
+    "int8": "8-bit integers in arithmetic and in storage buffers",
+    "int16": "16-bit integers in arithmetic and in storage buffers",
+    "int64": "64-bit integers in arithmetic and in storage buffers",
+    "float64": "64-bit floats in arithmetic and in storage buffers",
+    "robust": "reads and writes outside a binding's range touch nothing else (robust buffer access 2)",
+}
+
+
+def feature_bits(names: frozenset[str]) -> int:
+    return sum(1 << bit for bit, name in enumerate(FEATURES) if name in names)
+
+
+def feature_names(bits: int) -> tuple[str, ...]:
+    return tuple(name for bit, name in enumerate(FEATURES) if bits >> bit & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One target: its name on the command line, the format of its executables, the driver it is meant for."""
+
+    name: str
+    format: str
+    driver: str
+    native_code: bool  #: a native compiler takes the payload in, so policy decides whether it may run
+    doc: str
+
+
+PROFILES: dict[str, Profile] = {
+    row.name: row
+    for row in (
+        Profile("reference", "tensor-bytecode", "reference", False, "NumPy interpreter, always there"),
+        Profile("spirv", "spirv", "vulkan", False, "SPIR-V 1.3 compute shaders for Vulkan 1.1 and later"),
+        Profile("opencl", "opencl-c", "opencl", True, "OpenCL C 1.2 source, built by the device's own compiler"),
+    )
+}
