@@ -8,13 +8,13 @@ is a runtime array of scalars. Parameters are one PushConstant Block struct of u
 `void()` function, named by its OpEntryPoint, with a LocalSize; there are no other functions.
 
 What the checker asks beyond the specification, so that it can prove everything in one pass:
-- Blocks stand in structured order: a header, then each arm (true before false, cases as listed) or a loop's body and then its
-  continue block, then the merge block. A branch goes to the block that follows it, to the merge block of the innermost
-  selection, to the merge or continue block of the innermost loop, or back from a continue block to its header.
-  Cases do not fall through. A value made inside an arm or a loop is used outside only through an OpPhi of the
-  merge block (of the header, for a loop).
-- An index into anything but a runtime array is provably in range: a constant, an OpBitwiseAnd, OpUMod or UMin with a constant, a
-  local invocation id, or a sum, product, quotient, right shift, select or widening of such.
+- Blocks stand in structured order: a header, then each arm (true before false, cases as listed) or a loop's body and
+  then its continue block, then the merge block. A branch goes to the block that follows it, to the merge block of the
+  innermost selection, to the merge or continue block of the innermost loop, or back from a continue block to its
+  header. Cases do not fall through. A value made inside an arm, or in a loop after its header block, is used outside
+  of it only through an OpPhi of the merge block.
+- An index into anything but a runtime array is provably in range: a constant, an OpBitwiseAnd, OpUMod or UMin with
+  a constant, a local invocation id, or a sum, product, quotient, right shift, select or widening of such.
 - A binding that the entry calls "read" is never stored to.
 - Every bool, int, float and vector type is declared once. Loads and stores carry no memory-access operand.
 """
@@ -161,7 +161,7 @@ OPS: tuple[Op, ...] = (
     Op(191, "OpFUnordGreaterThanEqual", "T R v v", "function", "compare_float"),
     # extended instructions: the set, one of EXT_INSTS, its operands
     Op(12, "OpExtInst", "T R x n v*", "function", "ext_inst"),
-    # barriers and atomics; scopes and semantics are u32 constants. Atomics: 32-bit integers, storage or workgroup memory
+    # barriers and atomics: scopes and semantics are u32 constants; 32-bit integers in storage or workgroup memory
     Op(224, "OpControlBarrier", "c c c", "function", "control_barrier"),
     Op(225, "OpMemoryBarrier", "c c", "function", "memory_barrier"),
     Op(229, "OpAtomicExchange", "T R v c c v", "function", "atomic"),
