@@ -1,0 +1,195 @@
+"""The rows of a decoded module: one named tuple per struct of `module.fbs`, one per enum, with the same names.
+
+- A range `things` in the schema is two fields here, `things_start` and `things_end`: `module.things[row.things_start:row.things_end]`.
+- A string is its ordinal in `module.strings`; an optional ordinal may be `NONE`.
+- What a `Program` row owns (functions, globals, constants ...) is counted from the start of the program's own range by
+  bytecode, initializers and entries: slice the tables once per program.
+
+The fields repeat the schema for the type checkers' sake; `layout.py` refuses to load when they differ.
+"""
+
+from enum import IntEnum, IntFlag
+from typing import NamedTuple
+
+#: A file of another major version is refused, and so is one of a higher minor version. A minor version may append
+#: vectors to `Module` and values to enums; a struct or the meaning of a field changes with the major version only.
+MAJOR, MINOR = 1, 0
+#: Feature bits of `Header` that this reader knows.
+KNOWN_FEATURES = 0
+#: An optional ordinal that names nothing.
+NONE = 0xFFFFFFFF
+
+
+class ImportFlags(IntFlag):
+    Optional = 1
+
+
+class GlobalFlags(IntFlag):
+    Mutable = 1
+
+
+class InitializerKind(IntEnum):
+    Program = 0
+    Context = 1
+
+
+class Access(IntEnum):
+    Read = 0
+    Write = 1
+    ReadWrite = 2
+
+
+class SegmentKind(IntEnum):
+    Constant = 0
+    Executable = 1
+    Debug = 2
+
+
+class Header(NamedTuple):
+    features: int
+    major: int
+    minor: int
+    producer: int
+
+
+class Imported(NamedTuple):
+    name: int
+    signature: int
+    flags: int
+
+
+class Exported(NamedTuple):
+    name: int
+    doc: int
+    arguments_start: int
+    arguments_end: int
+    results_start: int
+    results_end: int
+
+
+class Argument(NamedTuple):
+    name: int
+    dtype: int
+    dims_start: int
+    dims_end: int
+
+
+class Result(NamedTuple):
+    """`alias` counts from the export's first argument."""
+
+    name: int
+    dtype: int
+    dims_start: int
+    dims_end: int
+    alias: int
+
+
+class Program(NamedTuple):
+    features: int
+    name: int
+    profile: int
+    functions_start: int
+    functions_end: int
+    globals_start: int
+    globals_end: int
+    initializers_start: int
+    initializers_end: int
+    executables_start: int
+    executables_end: int
+    constants_start: int
+    constants_end: int
+    entries_start: int
+    entries_end: int
+    source_map: int
+    devices: int
+
+
+class Function(NamedTuple):
+    """`arguments` and `results` are ranges of `value_types`; `i32` to `ref` are register counts."""
+
+    name: int
+    arguments_start: int
+    arguments_end: int
+    results_start: int
+    results_end: int
+    bytecode_start: int
+    bytecode_end: int
+    i32: int
+    i64: int
+    f32: int
+    f64: int
+    ref: int
+
+
+class Global(NamedTuple):
+    """`value` holds raw bits: `decoder.initial_value` gives the number."""
+
+    value: int
+    name: int
+    type: int
+    flags: int
+
+
+class Initializer(NamedTuple):
+    """`function` counts from the program's first function."""
+
+    function: int
+    kind: int
+
+
+class Executable(NamedTuple):
+    """`entries` is a range of `executable_entries`."""
+
+    name: int
+    variants_start: int
+    variants_end: int
+    entries_start: int
+    entries_end: int
+
+
+class Variant(NamedTuple):
+    """`payload` is a segment."""
+
+    features: int
+    format: int
+    payload: int
+    workgroup_sizes_start: int
+    workgroup_sizes_end: int
+    shared_memory_bytes: int
+
+
+class WorkgroupSize(NamedTuple):
+    x: int
+    y: int
+    z: int
+
+
+class Entry(NamedTuple):
+    name: int
+    bindings_start: int
+    bindings_end: int
+    parameter_words: int
+
+
+class Binding(NamedTuple):
+    length: int
+    access: int
+
+
+class Constant(NamedTuple):
+    name: int
+    segment: int
+    dtype: int
+    dims_start: int
+    dims_end: int
+
+
+class Segment(NamedTuple):
+    size: int
+    digest: bytes
+    kind: int
+
+
+class Attribute(NamedTuple):
+    key: int
+    value: int
