@@ -1,0 +1,384 @@
+"""Attributes of the IR: immutable, compared by value, each knows its MLIR text.
+
+Elements (`dense<..>`) hold raw little-endian bytes, never a list of numbers; a splat holds one element. More than
+64 bytes that are no splat print as `dense_resource<name>`, named by their content, with the bytes in the module's
+resource section, so that large constants never travel as digits. Floats hold their bits: NaN payloads survive.
+An attribute of a dialect (`#stablehlo<comparison_direction GT>`) is kept as text in `DialectAttr`.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from .types import I64, Attribute, ScalarType, TensorType, Type, scalar
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
+
+#: what a printed text needs beside it: resource name -> the elements that hold the bytes
+Resources = dict[str, "DenseElements"]
+
+#: elements above this many bytes print as a resource
+INLINE_BYTES: Final = 64
+
+#: bytes of one stored element; a type without a row cannot be held in `DenseElements`
+ELEMENT_BYTES: Final[dict[str, int]] = {
+    "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8,
+    "f32": 4, "f64": 8, "index": 8,
+}  # fmt: skip
+
+_FLOAT_CODES: Final = {"f16": "<e", "f32": "<f", "f64": "<d"}
+_STRUCT_CODES: Final = {
+    "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "ui8": "B", "ui16": "H", "ui32": "I", "ui64": "Q",
+    "f32": "f", "f64": "d", "index": "q",
+}  # fmt: skip
+_BARE_KEY: Final = re.compile(r"[A-Za-z_][\w$.]*\Z")
+_BARE_SYMBOL: Final = re.compile(r"[A-Za-z_][\w$.]*\Z")
+_ESCAPES: Final = re.compile(rb'[^ !#-\[\]-~]')
+
+
+def quote(value: str) -> str:
+    """A string literal: `"`, `\\` and everything outside printable ASCII as two hex digits."""
+    data = value.encode("utf-8", "surrogateescape")
+    return '"' + _ESCAPES.sub(lambda m: b"\\%02X" % m[0][0], data).decode("ascii") + '"'
+
+
+def float_text(bits: int, type_name: str) -> str:
+    """Digits that read back to the same bits, or the bits in hex where digits cannot say it (infinities, NaN)."""
+    code = _FLOAT_CODES.get(type_name)
+    if code is None:
+        return f"0x{bits:X}"
+    width = struct.calcsize(code)
+    value = struct.unpack(code, bits.to_bytes(width, "little"))[0]
+    if value != value or value in (float("inf"), float("-inf")):
+        return f"0x{bits:0{2 * width}X}"
+    for digits in (6, 8, 16):
+        text = f"{value:.{digits}e}"
+        if struct.pack(code, float(text)) == struct.pack(code, value):
+            return text
+    raise AssertionError(f"{value!r} does not survive 17 digits")
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerAttr(Attribute):
+    """`4 : i32`."""
+
+    value: int
+    type: Type = I64
+
+    def text(self, resources: Resources | None = None) -> str:
+        return f"{self.value} : {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class BoolAttr(Attribute):
+    """`true` or `false`."""
+
+    value: bool
+
+    def text(self, resources: Resources | None = None) -> str:
+        return "true" if self.value else "false"
+
+
+@dataclass(frozen=True, slots=True)
+class FloatAttr(Attribute):
+    """`1.5 : f32`, held as its bits."""
+
+    bits: int
+    type: Type
+
+    @classmethod
+    def of(cls, value: float, type_name: str = "f64") -> FloatAttr:
+        """From a Python float; rounds to the type."""
+        data = struct.pack(_FLOAT_CODES[type_name], value)
+        return cls(int.from_bytes(data, "little"), scalar(type_name))
+
+    @property
+    def value(self) -> float:
+        code = _FLOAT_CODES[str(self.type)]
+        return float(struct.unpack(code, self.bits.to_bytes(struct.calcsize(code), "little"))[0])
+
+    def text(self, resources: Resources | None = None) -> str:
+        return f"{float_text(self.bits, str(self.type))} : {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class StringAttr(Attribute):
+    """`"text"`; bytes that are no UTF-8 are surrogate escapes."""
+
+    value: str
+
+    def text(self, resources: Resources | None = None) -> str:
+        return quote(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitAttr(Attribute):
+    """Its presence is what it says."""
+
+    def text(self, resources: Resources | None = None) -> str:
+        return "unit"
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolRef(Attribute):
+    """`@root::@nested`."""
+
+    root: str
+    nested: tuple[str, ...] = ()
+
+    def text(self, resources: Resources | None = None) -> str:
+        path = (self.root, *self.nested)
+        return "::".join("@" + (name if _BARE_SYMBOL.match(name) else quote(name)) for name in path)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayAttr(Attribute):
+    """`[a, b]`."""
+
+    items: tuple[Attribute, ...]
+
+    def text(self, resources: Resources | None = None) -> str:
+        return f"[{', '.join(item.text(resources) for item in self.items)}]"
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class DenseArray(Attribute):
+    """`array<i64: 1, 2>`: a flat list of numbers (bool for i1, int, float)."""
+
+    values: tuple[int | float, ...]
+    element: Type = I64
+
+    def text(self, resources: Resources | None = None) -> str:
+        name = str(self.element)
+        if not self.values:
+            return f"array<{name}>"
+        return f"array<{name}: {', '.join(_number_text(value, name) for value in self.values)}>"
+
+    @property
+    def ints(self) -> tuple[int, ...]:
+        return tuple(int(value) for value in self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True)
+class DictAttr(Attribute):
+    """`{a = 1 : i64, b}`: sorted by key when printed and when compared."""
+
+    items: tuple[tuple[str, Attribute], ...]
+
+    @classmethod
+    def of(cls, mapping: Mapping[str, Attribute]) -> DictAttr:
+        return cls(tuple(sorted(mapping.items())))
+
+    @cached_property
+    def mapping(self) -> Mapping[str, Attribute]:
+        return dict(self.items)
+
+    def get(self, key: str) -> Attribute | None:
+        return self.mapping.get(key)
+
+    def text(self, resources: Resources | None = None) -> str:
+        return "{" + entries_text(self.mapping, resources) + "}"
+
+
+@dataclass(frozen=True, slots=True)
+class DialectAttr(Attribute):
+    """`#dialect.name<body>` and `#dialect<body>`, `name` being what stands before the bracket, without `#`."""
+
+    name: str
+    body: str = ""
+
+    def text(self, resources: Resources | None = None) -> str:
+        return f"#{self.name}<{self.body}>" if self.body else f"#{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class RawAttr(Attribute):
+    """An attribute that is kept as its text (`affine_map<..>`, elements of a type that has no row)."""
+
+    source: str
+
+    def text(self, resources: Resources | None = None) -> str:
+        return self.source
+
+
+class DenseElements(Attribute):
+    """Elements of a tensor: `type` (static, of a type in ELEMENT_BYTES) and `data`, row major, little endian.
+
+    `data` is one element for a splat. Equality and hash are by content; the digest is computed once, when needed.
+    """
+
+    __slots__ = ("type", "data", "_digest")
+
+    def __init__(self, type: TensorType, data: bytes | memoryview) -> None:
+        itemsize = ELEMENT_BYTES[str(type.element)]
+        view = data if isinstance(data, bytes) else memoryview(data).cast("B")
+        if len(view) not in (itemsize * type.num_elements, itemsize):
+            raise ValueError(f"{type} needs {itemsize * type.num_elements} bytes or one element, got {len(view)}")
+        self.type = type
+        self.data: bytes | memoryview = view
+        self._digest = b""
+
+    @classmethod
+    def of(cls, array: np.ndarray[Any, Any], element: str) -> DenseElements:
+        """From a NumPy array already of that element type; a uniform array becomes a splat."""
+        import numpy as np
+
+        array = np.ascontiguousarray(array).reshape(array.shape)
+        type = TensorType(tuple(array.shape), scalar(element))
+        data = array.reshape(-1).view(np.uint8).data
+        size = array.itemsize
+        if array.size > 1 and data[:size] == data[-size:] and data[size:] == data[:-size]:
+            data = memoryview(bytes(data[:size]))
+        return cls(type, bytes(data) if len(data) <= INLINE_BYTES else data)
+
+    @property
+    def itemsize(self) -> int:
+        return ELEMENT_BYTES[str(self.type.element)]
+
+    @property
+    def is_splat(self) -> bool:
+        """One stored element stands for all (true for a single element)."""
+        return len(self.data) == self.itemsize and self.type.num_elements > 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole tensor."""
+        return self.itemsize * self.type.num_elements
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """A read-only NumPy array of the tensor's shape (a splat is broadcast without a copy)."""
+        import numpy as np
+
+        from orchestrion.schema.dtypes import BY_NAME
+
+        name = str(self.type.element)
+        flat = np.frombuffer(self.data, BY_NAME["i64" if name == "index" else name].numpy)
+        flat.flags.writeable = False
+        if self.type.num_elements == 0:
+            return flat[:0].reshape(self.type.shape)
+        return np.broadcast_to(flat[0], self.type.shape) if self.is_splat else flat.reshape(self.type.shape)
+
+    def scalars(self) -> tuple[int | float, ...]:
+        """The stored elements as Python numbers: one for a splat. For small ones; needs no NumPy."""
+        count = len(self.data) // self.itemsize
+        return struct.unpack(f"<{count}{_STRUCT_CODES[str(self.type.element)]}", self.data)
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of type and data."""
+        if not self._digest:
+            state = sha256(str(self.type).encode())
+            state.update(self.data)
+            self._digest = state.digest()
+        return self._digest
+
+    def text(self, resources: Resources | None = None) -> str:
+        if self.type.num_elements == 0:
+            return f"dense<> : {self.type}"
+        if resources is not None and len(self.data) > INLINE_BYTES:
+            name = f"c_{self.digest[:16].hex()}"
+            resources[name] = self
+            return f"dense_resource<{name}> : {self.type}"
+        name = str(self.type.element)
+        if self.is_splat:
+            return f"dense<{_element_text(self.data, name)}> : {self.type}"
+        size = self.itemsize
+        items = [_element_text(self.data[i : i + size], name) for i in range(0, len(self.data), size)]
+        return f"dense<{_nest(items, self.type.shape)}> : {self.type}"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DenseElements) or self.type != other.type or len(self.data) != len(other.data):
+            return False
+        return self.data == other.data if len(self.data) <= INLINE_BYTES else self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash((self.type, len(self.data), bytes(self.data[:INLINE_BYTES])))
+
+    def __repr__(self) -> str:
+        return f"DenseElements({self.type}, {len(self.data)} bytes)"
+
+
+#: what `attribute_of` takes
+Convertible = Attribute | bool | int | float | str | Sequence["Convertible"] | Mapping[str, "Convertible"]
+
+
+def attribute_of(value: Convertible) -> Attribute:
+    """An attribute from a Python value: int -> i64, float -> f64, str -> string, sequence -> array, mapping -> dict."""
+    match value:
+        case Attribute():
+            return value
+        case bool():
+            return BoolAttr(value)
+        case int():
+            return IntegerAttr(value)
+        case float():
+            return FloatAttr.of(value)
+        case str():
+            return StringAttr(value)
+        case Mapping():
+            return DictAttr.of({key: attribute_of(item) for key, item in value.items()})
+        case Sequence():
+            return ArrayAttr(tuple(attribute_of(item) for item in value))
+    raise TypeError(f"no attribute for {type(value).__name__}")
+
+
+def dense_ints(*values: int) -> DenseArray:
+    """`array<i64: ...>`."""
+    return DenseArray(values)
+
+
+def entries_text(mapping: Mapping[str, Attribute], resources: Resources | None) -> str:
+    """`a = 1 : i64, b` (what stands between the braces), sorted by key."""
+    parts = []
+    for key in sorted(mapping):
+        value = mapping[key]
+        name = key if _BARE_KEY.match(key) else quote(key)
+        parts.append(name if isinstance(value, UnitAttr) else f"{name} = {value.text(resources)}")
+    return ", ".join(parts)
+
+
+def _number_text(value: int | float, name: str) -> str:
+    if name == "i1":
+        return "true" if value else "false"
+    if name in _FLOAT_CODES:
+        return float_text(int.from_bytes(struct.pack(_FLOAT_CODES[name], value), "little"), name)
+    return str(int(value))
+
+
+def _element_text(data: bytes | memoryview, name: str) -> str:
+    if name in _FLOAT_CODES:
+        return float_text(int.from_bytes(data, "little"), name)
+    value = struct.unpack("<" + _STRUCT_CODES[name], data)[0]
+    return ("true" if value else "false") if name == "i1" else str(value)
+
+
+def _nest(items: list[str], shape: tuple[int, ...]) -> str:
+    if not shape:
+        return items[0]
+    for size in reversed(shape):
+        items = [f"[{', '.join(items[i : i + size])}]" for i in range(0, len(items), size)]
+    return items[0]
+
+
+def element_type(type: Type) -> ScalarType | None:
+    """The scalar element type of a tensor or the scalar itself; None when it is something else."""
+    inner = type.element if isinstance(type, TensorType) else type
+    return inner if isinstance(inner, ScalarType) else None

@@ -1,0 +1,39 @@
+"""The builtin dialect: the module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .attributes import StringAttr
+from .core import Block, Operation, Region, Trait
+from .declare import optional, region
+from .dialect import Dialect
+from .locations import UNKNOWN, Location
+
+
+class Module(Operation):
+    """The top of the IR: one region with one block, a scope of symbols."""
+
+    name = "builtin.module"
+    sym_name = optional(StringAttr)
+    body = region()
+    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL_TABLE, Trait.NO_TERMINATOR})
+
+    @classmethod
+    def empty(cls, loc: Location = UNKNOWN) -> Module:
+        return cls(regions=[Region([Block()])], loc=loc)
+
+    @property
+    def block(self) -> Block:
+        return self.regions[0].block
+
+    def find(self, symbol: str) -> Operation | None:
+        """The operation directly in the module with that symbol."""
+        return next((op for op in self.block if op.symbol == symbol), None)
+
+    def check(self) -> Iterator[str]:
+        if len(self.regions[0].blocks) != 1:
+            yield f"needs one block, has {len(self.regions[0].blocks)}"
+
+
+DIALECT = Dialect("builtin", [Module])

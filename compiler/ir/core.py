@@ -1,0 +1,457 @@
+"""The graph: values, operations, blocks, regions. Every edit goes through methods that keep use lists right.
+
+Rules: a value knows its uses as (operation, operand index); an operation is in at most one block, a block in at most
+one region; the operations of a block are a linked list, so that inserting and erasing cost nothing; iteration over a
+block or a walk tolerates erasing the current operation. What an operation class declares is in `declare.py`.
+`properties` are what the op's declaration (or, for an unregistered op, the text in `<{..}>`) holds; `attributes` is
+everything else somebody attached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from .attributes import StringAttr
+from .declare import Declaration, declaration_of
+from .locations import UNKNOWN, Location
+from .types import Attribute, Type
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+A = TypeVar("A", bound=Attribute)
+
+
+class Trait(Enum):
+    """What is known of an op without looking at its code."""
+
+    PURE = "no effect beyond its results: may be erased when unused, merged with an equal one, moved"
+    REMOVABLE = "may be erased when its results are unused, but two of them are not the same thing"
+    TERMINATOR = "ends its block"
+    ISOLATED = "its regions use no value from outside"
+    SYMBOL = "has a `sym_name` that others refer to"
+    SYMBOL_TABLE = "its one region is a scope of symbols"
+    NO_TERMINATOR = "the blocks of its regions need no terminator"
+    CONSTANT = "no operands, one result, its value is in its properties"
+    COMMUTATIVE = "the order of its two operands does not matter"
+
+
+class Value:
+    """An SSA value. `uses` maps (operation, operand index) -> None, in the order the uses were made."""
+
+    __slots__ = ("type", "uses")
+
+    def __init__(self, type: Type) -> None:
+        self.type = type
+        self.uses: dict[tuple[Operation, int], None] = {}
+
+    @property
+    def loc(self) -> Location:
+        raise NotImplementedError
+
+    @property
+    def defining_op(self) -> Operation | None:
+        """The operation whose result this is; None for a block argument."""
+        return None
+
+    @property
+    def parent_block(self) -> Block | None:
+        """The block it is defined in."""
+        raise NotImplementedError
+
+    def replace_by(self, value: Value) -> None:
+        """Every use of this value becomes a use of `value`."""
+        if value is self:
+            return
+        for operation, index in list(self.uses):
+            operation.set_operand(index, value)
+
+    def users(self) -> list[Operation]:
+        """Each using operation once."""
+        return list(dict.fromkeys(operation for operation, _ in self.uses))
+
+
+class OpResult(Value):
+    """The `index`-th result of `owner`."""
+
+    __slots__ = ("owner", "index")
+
+    def __init__(self, owner: Operation, index: int, type: Type) -> None:
+        super().__init__(type)
+        self.owner = owner
+        self.index = index
+
+    @property
+    def loc(self) -> Location:
+        return self.owner.loc
+
+    @property
+    def defining_op(self) -> Operation | None:
+        return self.owner
+
+    @property
+    def parent_block(self) -> Block | None:
+        return self.owner.parent
+
+
+class BlockArgument(Value):
+    """The `index`-th argument of `block`."""
+
+    __slots__ = ("block", "index", "_loc")
+
+    def __init__(self, block: Block, index: int, type: Type, loc: Location = UNKNOWN) -> None:
+        super().__init__(type)
+        self.block = block
+        self.index = index
+        self._loc = loc
+
+    @property
+    def loc(self) -> Location:
+        return self._loc
+
+    @property
+    def parent_block(self) -> Block | None:
+        return self.block
+
+
+class Operation:
+    """One operation. Subclasses declare `name`, fields (see `declare.py`) and `traits`, and may override `check`."""
+
+    __slots__ = (
+        "_operands", "results", "properties", "attributes", "regions", "successors", "loc", "parent",
+        "prev_op", "next_op",
+    )  # fmt: skip
+
+    name: str
+    traits: ClassVar[frozenset[Trait]] = frozenset()
+    declaration: ClassVar[Declaration] = Declaration()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.declaration = declaration_of(cls)
+
+    def __init__(
+        self,
+        operands: Iterable[Value] = (),
+        result_types: Iterable[Type] = (),
+        properties: Mapping[str, Attribute] | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+        regions: Iterable[Region] = (),
+        successors: Iterable[Block] = (),
+        loc: Location = UNKNOWN,
+    ) -> None:
+        self._operands: list[Value] = list(operands)
+        for index, value in enumerate(self._operands):
+            value.uses[self, index] = None
+        self.results: tuple[OpResult, ...] = tuple(OpResult(self, i, t) for i, t in enumerate(result_types))
+        self.properties: dict[str, Attribute] = dict(properties or {})
+        self.attributes: dict[str, Attribute] = dict(attributes or {})
+        self.regions: list[Region] = list(regions)
+        for region in self.regions:
+            region.owner = self
+        self.successors: list[Block] = list(successors)
+        self.loc = loc
+        self.parent: Block | None = None
+        self.prev_op: Operation | None = None
+        self.next_op: Operation | None = None
+
+    @classmethod
+    def build(cls, loc: Location = UNKNOWN, **fields: Any) -> Self:
+        """A new operation from its declared fields by name.
+
+        Operand fields take a Value (variadic ones a sequence), result fields a Type (variadic: a sequence), attribute
+        fields an attribute or a Python value (see `attribute_of`), region fields a Region, successor fields a Block.
+        Optional fields may be left out. Raises TypeError for a missing or unknown field.
+        """
+        return cls(**cls.declaration.arguments(cls.name, fields), loc=loc)
+
+    # operands
+
+    @property
+    def operands(self) -> Sequence[Value]:
+        """Read only: change them with `set_operand` and `set_operands`."""
+        return self._operands
+
+    def set_operand(self, index: int, value: Value) -> None:
+        old = self._operands[index]
+        old.uses.pop((self, index), None)
+        self._operands[index] = value
+        value.uses[self, index] = None
+
+    def set_operands(self, values: Iterable[Value]) -> None:
+        for index, value in enumerate(self._operands):
+            value.uses.pop((self, index), None)
+        self._operands = list(values)
+        for index, value in enumerate(self._operands):
+            value.uses[self, index] = None
+
+    @property
+    def result(self) -> OpResult:
+        """The only result."""
+        if len(self.results) != 1:
+            raise ValueError(f"{self.name} has {len(self.results)} results, not one")
+        return self.results[0]
+
+    # attributes
+
+    def get(self, name: str) -> Attribute | None:
+        """A property, else an attribute, of that name."""
+        value = self.properties.get(name)
+        return self.attributes.get(name) if value is None else value
+
+    def get_as(self, name: str, kind: type[A]) -> A | None:
+        """The same when it is of that class; None when it is absent or of another."""
+        value = self.get(name)
+        return value if isinstance(value, kind) else None
+
+    @property
+    def symbol(self) -> str | None:
+        """Its `sym_name`."""
+        value = self.properties.get("sym_name")
+        return value.value if isinstance(value, StringAttr) else None
+
+    def has(self, trait: Trait) -> bool:
+        return trait in self.traits
+
+    # place
+
+    @property
+    def parent_region(self) -> Region | None:
+        return self.parent.region if self.parent is not None else None
+
+    @property
+    def parent_op(self) -> Operation | None:
+        region = self.parent_region
+        return region.owner if region is not None else None
+
+    def is_inside(self, ancestor: Operation) -> bool:
+        """Whether it is `ancestor` or nested in it."""
+        op: Operation | None = self
+        while op is not None and op is not ancestor:
+            op = op.parent_op
+        return op is ancestor
+
+    def detach(self) -> None:
+        """Takes it out of its block; it lives on and keeps its uses."""
+        block = self.parent
+        if block is None:
+            return
+        if self.prev_op is None:
+            block.first = self.next_op
+        else:
+            self.prev_op.next_op = self.next_op
+        if self.next_op is None:
+            block.last = self.prev_op
+        else:
+            self.next_op.prev_op = self.prev_op
+        self.parent = self.prev_op = self.next_op = None
+
+    def erase(self) -> None:
+        """Takes it out and drops the uses of everything in it. Its results must be unused (ValueError)."""
+        for result in self.results:
+            if result.uses:
+                user = next(iter(result.uses))[0]
+                raise ValueError(f"{self.name} erased while {user.name} still uses result {result.index}")
+        self.detach_keeping_next()
+        self.drop_uses()
+
+    def detach_keeping_next(self) -> None:
+        """As `detach`, but iteration that stands on this operation can go on."""
+        following = self.next_op
+        self.detach()
+        self.next_op = following
+
+    def drop_uses(self) -> None:
+        """Gives up all operands, here and in the regions."""
+        for op in self.walk():
+            op.set_operands(())
+
+    def walk(self) -> Iterator[Operation]:
+        """This operation and everything inside, outer before inner, in text order."""
+        yield self
+        for region in self.regions:
+            for block in region.blocks:
+                for op in block:
+                    yield from op.walk()
+
+    def clone(self, mapping: dict[Value, Value] | None = None, blocks: dict[Block, Block] | None = None) -> Operation:
+        """A deep copy, not in any block. `mapping` old value -> new value is used for operands and extended."""
+        mapping = {} if mapping is None else mapping
+        blocks = {} if blocks is None else blocks
+        operands = [mapping.get(value, value) for value in self._operands]
+        copy = self._shallow(operands, [blocks.get(block, block) for block in self.successors])
+        for old, new in zip(self.results, copy.results, strict=True):
+            mapping[old] = new
+        for region in self.regions:
+            copy.add_region(region.clone(mapping))
+        return copy
+
+    def _shallow(self, operands: Sequence[Value], successors: Sequence[Block]) -> Operation:
+        types = [result.type for result in self.results]
+        return type(self)(operands, types, self.properties, self.attributes, (), successors, self.loc)
+
+    def add_region(self, region: Region) -> Region:
+        region.owner = self
+        self.regions.append(region)
+        return region
+
+    # what the declaration says
+
+    def check(self) -> Iterator[str]:
+        """The op's own rules beyond its declaration: yields one message for each that is broken."""
+        return iter(())
+
+    def __str__(self) -> str:
+        from .printer import operation_text
+
+        return operation_text(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class UnregisteredOp(Operation):
+    """An operation of a dialect or name that nobody declared: kept exactly as it is."""
+
+    __slots__ = ("name",)
+
+    def __init__(
+        self,
+        name: str,
+        operands: Iterable[Value] = (),
+        result_types: Iterable[Type] = (),
+        properties: Mapping[str, Attribute] | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+        regions: Iterable[Region] = (),
+        successors: Iterable[Block] = (),
+        loc: Location = UNKNOWN,
+    ) -> None:
+        super().__init__(operands, result_types, properties, attributes, regions, successors, loc)
+        self.name = name
+
+    def _shallow(self, operands: Sequence[Value], successors: Sequence[Block]) -> Operation:
+        types = [result.type for result in self.results]
+        return UnregisteredOp(self.name, operands, types, self.properties, self.attributes, (), successors, self.loc)
+
+
+class Block:
+    """Arguments, then operations in a linked list from `first` to `last`."""
+
+    __slots__ = ("arguments", "first", "last", "region")
+
+    def __init__(self, argument_types: Iterable[Type] = (), locs: Iterable[Location] | None = None) -> None:
+        types = list(argument_types)
+        places = list(locs) if locs is not None else [UNKNOWN] * len(types)
+        self.arguments: list[BlockArgument] = [
+            BlockArgument(self, i, t, loc) for i, (t, loc) in enumerate(zip(types, places, strict=True))
+        ]
+        self.first: Operation | None = None
+        self.last: Operation | None = None
+        self.region: Region | None = None
+
+    def __iter__(self) -> Iterator[Operation]:
+        op = self.first
+        while op is not None:
+            yield op
+            op = op.next_op
+
+    def __reversed__(self) -> Iterator[Operation]:
+        op = self.last
+        while op is not None:
+            before = op.prev_op
+            yield op
+            op = before
+
+    @property
+    def ops(self) -> list[Operation]:
+        return list(self)
+
+    @property
+    def parent_op(self) -> Operation | None:
+        return self.region.owner if self.region is not None else None
+
+    @property
+    def terminator(self) -> Operation | None:
+        """The last operation when it is declared a terminator (or nobody knows what it is)."""
+        op = self.last
+        return op if op is not None and (op.has(Trait.TERMINATOR) or isinstance(op, UnregisteredOp)) else None
+
+    def append(self, op: Operation) -> None:
+        self.insert_before(op, None)
+
+    def insert_before(self, op: Operation, anchor: Operation | None) -> None:
+        """Puts a detached operation before `anchor`, which is in this block; None: at the end."""
+        if op.parent is not None:
+            raise ValueError(f"{op.name} is in a block already: detach it first")
+        before = self.last if anchor is None else anchor.prev_op
+        op.parent, op.prev_op, op.next_op = self, before, anchor
+        if before is None:
+            self.first = op
+        else:
+            before.next_op = op
+        if anchor is None:
+            self.last = op
+        else:
+            anchor.prev_op = op
+
+    def add_argument(self, type: Type, loc: Location = UNKNOWN) -> BlockArgument:
+        argument = BlockArgument(self, len(self.arguments), type, loc)
+        self.arguments.append(argument)
+        return argument
+
+    def erase_argument(self, index: int) -> None:
+        """Removes an unused argument (ValueError when it has uses)."""
+        if self.arguments[index].uses:
+            raise ValueError(f"block argument {index} erased while it has uses")
+        del self.arguments[index]
+        for position, argument in enumerate(self.arguments):
+            argument.index = position
+
+
+class Region:
+    """A list of blocks, the first being the entry."""
+
+    __slots__ = ("blocks", "owner")
+
+    def __init__(self, blocks: Iterable[Block] = ()) -> None:
+        self.blocks: list[Block] = []
+        self.owner: Operation | None = None
+        for block in blocks:
+            self.add(block)
+
+    @property
+    def block(self) -> Block:
+        """The only block."""
+        if len(self.blocks) != 1:
+            raise ValueError(f"region has {len(self.blocks)} blocks, not one")
+        return self.blocks[0]
+
+    def add(self, block: Block) -> Block:
+        block.region = self
+        self.blocks.append(block)
+        return block
+
+    def walk(self) -> Iterator[Operation]:
+        for block in self.blocks:
+            for op in block:
+                yield from op.walk()
+
+    def clone(self, mapping: dict[Value, Value] | None = None) -> Region:
+        """A deep copy; `mapping` is extended with arguments and results. Uses of later values are right too."""
+        mapping = {} if mapping is None else mapping
+        copies: dict[Block, Block] = {}
+        region = Region()
+        for block in self.blocks:
+            copy = region.add(Block([a.type for a in block.arguments], [a.loc for a in block.arguments]))
+            copies[block] = copy
+            mapping.update(zip(block.arguments, copy.arguments, strict=True))
+        for block in self.blocks:
+            for op in block:
+                copies[block].append(op.clone(mapping, copies))
+        for op in region.walk():
+            for index, value in enumerate(op.operands):
+                if value in mapping:
+                    op.set_operand(index, mapping[value])
+        return region

@@ -1,0 +1,290 @@
+"""How an operation class says what it is made of: fields in the class body, from which everything derives.
+
+    class Dispatch(Operation):
+        \"\"\"Runs an executable.\"\"\"
+        name = "flow.dispatch"
+        executable = attr(SymbolRef)             # op.executable -> SymbolRef
+        workload = optional(DenseArray)          # op.workload -> DenseArray | None
+        arguments = operands(TensorType)         # op.arguments -> tuple[Value, ...]
+        outputs = results(TensorType)            # op.outputs -> tuple[OpResult, ...]
+        traits = frozenset({Trait.PURE})
+
+Operands, results, regions and successors are matched by position in the order of the fields. One variadic group takes
+what is left over; with several, sizes are in `operandSegmentSizes` / `resultSegmentSizes`, or, when the class says
+`same_size = True`, all groups are equally long. A constraint is a Type class or a predicate over types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from .attributes import DenseArray, attribute_of
+from .types import I32, Attribute, Type
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from .core import Block, Operation, OpResult, Region, Value
+
+A = TypeVar("A", bound=Attribute)
+Constraint = type[Type] | Callable[[Type], bool] | None
+
+#: kind of positional field -> the property that holds group sizes
+SEGMENTS = {"operand": "operandSegmentSizes", "result": "resultSegmentSizes"}
+
+
+class Field:
+    """One declared part. `kind` is operand, result, region, successor or attribute."""
+
+    kind: str = ""
+    variadic = False
+    required = True
+
+    def __init__(self, constraint: Constraint = None) -> None:
+        self.constraint = constraint
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def allows(self, given: Type) -> bool:
+        if self.constraint is None:
+            return True
+        if isinstance(self.constraint, type):
+            return isinstance(given, self.constraint)
+        return self.constraint(given)
+
+    @property
+    def wanted(self) -> str:
+        """What the constraint asks for, in words."""
+        doc: str = getattr(self.constraint, "__doc__", None) or getattr(self.constraint, "__name__", "?")
+        return doc.split("\n")[0]
+
+
+class operand(Field):
+    """One operand."""
+
+    kind = "operand"
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: Operation, owner: type) -> Value: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | Value:
+        return self if op is None else op.declaration.group(op, self)[0]
+
+
+class operands(Field):
+    """Any number of operands."""
+
+    kind = "operand"
+    variadic = True
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: Operation, owner: type) -> tuple[Value, ...]: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | tuple[Value, ...]:
+        return self if op is None else tuple(op.declaration.group(op, self))
+
+
+class result(Field):
+    """One result."""
+
+    kind = "result"
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: Operation, owner: type) -> OpResult: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | OpResult:
+        return self if op is None else op.declaration.group(op, self)[0]
+
+
+class results(Field):
+    """Any number of results."""
+
+    kind = "result"
+    variadic = True
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: Operation, owner: type) -> tuple[OpResult, ...]: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | tuple[OpResult, ...]:
+        return self if op is None else tuple(op.declaration.group(op, self))
+
+
+class region(Field):
+    """One region."""
+
+    kind = "region"
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: Operation, owner: type) -> Region: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | Region:
+        return self if op is None else op.declaration.group(op, self)[0]
+
+
+class successor(Field):
+    """One block that control may go to."""
+
+    kind = "successor"
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: Operation, owner: type) -> Block: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | Block:
+        return self if op is None else op.declaration.group(op, self)[0]
+
+
+class attr(Field, Generic[A]):
+    """A property that must be there, of the given attribute class."""
+
+    kind = "attribute"
+
+    def __init__(self, cls: type[A]) -> None:
+        super().__init__()
+        self.cls = cls
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: Operation, owner: type) -> A: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | A:
+        return self if op is None else op.properties[self.name]  # type: ignore[return-value]
+
+    def __set__(self, op: Operation, value: A) -> None:
+        op.properties[self.name] = value
+
+
+class optional(Field, Generic[A]):
+    """A property that may be there, of the given attribute class."""
+
+    kind = "attribute"
+    required = False
+
+    def __init__(self, cls: type[A]) -> None:
+        super().__init__()
+        self.cls = cls
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: Operation, owner: type) -> A | None: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | A | None:
+        return self if op is None else op.properties.get(self.name)  # type: ignore[return-value]
+
+    def __set__(self, op: Operation, value: A) -> None:
+        op.properties[self.name] = value
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """The fields of an operation class, by kind, in order."""
+
+    operand: tuple[Field, ...] = ()
+    result: tuple[Field, ...] = ()
+    region: tuple[Field, ...] = ()
+    successor: tuple[Field, ...] = ()
+    attribute: tuple[Field, ...] = ()
+    same_size: bool = False
+
+    def fields(self) -> Iterator[Field]:
+        for kind in ("operand", "result", "region", "successor", "attribute"):
+            yield from getattr(self, kind)
+
+    def sizes(self, op: Operation, kind: str, total: int) -> list[int]:
+        """How many of the op's operands (results ...) each field of that kind has. ValueError when they do not fit."""
+        fields: tuple[Field, ...] = getattr(self, kind)
+        variadic = sum(field.variadic for field in fields)
+        left = total - (len(fields) - variadic)
+        if variadic == 0 and left or left < 0:
+            raise ValueError(f"needs {'at least ' if variadic else ''}{len(fields) - variadic} {kind}s, has {total}")
+        if variadic <= 1:
+            return [left if field.variadic else 1 for field in fields]
+        if self.same_size:
+            if left % variadic:
+                raise ValueError(f"its {total} {kind}s do not divide into {variadic} groups of equal length")
+            return [left // variadic if field.variadic else 1 for field in fields]
+        given = op.properties.get(SEGMENTS[kind])
+        if not isinstance(given, DenseArray) or len(given) != len(fields):
+            raise ValueError(f"needs {SEGMENTS[kind]} with {len(fields)} sizes")
+        sizes = list(given.ints)
+        single = all(size == 1 or field.variadic for size, field in zip(sizes, fields, strict=True))
+        if sum(sizes) != total or min(sizes) < 0 or not single:
+            raise ValueError(f"{SEGMENTS[kind]} {sizes} do not fit {total} {kind}s")
+        return sizes
+
+    def group(self, op: Operation, field: Field) -> Sequence[Any]:
+        """The operands (results ...) of `op` that belong to `field`."""
+        items: Sequence[Any] = _HELD[field.kind](op)
+        fields: tuple[Field, ...] = getattr(self, field.kind)
+        start = 0
+        for other, size in zip(fields, self.sizes(op, field.kind, len(items)), strict=True):
+            if other is field:
+                return items[start : start + size]
+            start += size
+        raise AssertionError(f"{field.name} is no field of {op.name}")
+
+    def arguments(self, op_name: str, given: dict[str, Any]) -> dict[str, Any]:
+        """Keyword arguments for `Operation.__init__` from values by field name."""
+        values = dict(given)
+        properties: dict[str, Attribute] = {}
+        out: dict[str, Any] = {"properties": properties}
+        for kind, key in _ARGUMENTS.items():
+            out[key] = self._flatten(op_name, kind, values, properties)
+        for field in self.attribute:
+            value = values.pop(field.name, None)
+            if value is not None:
+                properties[field.name] = attribute_of(value)
+            elif field.required:
+                raise TypeError(f"{op_name}: field {field.name} is missing")
+        if "attributes" in values:
+            out["attributes"] = {key: attribute_of(value) for key, value in values.pop("attributes").items()}
+        if values:
+            raise TypeError(f"{op_name} has no field {', '.join(values)}")
+        return out
+
+    def _flatten(self, op_name: str, kind: str, values: dict[str, Any], properties: dict[str, Attribute]) -> list[Any]:
+        flat: list[Any] = []
+        sizes: list[int] = []
+        fields: tuple[Field, ...] = getattr(self, kind)
+        for field in fields:
+            if field.name not in values and not field.variadic:
+                raise TypeError(f"{op_name}: field {field.name} is missing")
+            value = values.pop(field.name, ())
+            items = list(value) if field.variadic else [value]
+            flat += items
+            sizes.append(len(items))
+        if kind in SEGMENTS and sum(field.variadic for field in fields) > 1 and not self.same_size:
+            properties[SEGMENTS[kind]] = DenseArray(tuple(sizes), I32)
+        return flat
+
+
+#: kind -> where an operation holds it
+_HELD: dict[str, Callable[[Operation], Sequence[Any]]] = {
+    "operand": lambda op: op.operands,
+    "result": lambda op: op.results,
+    "region": lambda op: op.regions,
+    "successor": lambda op: op.successors,
+}
+#: kind -> the argument of `Operation.__init__` it becomes
+_ARGUMENTS = {"operand": "operands", "result": "result_types", "region": "regions", "successor": "successors"}
+
+
+def declaration_of(cls: type) -> Declaration:
+    """The declaration of a class: the fields of its bases, then its own, in order."""
+    fields: dict[str, Field] = {}
+    for base in reversed(cls.__mro__):
+        fields |= {name: value for name, value in vars(base).items() if isinstance(value, Field)}
+    taken = [name for name in fields if any(name in getattr(base, "__slots__", ()) for base in cls.__mro__)]
+    if taken:
+        raise TypeError(f"{cls.__name__}: a field cannot be called {', '.join(taken)}, every operation has one")
+    kinds = {kind: tuple(f for f in fields.values() if f.kind == kind) for kind in (*_ARGUMENTS, "attribute")}
+    return Declaration(**kinds, same_size=bool(getattr(cls, "same_size", False)))

@@ -1,0 +1,47 @@
+"""Dialects: named sets of operation classes, found by the prefix of an op's name and imported when first met.
+
+A dialect is one file (or a few, by family) whose last object is `DIALECT = Dialect("name", [ops...])`, and one row in
+`DIALECTS` below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Final
+
+from .core import Operation
+
+#: dialect name -> the module whose `DIALECT` declares it
+DIALECTS: Final[dict[str, str]] = {
+    "builtin": "orchestrion.compiler.ir.builtin",
+}
+
+
+class Dialect:
+    """A name and its operation classes by full name."""
+
+    def __init__(self, name: str, ops: Iterable[type[Operation]]) -> None:
+        self.name = name
+        self.ops: dict[str, type[Operation]] = {}
+        for cls in ops:
+            if not cls.name.startswith(name + ".") or cls.name in self.ops:
+                raise ValueError(f"{cls.__name__}: name {cls.name} is not new in dialect {name}")
+            self.ops[cls.name] = cls
+
+
+_loaded: dict[str, Dialect | None] = {}
+
+
+def dialect(name: str) -> Dialect | None:
+    """The dialect of that name; None when nobody declared it."""
+    if name not in _loaded:
+        path = DIALECTS.get(name)
+        _loaded[name] = import_module(path).DIALECT if path is not None else None
+    return _loaded[name]
+
+
+def op_class(name: str) -> type[Operation] | None:
+    """The class of an op by its full name (`dialect.op`); None when it is unregistered."""
+    found = dialect(name.partition(".")[0])
+    return found.ops.get(name) if found is not None else None

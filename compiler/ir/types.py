@@ -1,0 +1,141 @@
+"""Types of the IR: immutable, compared by value, each knows its MLIR text.
+
+A type is an attribute too, so that `function_type = (tensor<4xf32>) -> tensor<4xf32>` needs no wrapper.
+Types that no part of the compiler looks into (`complex<f32>`, `memref<..>`) are kept as text in `RawType`;
+a dialect's own types (`!hl_seq.resource<external>`) are `DialectType`s: a name and the text between `<` and `>`.
+NumPy is not imported here: reading IR must stay cheap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from math import prod
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from .attributes import Resources
+
+#: a dimension that is not known at compile time, printed as `?`
+DYNAMIC: Final = -1
+
+
+class Attribute:
+    """What an operation carries beside its operands. Subclasses are frozen: share them freely."""
+
+    __slots__ = ()
+
+    def text(self, resources: Resources | None = None) -> str:
+        """MLIR text. Large elements enter `resources` and print a name; without `resources` they print in full."""
+        raise NotImplementedError(type(self).__name__)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+class Type(Attribute):
+    """The type of a value."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType(Type):
+    """A type that is one word: `f32`, `i1`, `ui8`, `index`, `none`."""
+
+    name: str
+
+    def text(self, resources: Resources | None = None) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class TensorType(Type):
+    """`tensor<4x?xf32>`: shape (DYNAMIC for `?`), element type, encoding text (usually empty)."""
+
+    shape: tuple[int, ...]
+    element: Type
+    encoding: str = ""
+
+    def text(self, resources: Resources | None = None) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        dims = "".join("?x" if d == DYNAMIC else f"{d}x" for d in self.shape)
+        return f"tensor<{dims}{self.element}{', ' + self.encoding if self.encoding else ''}>"
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        return DYNAMIC not in self.shape
+
+    @cached_property
+    def num_elements(self) -> int:
+        """Number of elements; only for a static shape."""
+        if not self.is_static:
+            raise ValueError(f"{self} has no fixed number of elements")
+        return prod(self.shape)
+
+    def with_shape(self, shape: tuple[int, ...]) -> TensorType:
+        return TensorType(shape, self.element, self.encoding)
+
+    def with_element(self, element: Type) -> TensorType:
+        return TensorType(self.shape, element, self.encoding)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionType(Type):
+    """`(a, b) -> (c)`."""
+
+    inputs: tuple[Type, ...]
+    results: tuple[Type, ...]
+
+    def text(self, resources: Resources | None = None) -> str:
+        return f"({', '.join(map(str, self.inputs))}) -> {results_text(self.results)}"
+
+
+@dataclass(frozen=True, slots=True)
+class DialectType(Type):
+    """`!dialect.name<body>`: `name` is `dialect.name`, `body` the text between the brackets or empty."""
+
+    name: str
+    body: str = ""
+
+    def text(self, resources: Resources | None = None) -> str:
+        return f"!{self.name}<{self.body}>" if self.body else f"!{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class RawType(Type):
+    """A type that is kept as its text."""
+
+    source: str
+
+    def text(self, resources: Resources | None = None) -> str:
+        return self.source
+
+
+def results_text(results: tuple[Type, ...]) -> str:
+    """The right side of `->`: one type stands bare unless it is a function type."""
+    if len(results) == 1 and not isinstance(results[0], FunctionType):
+        return str(results[0])
+    return f"({', '.join(map(str, results))})"
+
+
+@cache
+def scalar(name: str) -> ScalarType:
+    """The scalar type of that name; always the same object."""
+    return ScalarType(name)
+
+
+def tensor(shape: tuple[int, ...], element: str) -> TensorType:
+    """`tensor((4, 8), "f32")`."""
+    return TensorType(shape, scalar(element))
+
+
+I1, I8, I16, I32, I64 = (scalar(name) for name in ("i1", "i8", "i16", "i32", "i64"))
+F32, F64, INDEX, NONE = (scalar(name) for name in ("f32", "f64", "index", "none"))
