@@ -1,0 +1,94 @@
+"""The functions of the native module `hal`: all that compiled code calls.
+
+The compiler emits these signatures, `vm/hal_module.py` serves them.
+
+- Offsets, lengths and sizes are bytes; a dtype is its code in `dtypes.py`; dims are row-major.
+- A buffer operand of a recorded command stands in a pair `(hal.buffer, i32 slot)`: with a null buffer the command
+  works on whatever buffer an execution puts into that slot, else the slot is not read.
+- A function, once released, keeps its signature for ever; a better one gets a new name.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class HalImport:
+    name: str
+    signature: str
+    doc: str
+
+
+_ROWS = (
+    HalImport(
+        "hal.constant",
+        "(i32, i64, i64) -> hal.buffer",
+        "(constant, offset, length): a read-only device buffer over a range of a constant of the program; "
+        "no copy where the device imports host memory",
+    ),
+    HalImport("hal.allocate", "(i64) -> hal.buffer", "(size): device memory for transients"),
+    HalImport(
+        "hal.view.check",
+        "(hal.view, i32, i64*) -> hal.buffer",
+        "(view, dtype, dims): the storage; a caller error unless dtype and dims match",
+    ),
+    HalImport(
+        "hal.view.destination",
+        "(hal.view, i32, i64*) -> hal.view",
+        "(view, dtype, dims): the view, a caller error unless dtype and dims match; for null a new view over a new buffer",
+    ),
+    HalImport("hal.view.buffer", "(hal.view) -> hal.buffer", "(view): the storage"),
+    HalImport("hal.view.dim", "(hal.view, i32) -> i64", "(view, axis): one dimension"),
+    HalImport(
+        "hal.view.create",
+        "(hal.buffer, i64, i32, i64*) -> hal.view",
+        "(buffer, offset, dtype, dims): a typed view of a range of the buffer",
+    ),
+    HalImport(
+        "hal.executable.create",
+        "(i32) -> hal.executable",
+        "(executable): the first variant of that executable of the program that the device supports",
+    ),
+    HalImport(
+        "hal.recording.create", "(i32) -> hal.recording", "(slots): an empty recording with that many binding slots"
+    ),
+    HalImport(
+        "hal.recording.parameters",
+        "(hal.recording, i32*) -> ()",
+        "(recording, words): the parameters of the next dispatch",
+    ),
+    HalImport(
+        "hal.recording.dispatch",
+        "(hal.recording, hal.executable, i32, i64, i64, i64, (hal.buffer, i32, i64, i64)*) -> ()",
+        "(recording, executable, entry, workload x, y, z, (buffer, slot, offset, length) per binding)",
+    ),
+    HalImport(
+        "hal.recording.copy",
+        "(hal.recording, hal.buffer, i32, i64, hal.buffer, i32, i64, i64) -> ()",
+        "(recording, source, slot, offset, target, slot, offset, length)",
+    ),
+    HalImport(
+        "hal.recording.fill",
+        "(hal.recording, hal.buffer, i32, i64, i64, i64, i32) -> ()",
+        "(recording, target, slot, offset, length, pattern, bytes of the pattern: 1, 2, 4 or 8)",
+    ),
+    HalImport(
+        "hal.recording.barrier",
+        "(hal.recording) -> ()",
+        "what is recorded after sees the writes of what was recorded before",
+    ),
+    HalImport("hal.recording.finish", "(hal.recording) -> ()", "end recording; the recording never changes again"),
+    HalImport(
+        "hal.execute",
+        "(hal.recording, hal.buffer*) -> ()",
+        "(recording, slots): submit with these in the slots, and wait",
+    ),
+    HalImport("hal.fence.create", "() -> hal.fence", "a fence that nobody has signalled"),
+    HalImport(
+        "hal.submit",
+        "(hal.recording, hal.fence, hal.fence, hal.buffer*) -> ()",
+        "(recording, wait, signal, slots): submit without waiting; "
+        "work starts after `wait` (null: at once) and signals `signal` (null: nothing)",
+    ),
+)
+
+HAL_IMPORTS: dict[str, HalImport] = {row.name: row for row in _ROWS}
