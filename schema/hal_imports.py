@@ -34,7 +34,7 @@ _ROWS = (
     HalImport(
         "hal.view.destination",
         "(hal.view, i32, i64*) -> hal.view",
-        "(view, dtype, dims): the view, a caller error unless dtype and dims match; for null a new view over a new buffer",
+        "(view, dtype, dims): the view, a caller error unless dtype and dims match; null: a new view over a new buffer",
     ),
     HalImport("hal.view.buffer", "(hal.view) -> hal.buffer", "(view): the storage"),
     HalImport("hal.view.dim", "(hal.view, i32) -> i64", "(view, axis): one dimension"),

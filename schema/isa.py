@@ -1,4 +1,4 @@
-"""The VM's instructions, one row each: encoder, decoder, verifier, assembler, interpreter, docs/isa.md derive from them.
+"""The VM's instructions, one row each; encoder, decoder, verifier, assembler, interpreter, docs/isa.md derive from it.
 
 Rules:
 - An opcode is a 16-bit number that never changes meaning; a new instruction gets a new number in its family's range.

@@ -1,0 +1,186 @@
+"""Bytecode to instructions and back, derived from the rows of `isa.py`.
+
+- An instruction is its opcode (u16, little endian) and its operands in the order of the row; all sizes are even.
+- As Python values: a register, ordinal or branch target is an int (a moved ref carries `MOVE_BIT`), an integer immediate
+  an int read as signed, a float immediate its bits as an int, `targets` and `registers` tuples of ints, `text` a str.
+- `decode` checks the form (opcodes known, operands complete, text UTF-8), not the meaning: that is `vm/verifier.py`.
+- Each instruction has exactly one encoding, so decode and encode are inverse.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from .errors import ModuleError
+from .isa import INSTRUCTIONS, KINDS, Instruction
+
+Operand = int | str | tuple[int, ...]
+
+#: kind of fixed width -> struct code
+_FORMATS = {
+    "i32": "H",
+    "i64": "H",
+    "f32": "H",
+    "f64": "H",
+    "ref": "H",
+    "imm_i32": "i",
+    "imm_i64": "q",
+    "imm_f32": "I",
+    "imm_f64": "Q",
+    "function": "I",
+    "import": "I",
+    "global": "I",
+    "constant": "I",
+    "target": "I",
+}
+_WIDE_IMMEDIATES = {"imm_i32": 32, "imm_i64": 64}
+
+
+class Decoded(NamedTuple):
+    """One instruction at byte `pc` of its function."""
+
+    pc: int
+    row: Instruction
+    operands: tuple[Operand, ...]
+
+
+class _Form(NamedTuple):
+    """How one row lies in memory: opcode and fixed operands (`fixed`), then the counted ones (`tail`)."""
+
+    row: Instruction
+    fixed: struct.Struct
+    tail: tuple[str, ...]
+    halves: int  #: size in 16-bit units when every operand is a register, else 0
+
+
+def _form(row: Instruction) -> _Form:
+    fixed = [operand.kind for operand in row.operands if KINDS[operand.kind] is not None]
+    tail = tuple(operand.kind for operand in row.operands if KINDS[operand.kind] is None)
+    plain = not tail and all(_FORMATS[kind] == "H" for kind in fixed)
+    layout = struct.Struct("<H" + "".join(_FORMATS[kind] for kind in fixed))
+    return _Form(row, layout, tail, layout.size // 2 if plain else 0)
+
+
+_FORMS: dict[int, _Form] = {row.opcode: _form(row) for row in INSTRUCTIONS}
+
+
+def encode(row: Instruction, operands: Sequence[Operand]) -> bytes:
+    """The bytes of one instruction. `ValueError` when an operand does not fit its kind."""
+    if len(operands) != len(row.operands):
+        raise ValueError(f"{row.name}: {len(operands)} operands, {len(row.operands)} wanted")
+    form = _FORMS[row.opcode]
+    count = len(operands) - len(form.tail)
+    fixed = [_wrapped(spec.kind, value) for spec, value in zip(row.operands[:count], operands, strict=False)]
+    try:
+        head = form.fixed.pack(row.opcode, *fixed)
+        return head + b"".join(
+            _encode_tail(kind, value) for kind, value in zip(form.tail, operands[count:], strict=True)
+        )
+    except (struct.error, UnicodeEncodeError, TypeError) as error:
+        raise ValueError(f"{row.name} {tuple(operands)}: {error}") from error
+
+
+def _wrapped(kind: str, value: Operand) -> Operand:
+    """Integer immediates may be written unsigned."""
+    bits = _WIDE_IMMEDIATES.get(kind)
+    if bits is None or not isinstance(value, int):
+        return value
+    return value - (1 << bits) if 1 << (bits - 1) <= value < 1 << bits else value
+
+
+def _encode_tail(kind: str, value: Operand) -> bytes:
+    if kind == "text":
+        data = str(value).encode()
+        return struct.pack("<H", len(data)) + data + bytes(len(data) % 2)
+    if not isinstance(value, tuple):
+        raise TypeError(f"{value!r} where {kind} are wanted")
+    if kind == "targets":
+        return struct.pack(f"<{1 + len(value)}I", len(value), *value)
+    return struct.pack(f"<{1 + len(value)}H", len(value), *value)
+
+
+def encode_all(instructions: Iterable[tuple[Instruction, Sequence[Operand]]]) -> bytes:
+    """The bytes of a function."""
+    return b"".join(encode(row, operands) for row, operands in instructions)
+
+
+def size(row: Instruction, operands: Sequence[Operand]) -> int:
+    """Bytes that `encode` gives; branch targets need not be known yet, only how many there are."""
+    form = _FORMS[row.opcode]
+    total = form.fixed.size
+    for kind, value in zip(form.tail, operands[len(operands) - len(form.tail) :], strict=True):
+        if kind == "text":
+            length = len(str(value).encode())
+            total += 2 + length + length % 2
+        elif isinstance(value, tuple):
+            total += 4 + 4 * len(value) if kind == "targets" else 2 + 2 * len(value)
+    return total
+
+
+def decode(code: bytes | memoryview, where: str = "bytecode") -> list[Decoded]:
+    """The instructions of one function, in order. `ModuleError` says where in `where` the code breaks the format."""
+    end = len(code)
+    if end % 2:
+        raise ModuleError(f"{where}: {end} bytes of bytecode, an even count wanted")
+    halves = struct.unpack(f"<{end // 2}H", code)
+    found: list[Decoded] = []
+    forms = _FORMS
+    at = 0
+    while at < len(halves):
+        form = forms.get(halves[at])
+        if form is None:
+            raise ModuleError(f"{where} pc {2 * at:#x}: unknown opcode {halves[at]:#06x}")
+        if form.halves:
+            after = at + form.halves
+            operands: tuple[Operand, ...] = halves[at + 1 : after]
+            if after > len(halves):
+                raise _truncated(where, 2 * at, form.row)
+        else:
+            operands, after = _decode_mixed(form, code, halves, at, where)
+        found.append(Decoded(2 * at, form.row, operands))
+        at = after
+    return found
+
+
+def _truncated(where: str, pc: int, row: Instruction) -> ModuleError:
+    return ModuleError(f"{where} pc {pc:#x}: the code ends inside {row.name}")
+
+
+def _decode_mixed(
+    form: _Form, code: bytes | memoryview, halves: tuple[int, ...], start: int, where: str
+) -> tuple[tuple[Operand, ...], int]:
+    """Operands of an instruction with immediates or counted operands, and the place after it in 16-bit units."""
+    at = start + form.fixed.size // 2
+    if at > len(halves):
+        raise _truncated(where, 2 * start, form.row)
+    operands: tuple[Operand, ...] = form.fixed.unpack_from(code, 2 * start)[1:]
+    for kind in form.tail:
+        if at >= len(halves):
+            raise _truncated(where, 2 * start, form.row)
+        count = halves[at]
+        at += 1
+        if kind == "targets":
+            if at >= len(halves):
+                raise _truncated(where, 2 * start, form.row)
+            count |= halves[at] << 16
+            at += 1
+        after = at + (2 * count if kind == "targets" else count if kind == "registers" else (count + 1) // 2)
+        if after > len(halves):
+            raise _truncated(where, 2 * start, form.row)
+        if kind == "registers":
+            operands += (halves[at:after],)
+        elif kind == "targets":
+            operands += (struct.unpack_from(f"<{count}I", code, 2 * at),)
+        else:
+            operands += (_text(code, 2 * at, count, f"{where} pc {2 * start:#x}"),)
+        at = after
+    return operands, at
+
+
+def _text(code: bytes | memoryview, start: int, count: int, where: str) -> str:
+    if count % 2 and code[start + count]:
+        raise ModuleError(f"{where}: the padding of the text is {code[start + count]:#04x}, 0 wanted")
+    try:
+        return bytes(code[start : start + count]).decode()
+    except UnicodeDecodeError as error:
+        raise ModuleError(f"{where}: the text is not UTF-8: {error.reason}") from error
