@@ -180,8 +180,8 @@ def _fma32(x: Array, y: Array, z: Array) -> Array:
 
 
 def _fma64(x: Array, y: Array, z: Array) -> Array:
-    plain = np.asarray(x * y + z)
-    result = plain.copy().reshape(-1)
+    plain = np.where(np.isfinite(x) & np.isfinite(y) & ~np.isfinite(z), z, x * y + z)
+    result = plain.reshape(-1)
     finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(z)
     flat = [operand.reshape(-1) for operand in (x, y, z)]
     for i in np.flatnonzero(finite).tolist():
