@@ -3,6 +3,9 @@
 Rules for both sides:
 - The front validates every argument and counts every call before a backend sees it; backends do neither.
 - All sizes and offsets are bytes. A buffer's memory is little endian.
+- No allocation is empty (the front rounds sizes up to 16), and no copy, fill or grid is. A binding's length may be 0.
+- A semaphore's value reaches what a submission promised once that is over, also when it failed; then `wait` for that
+  value or a later one raises the error.
 - The front keeps every buffer, executable and command buffer that work in flight may touch alive until that
   work is done; a backend may rely on it. `release` is called exactly once, by the front.
 - Methods may be called from any thread; the front serialises calls on one queue.
@@ -176,7 +179,10 @@ class BackendQueue(ABC):
         waits: Sequence[Point],
         signals: Sequence[Point],
     ) -> None:
-        """Enqueue without blocking. `table` gives the buffer of each slot. Failures fail the signalled semaphores' waits."""
+        """Enqueue without blocking. `table` gives the buffer of each slot.
+
+        When the work fails its signals advance all the same, and waiting for them raises the error.
+        """
 
     @abstractmethod
     def execute(self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
@@ -209,7 +215,10 @@ class BackendDevice(ABC):
 
     @abstractmethod
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
-        """Verify and build. `ModuleError` when the payload is malformed, `Unsupported` when the device lacks what it needs."""
+        """Verify and build.
+
+        `ModuleError` when the payload is malformed, `Unsupported` when the device lacks what it needs.
+        """
 
     @abstractmethod
     def create_command_buffer(self, slots: int) -> BackendCommandBuffer: ...

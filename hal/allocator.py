@@ -1,0 +1,108 @@
+"""Makes buffers, within limits.
+
+Sizes asked of the driver are rounded up to `GRANULE` (so no allocation is empty, and whole words can be
+filled); the account of the device, and that of a share, is charged with that. A limit is refused with both numbers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from .backend import BufferUsage, MemoryType
+from .buffer import DISPATCH, TRANSFER, WRITABLE, Buffer
+from .errors import InvalidArgument, OutOfMemory
+from .lifetime import Account, Lease
+
+if TYPE_CHECKING:
+    from .device import Device
+
+GRANULE = 16
+
+ANY_USAGE = BufferUsage.TRANSFER | BufferUsage.DISPATCH | BufferUsage.MAPPING
+
+
+class Allocator:
+    """`Device.allocator`: device memory within the device's limit."""
+
+    __slots__ = ("_accounts", "device")
+
+    def __init__(self, device: Device, accounts: tuple[Account, ...]) -> None:
+        self.device = device
+        self._accounts = accounts
+
+    @property
+    def limit(self) -> int | None:
+        """Bytes this device may hold; None when only the hardware limits."""
+        return self._accounts[0].limit
+
+    @property
+    def live_bytes(self) -> int:
+        return self._accounts[0].live
+
+    @property
+    def peak_bytes(self) -> int:
+        return self._accounts[0].peak
+
+    def allocate(
+        self,
+        size: int,
+        memory: MemoryType = MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE,
+        usage: BufferUsage = ANY_USAGE,
+    ) -> Buffer:
+        """A buffer of `size` bytes, contents undefined. `OutOfMemory` above a limit or when the device has no room.
+
+        MAPPING usage needs HOST_VISIBLE memory; a driver without persistent mapping gives a buffer whose
+        `host` is None, which `read` and `write` serve all the same.
+        """
+        device = self.device
+        device.check_open()
+        if size < 0 or not memory or not usage:
+            raise InvalidArgument(f"allocation of {size} bytes, memory {int(memory)}, usage {int(usage)}")
+        if BufferUsage.MAPPING in usage and MemoryType.HOST_VISIBLE not in memory:
+            raise InvalidArgument("buffer usage MAPPING needs memory type HOST_VISIBLE")
+        padded = max(GRANULE, -(-size // GRANULE) * GRANULE)
+        self._charge(padded)
+        try:
+            backend = device.home.backend.allocate(padded, memory, usage)
+        except BaseException:
+            self._refund(padded)
+            raise
+        device.statistics.allocations += 1
+        lease = Lease(device.home, backend, self._accounts, padded)
+        return Buffer(device, backend, lease, size, int(usage) | WRITABLE)
+
+    def import_host(self, memory: npt.NDArray[np.generic]) -> Buffer | None:
+        """A read-only buffer over contiguous host memory, which it keeps alive; None where the device cannot."""
+        device = self.device
+        device.check_open()
+        if not memory.flags.c_contiguous:
+            raise InvalidArgument(f"host memory to import is not contiguous (strides {memory.strides})")
+        data = memory.reshape(-1).view(np.uint8)
+        alignment = device.info.limits.host_import_alignment
+        if data.size == 0 or data.ctypes.data % alignment:
+            return None
+        backend = device.home.backend.import_host(data)
+        if backend is None:
+            return None
+        device.statistics.imports += 1
+        return Buffer(device, backend, Lease(device.home, backend), data.size, TRANSFER | DISPATCH)
+
+    def _charge(self, size: int) -> None:
+        for position, account in enumerate(self._accounts):
+            if account.charge(size):
+                continue
+            self.device.home.collect()
+            if account.charge(size):
+                continue
+            for charged in self._accounts[:position]:
+                charged.refund(size)
+            raise OutOfMemory(
+                f"allocation of {size} bytes exceeds the limit of {account.limit} bytes ({account.live} in use)"
+            )
+
+    def _refund(self, size: int) -> None:
+        for account in self._accounts:
+            account.refund(size)

@@ -1,0 +1,177 @@
+"""Device memory and typed views of it.
+
+- A `Buffer` is bytes with a set of allowed uses; `release` (or the last reference) ends its use, and the memory goes
+  when no recording and no work in flight refers to it any more.
+- Where the driver maps memory persistently, `read` and `write` are plain copies and wait only for submitted work that
+  still uses the buffer; elsewhere they are ordered on the queue. Either way the array is the caller's again on return.
+- A `BufferView` is an element type and a shape over a range of a buffer.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrion.schema.dtypes import DType
+
+from .backend import BackendBuffer, BufferUsage, Bytes
+from .errors import InvalidArgument
+from .lifetime import Home, Lease
+
+if TYPE_CHECKING:
+    from .device import Device
+
+Array = npt.NDArray[Any]
+
+TRANSFER, DISPATCH, MAPPING = int(BufferUsage.TRANSFER), int(BufferUsage.DISPATCH), int(BufferUsage.MAPPING)
+#: beside the usage flags: the device may write; imported host memory lacks it
+WRITABLE = 1 << 8
+
+_RIGHTS = {TRANSFER: "usage TRANSFER", DISPATCH: "usage DISPATCH", MAPPING: "usage MAPPING", WRITABLE: "write access"}
+
+
+def name_rights(rights: int) -> str:
+    return " and ".join(name for bit, name in _RIGHTS.items() if rights & bit)
+
+
+class _Mapping:
+    """Memory that NumPy arrays may outlive the handle with: it holds the lease, and the arrays hold it."""
+
+    __slots__ = ("__array_interface__", "_lease")
+
+    def __init__(self, host: Bytes, lease: Lease) -> None:
+        self.__array_interface__ = host.__array_interface__
+        self._lease = lease
+
+
+class Buffer:
+    """Bytes of a device. Made by `Device.allocator`.
+
+    `home` is the open device while the buffer may be used, and None once it was released: one comparison on the hot
+    path covers both. `backend` and `lease` exist only until then. `host` is the mapping of all `size` bytes, for use
+    only while the buffer is alive, or None; `map` gives an array that may be kept.
+    """
+
+    __slots__ = ("backend", "device", "home", "host", "lease", "rights", "size", "submitted")
+
+    def __init__(self, device: Device, backend: BackendBuffer, lease: Lease, size: int, rights: int) -> None:
+        self.device = device
+        self.home: Home | None = device.home
+        self.backend = backend
+        self.lease = lease
+        self.size = size
+        self.rights = rights
+        self.host: Bytes | None = None if backend.host is None else backend.host[:size]
+        self.submitted = 0  #: the last submission that uses it, on the home's timeline
+        device.live["buffer"] += 1
+
+    def write(self, array: Array, offset: int = 0) -> None:
+        """Copy an array's bytes, in C order, to `offset`. The array may change afterwards."""
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        home = self.check(offset, data.size, WRITABLE)
+        self.device.statistics.host_to_device_bytes += data.size
+        if self.host is not None:
+            if self.submitted:
+                home.wait_for(self)
+            self.host[offset : offset + data.size] = data
+        elif data.size:
+            self.device.queue.write(self, offset, data)
+
+    def read(self, out: Array, offset: int = 0) -> None:
+        """Fill a C-contiguous array with the bytes from `offset` on, after all work that was submitted before."""
+        if not out.flags.c_contiguous:
+            raise InvalidArgument(f"array to read into is not contiguous (strides {out.strides})")
+        data = out.reshape(-1).view(np.uint8)
+        home = self.check(offset, data.size, 0)
+        self.device.statistics.device_to_host_bytes += data.size
+        if self.host is not None:
+            if self.submitted:
+                home.wait_for(self)
+            data[:] = self.host[offset : offset + data.size]
+        elif data.size:
+            self.device.queue.read(self, offset, data)
+
+    def map(self) -> Bytes | None:
+        """All bytes as an array, read-only where the buffer is; it keeps the memory alive. None: not mapped.
+
+        Coherent once the work that touches the buffer was waited for.
+        """
+        self.check(0, self.size, MAPPING)
+        if self.host is None:
+            return None
+        return np.asarray(_Mapping(self.host, self.lease))
+
+    def check(self, offset: int, length: int, rights: int) -> Home:
+        """`InvalidArgument` unless alive, in range and with these rights."""
+        home = self.home
+        if home is None:
+            raise InvalidArgument(f"buffer of {self.size} bytes was released")
+        if offset < 0 or length < 0 or offset + length > self.size:
+            raise InvalidArgument(f"bytes {offset} to {offset + length} are outside a buffer of {self.size} bytes")
+        if rights & ~self.rights:
+            raise InvalidArgument(f"buffer of {self.size} bytes lacks {name_rights(rights & ~self.rights)}")
+        return home
+
+    def release(self) -> None:
+        """End of use; a second call does nothing."""
+        if self.home is None:
+            return
+        self.device.live["buffer"] -= 1
+        self.home = self.host = None
+        del self.backend, self.lease
+
+    def __del__(self) -> None:
+        if hasattr(self, "submitted"):
+            self.release()
+
+
+class BufferView:
+    """Elements of one type and a shape over a range of a buffer. It holds the buffer, and owns nothing."""
+
+    __slots__ = ("_elements", "buffer", "dtype", "nbytes", "offset", "shape")
+
+    def __init__(self, buffer: Buffer, dtype: DType, shape: tuple[int, ...], offset: int = 0) -> None:
+        if shape and min(shape) < 0:
+            raise InvalidArgument(f"view shape {shape} has a negative dimension")
+        self.nbytes = prod(shape) * dtype.itemsize
+        buffer.check(offset, self.nbytes, 0)
+        if offset % dtype.itemsize:
+            raise InvalidArgument(f"view offset {offset} is not a multiple of {dtype} size {dtype.itemsize}")
+        self.buffer = buffer
+        self.dtype = dtype
+        self.shape = shape
+        self.offset = offset
+        self._elements: Array | None = None
+        if buffer.host is not None:
+            host = buffer.host[offset : offset + self.nbytes]
+            self._elements = host.view(dtype.numpy).reshape(shape)
+
+    def write(self, array: Array) -> None:
+        """Copy an array of this view's dtype and shape, in any memory layout."""
+        if array.dtype != self.dtype.numpy or array.shape != self.shape:
+            raise InvalidArgument(f"array {array.dtype}{array.shape} does not fit a view {self.dtype}{self.shape}")
+        buffer = self.buffer
+        if self._elements is None or buffer.home is None or buffer.submitted or not buffer.rights & WRITABLE:
+            return buffer.write(array, self.offset)
+        buffer.device.statistics.host_to_device_bytes += self.nbytes
+        self._elements[...] = array
+
+    def read(self) -> Array:
+        """A new array with the elements, after all work that was submitted before."""
+        buffer = self.buffer
+        if self._elements is None or buffer.home is None or buffer.submitted:
+            out = np.empty(self.shape, self.dtype.numpy)
+            buffer.read(out, self.offset)
+            return out
+        buffer.device.statistics.device_to_host_bytes += self.nbytes
+        return self._elements.copy()
+
+    def map(self) -> Array | None:
+        """The elements as an array that shares and keeps the device's memory; None: not mapped. See `Buffer.map`."""
+        data = self.buffer.map()
+        if data is None:
+            return None
+        return data[self.offset : self.offset + self.nbytes].view(self.dtype.numpy).reshape(self.shape)

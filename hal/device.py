@@ -1,0 +1,113 @@
+"""An open device as everybody but drivers sees it: the root of the front.
+
+The front is the one place that validates and counts. `share` gives another `Device` over the same hardware
+queue and executables, with statistics, a memory limit and leak accounting of its own; one per thread or VM context.
+`close` reports what was not released. The hardware is let go when all shares are closed and nothing is in use.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+from .allocator import Allocator
+from .backend import BackendDevice, DeviceInfo, Entry
+from .command_buffer import CommandBuffer
+from .errors import HalError, InvalidArgument, Unsupported
+from .executable import Executable, ExecutableCache, check_entries
+from .lifetime import Account, Home
+from .policy import Policy
+from .queue import Queue
+from .semaphore import Semaphore
+from .statistics import Statistics
+
+#: what is counted for leaks
+KINDS = ("buffer", "executable", "command buffer", "semaphore")
+
+
+class Device:
+    """An open device. Made by `hal.registry.open_device`, or `Device.of` over a backend."""
+
+    def __init__(self, home: Home, accounts: tuple[Account, ...], executables: ExecutableCache, policy: Policy) -> None:
+        self.home = home
+        self.info: DeviceInfo = home.backend.info
+        self.policy = policy
+        self.statistics = Statistics()
+        self.live: dict[str, int] = dict.fromkeys(KINDS, 0)
+        self.signal_lock = threading.Lock()
+        self.closed = False
+        self.executables = executables
+        self.allocator = Allocator(self, accounts)
+        self.queue = Queue(self)
+        self._accounts = accounts
+        home.shares += 1
+
+    @classmethod
+    def of(cls, backend: BackendDevice, memory_limit: int | None = None, policy: Policy | None = None) -> Device:
+        """The front over an open backend device. `memory_limit` in bytes holds for all shares together."""
+        return cls(Home(backend), (Account(memory_limit),), ExecutableCache(), Policy() if policy is None else policy)
+
+    def share(self, memory_limit: int | None = None) -> Device:
+        """Another user of the same device, whose memory is limited by both limits and who is closed by itself."""
+        self.check_open()
+        return Device(self.home, (Account(memory_limit), *self._accounts), self.executables, self.policy)
+
+    def create_executable(
+        self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None = None
+    ) -> Executable:
+        """Build code, or find it built. `digest` is the root digest of the module it comes from.
+
+        `Unsupported`: the device lacks the format or something an entry needs. `PolicyRefused`: native code that is not
+        trusted. `ModuleError`: the payload is malformed.
+        """
+        self.check_open()
+        if format not in self.info.formats:
+            raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
+        self.policy.check(format, digest)
+        check_entries(entries, self.info.limits)
+        return self.executables.get(self, format, payload, entries)
+
+    def create_command_buffer(self, slots: int = 0) -> CommandBuffer:
+        """Start recording; each submit gives one buffer per slot."""
+        self.check_open()
+        return CommandBuffer(self, slots)
+
+    def create_semaphore(self, initial: int = 0) -> Semaphore:
+        self.check_open()
+        return Semaphore(self, initial)
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise InvalidArgument(f"device {self.info.id} is closed")
+
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        """What is not released now, a line per kind."""
+        return tuple(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in self.live.items() if count)
+
+    def close(self) -> tuple[str, ...]:
+        """Wait for submitted work and end use. Gives `leaks`, and warns (`ResourceWarning`) when there are any."""
+        if self.closed:
+            return ()
+        failure = None
+        try:
+            self.queue.wait_idle()
+        except HalError as error:  # what failed in flight must not keep the device open
+            failure = error
+        self.closed = True
+        leaks = self.leaks
+        self.home.shares -= 1
+        if self.home.shares == 0:
+            self.executables.clear()
+            self.home.close()
+        if leaks:
+            warnings.warn(f"device {self.info.id} closed with {', '.join(leaks)} not released", ResourceWarning, 2)
+        if failure is not None:
+            raise failure
+        return leaks
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

@@ -1,0 +1,98 @@
+"""Code on a device: executables, and the cache that builds each one once.
+
+The front checks the format, the policy on native code and the entries' needs against the device's limits; the
+driver verifies and builds. Executables are immutable and shared by all shares of a device.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from typing import TYPE_CHECKING
+
+from .backend import BackendExecutable, Entry, Limits
+from .errors import InvalidArgument, Unsupported
+from .lifetime import Home, Lease
+
+if TYPE_CHECKING:
+    from .device import Device
+
+ACCESSES = ("read", "write", "readwrite")
+
+
+class Executable:
+    """Built code with its entries. Made by `ExecutableCache.get` or `Device.create_executable`."""
+
+    __slots__ = ("backend", "device", "entries", "home", "lease")
+
+    def __init__(self, device: Device, backend: BackendExecutable, lease: Lease, entries: tuple[Entry, ...]) -> None:
+        self.device = device
+        self.home: Home | None = device.home
+        self.backend = backend
+        self.lease = lease
+        self.entries = entries
+        device.live["executable"] += 1
+
+    def check(self, home: Home) -> None:
+        if self.home is None:
+            raise InvalidArgument("executable was released")
+        if self.home is not home:
+            raise InvalidArgument(f"executable of device {self.device.info.id} in a recording of another device")
+
+    def release(self) -> None:
+        """End of use; a second call does nothing."""
+        if self.home is None:
+            return
+        self.device.live["executable"] -= 1
+        self.home = None
+        del self.backend, self.lease
+
+    def __del__(self) -> None:
+        if hasattr(self, "entries"):
+            self.release()
+
+
+class ExecutableCache:
+    """Built executables of one open device by content, shared by its shares; emptied when the last one closes."""
+
+    __slots__ = ("_built", "_lock")
+
+    def __init__(self) -> None:
+        self._built: dict[bytes, tuple[BackendExecutable, Lease]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, device: Device, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> Executable:
+        key = hashlib.sha256(repr((format, entries)).encode() + hashlib.sha256(payload).digest()).digest()
+        with self._lock:
+            if key not in self._built:
+                backend = device.home.backend.create_executable(format, payload, entries)
+                device.statistics.executables_created += 1
+                self._built[key] = backend, Lease(device.home, backend)
+            backend, lease = self._built[key]
+        return Executable(device, backend, lease, entries)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._built.clear()
+
+
+def check_entries(entries: tuple[Entry, ...], limits: Limits) -> None:
+    """`InvalidArgument` for an entry that makes no sense, `Unsupported` for one above the device's limits."""
+    for row in entries:
+        x, y, z = row.workgroup_size
+        if min(row.workgroup_size) < 1 or row.parameter_words < 0:
+            raise InvalidArgument(
+                f"entry {row.name}: workgroup size {row.workgroup_size}, {row.parameter_words} parameter words"
+            )
+        for access, least in row.bindings:
+            if access not in ACCESSES or least < 0:
+                raise InvalidArgument(f"entry {row.name}: binding with access {access!r} and length {least}")
+        _within(row, "invocations in a workgroup", x * y * z, limits.max_workgroup_size)
+        _within(row, "bindings", len(row.bindings), limits.max_bindings)
+        _within(row, "bytes of parameters", 4 * row.parameter_words, limits.max_parameter_bytes)
+        _within(row, "bytes in one binding", max((n for _, n in row.bindings), default=0), limits.max_binding_length)
+
+
+def _within(row: Entry, what: str, value: int, limit: int) -> None:
+    if value > limit:
+        raise Unsupported(f"entry {row.name}: {value} {what}, the device's limit is {limit}")

@@ -1,0 +1,160 @@
+"""Submits work. The hot path of a call is `Queue.execute`: compare, count, hand to the driver.
+
+- Submissions start in the order they were made, whatever thread or share made them; `execute` holds the
+  queue until its work is done, `submit` returns at once.
+- Everything a submission touches is kept alive until it is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from .backend import BackendBuffer, Bytes
+from .buffer import Buffer, name_rights
+from .command_buffer import CommandBuffer
+from .errors import InvalidArgument
+from .semaphore import Fence
+
+if TYPE_CHECKING:
+    from .device import Device
+
+#: host bytes that writes may keep waiting in the driver before the queue is drained
+WRITE_BACKLOG = 64 << 20
+
+
+class Queue:
+    """`Device.queue`: in-order work. Shares of a device have a `Queue` each over the same queue of the driver."""
+
+    __slots__ = ("_backend", "_execute", "_home", "_lock", "_statistics", "device")
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._home = device.home
+        self._lock = device.home.lock
+        self._backend = device.home.backend.queue
+        self._execute = self._backend.execute
+        self._statistics = device.statistics
+
+    def execute(self, commands: CommandBuffer, buffers: Sequence[Buffer] = ()) -> None:
+        """Run a recording with `buffers` in its slots and return when it is done. Raises its error if it fails."""
+        home = self._home
+        with self._lock:
+            needs = commands.needs
+            if needs is None or commands.home is not home or len(buffers) != len(needs):
+                self._refuse(commands, buffers)
+            table = []
+            for buffer, (length, rights) in zip(buffers, needs):  # noqa: B905
+                if buffer.home is not home or buffer.size < length or rights & ~buffer.rights:
+                    self._refuse(commands, buffers)
+                table.append(buffer.backend)
+            if commands.overlaps:
+                for overlap in commands.overlaps:
+                    overlap.check(buffers)
+            self._execute(commands.backend, table)
+            if home.backlog:
+                home.forget_sources()
+            statistics = self._statistics
+            statistics.submissions += 1
+            statistics.waits += 1
+            statistics.dispatches += commands.dispatches
+            statistics.bytes_copied += commands.bytes_copied
+        if home.garbage:
+            home.collect()
+
+    def submit(
+        self,
+        commands: CommandBuffer | None,
+        buffers: Sequence[Buffer] = (),
+        wait: Fence | None = None,
+        signal: Fence | None = None,
+    ) -> None:
+        """Enqueue and return: the work starts when `wait` is reached, and `signal` is reached when it is over.
+
+        Without `commands` only the fences are chained. If the work fails, waiting for `signal` raises its error.
+        """
+        home = self._home
+        self.device.check_open()
+        with self._lock:
+            table, leases = self._table(commands, buffers)
+            waits = [(semaphore.alive(), value) for semaphore, value in wait.points] if wait else []
+            signals = [semaphore.promise(value) for semaphore, value in signal.points] if signal else []
+            for fence in (wait, signal):
+                leases += [semaphore.lease for semaphore, _ in fence.points] if fence else []
+            home.retire()
+            signals.append(home.track(leases))
+            for buffer in buffers:
+                buffer.submitted = home.submitted
+            if commands is not None:
+                for buffer in commands.direct:
+                    buffer.submitted = home.submitted
+                self._statistics.dispatches += commands.dispatches
+                self._statistics.bytes_copied += commands.bytes_copied
+            self._statistics.submissions += 1
+            self._backend.submit(None if commands is None else commands.backend, table, waits, signals)
+        if home.garbage:
+            home.collect()
+
+    def write(self, buffer: Buffer, offset: int, data: Bytes) -> None:
+        """For `Buffer.write`, which has checked: copy to a buffer without mapping, in order with later submissions."""
+        home = self._home
+        with self._lock:
+            source = data.copy()
+            if home.backlog + source.size > WRITE_BACKLOG:
+                self._backend.wait_idle()
+                home.forget_sources()
+            home.sources.append(source)
+            home.backlog += source.size
+            self._backend.write(buffer.backend, offset, source)
+
+    def read(self, buffer: Buffer, offset: int, out: Bytes) -> None:
+        """For `Buffer.read`, which has checked: copy from a buffer without mapping, after all earlier work."""
+        with self._lock:
+            self._backend.read(buffer.backend, offset, out)
+            self._home.forget_sources()
+        self._statistics.waits += 1
+
+    def wait_idle(self) -> None:
+        """Block until all submitted work is over."""
+        self.device.check_open()
+        self._statistics.waits += 1
+        self._home.wait_submitted()
+
+    def _table(
+        self, commands: CommandBuffer | None, buffers: Sequence[Buffer]
+    ) -> tuple[list[BackendBuffer], list[object]]:
+        needs = () if commands is None else commands.needs
+        if needs is None or len(buffers) != len(needs) or (commands is not None and commands.home is not self._home):
+            self._refuse(commands, buffers)
+        for buffer, (length, rights) in zip(buffers, needs, strict=True):
+            if buffer.home is not self._home or buffer.size < length or rights & ~buffer.rights:
+                self._refuse(commands, buffers)
+        leases: list[object] = [buffer.lease for buffer in buffers]
+        if commands is not None:
+            for overlap in commands.overlaps:
+                overlap.check(buffers)
+            leases += commands.leases
+        return [buffer.backend for buffer in buffers], leases
+
+    def _refuse(self, commands: CommandBuffer | None, buffers: Sequence[Buffer]) -> NoReturn:
+        """Say what is wrong: the hot path only finds that something is."""
+        self.device.check_open()
+        name = self.device.info.id
+        if commands is None:
+            raise InvalidArgument(f"{len(buffers)} buffers without a command buffer")
+        if commands.home is not self._home:
+            raise InvalidArgument(f"command buffer of device {commands.device.info.id} submitted to {name}")
+        if commands.needs is None:
+            raise InvalidArgument(f"command buffer is {commands.state}, not finished")
+        if len(buffers) != len(commands.needs):
+            raise InvalidArgument(f"{len(buffers)} buffers for a command buffer with {len(commands.needs)} slots")
+        for slot, (buffer, (length, rights)) in enumerate(zip(buffers, commands.needs, strict=True)):
+            if buffer.home is None:
+                raise InvalidArgument(f"slot {slot}: buffer of {buffer.size} bytes was released")
+            if buffer.home is not self._home:
+                raise InvalidArgument(f"slot {slot}: buffer of device {buffer.device.info.id} submitted to {name}")
+            if buffer.size < length:
+                raise InvalidArgument(f"slot {slot}: buffer of {buffer.size} bytes, the recording needs {length}")
+            if rights & ~buffer.rights:
+                raise InvalidArgument(f"slot {slot}: buffer lacks {name_rights(rights & ~buffer.rights)}")
+        raise AssertionError("a submit was refused without a reason")

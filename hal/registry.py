@@ -1,0 +1,86 @@
+"""Finds drivers and opens devices by name.
+
+A driver is a class without arguments, named by an entry point of the group `orchestrion.hal`; other packages add theirs
+the same way. The package's own four are also listed here, so that opening one of them does not pay for a scan of
+everything that is installed (tests keep both lists equal).
+
+A device is named `driver` or `driver:index`: `vulkan` is the first Vulkan device, `vulkan:1` the second.
+"""
+
+from dataclasses import dataclass
+from importlib import import_module
+
+from .backend import BackendDriver, DeviceInfo
+from .device import Device
+from .errors import DriverUnavailable, InvalidArgument
+from .policy import Policy
+
+GROUP = "orchestrion.hal"
+
+BUILT_IN: dict[str, str] = {
+    "null": "orchestrion.hal.null.driver:NullDriver",
+    "reference": "orchestrion.hal.reference.driver:ReferenceDriver",
+    "opencl": "orchestrion.hal.opencl.driver:OpenCLDriver",
+    "vulkan": "orchestrion.hal.vulkan.driver:VulkanDriver",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DriverStatus:
+    """One driver: its devices, or why there are none."""
+
+    name: str
+    devices: tuple[DeviceInfo, ...]
+    reason: str
+
+
+def drivers() -> dict[str, str]:
+    """Every driver's name and class, as `module:class`: the package's own, then those of other packages by name."""
+    from importlib.metadata import entry_points  # 20 ms, and only listing and foreign names need it
+
+    found = {point.name: point.value for point in entry_points(group=GROUP)}
+    return BUILT_IN | {name: found[name] for name in sorted(found) if name not in BUILT_IN}
+
+
+def load_driver(name: str) -> BackendDriver:
+    """The driver of that name. `InvalidArgument` lists what exists; `DriverUnavailable` when it cannot be imported."""
+    target = BUILT_IN.get(name)
+    if target is None:
+        known = drivers()
+        if name not in known:
+            raise InvalidArgument(f"no driver {name!r}: there are {', '.join(known)}")
+        target = known[name]
+    module, _, attribute = target.partition(":")
+    try:
+        driver = getattr(import_module(module), attribute)()
+    except (ImportError, AttributeError) as error:
+        raise DriverUnavailable(f"driver {name} at {target} cannot be loaded: {error}") from error
+    if not isinstance(driver, BackendDriver):
+        raise DriverUnavailable(f"driver {name} at {target} is not a BackendDriver")
+    return driver
+
+
+def list_devices() -> tuple[DriverStatus, ...]:
+    """What is there, driver by driver, or why it is not."""
+    return tuple(_status(name) for name in drivers())
+
+
+def open_device(name: str, memory_limit: int | None = None, policy: Policy | None = None) -> Device:
+    """Open `driver` or `driver:index`. `memory_limit` in bytes; `policy` decides on native code."""
+    driver_name, colon, number = name.partition(":")
+    if colon and not number.isdecimal():
+        raise InvalidArgument(f"device name {name!r}: the index after ':' is not a number")
+    driver = load_driver(driver_name)
+    index = int(number) if colon else 0
+    infos = driver.devices()
+    if index >= len(infos):
+        there = ", ".join(f"{info.id} ({info.name})" for info in infos) or "none"
+        raise InvalidArgument(f"no device {name!r}: driver {driver_name} has {there}")
+    return Device.of(driver.open(infos[index]), memory_limit, policy)
+
+
+def _status(name: str) -> DriverStatus:
+    try:
+        return DriverStatus(name, tuple(load_driver(name).devices()), "")
+    except DriverUnavailable as error:
+        return DriverStatus(name, (), str(error))

@@ -1,0 +1,126 @@
+"""Timeline semaphores and fences: the only way that work, devices and the host wait for each other.
+
+A semaphore is a 64-bit value that only grows; whoever waits names the value to reach, and may do so before anybody
+promised it. A fence is a set of (semaphore, value): reached when all of them are. When a
+submission fails, the values it promised are reached all the same, and waiting for them raises its error.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .backend import BackendSemaphore, Point
+from .errors import DeadlineExceeded, InvalidArgument
+from .lifetime import Lease
+
+if TYPE_CHECKING:
+    from .device import Device
+
+MAX_VALUE = 2**63 - 1
+
+
+class Semaphore:
+    """A timeline semaphore of a device. Made by `Device.create_semaphore`."""
+
+    __slots__ = ("_promised", "_released", "backend", "device", "lease")
+
+    def __init__(self, device: Device, initial: int) -> None:
+        if not 0 <= initial <= MAX_VALUE:
+            raise InvalidArgument(f"semaphore value {initial} is not in 0 to {MAX_VALUE}")
+        self.device = device
+        self.backend = device.home.backend.create_semaphore(initial)
+        self.lease = Lease(device.home, self.backend)
+        self._promised: deque[int] = deque()
+        self._released = False
+        device.live["semaphore"] += 1
+
+    @property
+    def value(self) -> int:
+        return self.alive().value()
+
+    def signal(self, value: int) -> None:
+        """Set the value from the host: above the current one and below all that submitted work will signal."""
+        backend = self.alive()
+        with self.device.signal_lock:
+            current = backend.value()
+            if not current < value <= MAX_VALUE:
+                raise InvalidArgument(f"semaphore value {value} is not above the current {current}")
+            pending = self._pending(current)
+            if pending and value >= pending[0]:
+                raise InvalidArgument(f"semaphore value {value} is not below {pending[0]}, promised by work in flight")
+            backend.signal(value)
+
+    def wait(self, value: int, timeout: float | None = None) -> None:
+        """Block until `value` is reached. `DeadlineExceeded` after `timeout` seconds; the error of work that failed."""
+        self.device.statistics.waits += 1
+        if not self.alive().wait(value, timeout):
+            raise DeadlineExceeded(f"semaphore at {self.value} did not reach {value} in {timeout} s")
+
+    def promise(self, value: int) -> Point:
+        """For the queue: submitted work will signal this value."""
+        backend = self.alive()
+        with self.device.signal_lock:
+            current = backend.value()
+            pending = self._pending(current)
+            last = pending[-1] if pending else current
+            if not last < value <= MAX_VALUE:
+                raise InvalidArgument(f"semaphore value {value} to signal is not above {last}")
+            pending.append(value)
+        return backend, value
+
+    def alive(self) -> BackendSemaphore:
+        if self._released:
+            raise InvalidArgument("semaphore was released")
+        return self.backend
+
+    def release(self) -> None:
+        """End of use; a second call does nothing."""
+        if self._released:
+            return
+        self._released = True
+        self.device.live["semaphore"] -= 1
+        del self.backend, self.lease
+
+    def __del__(self) -> None:
+        if hasattr(self, "_released"):
+            self.release()
+
+    def _pending(self, current: int) -> deque[int]:
+        while self._promised and self._promised[0] <= current:
+            self._promised.popleft()
+        return self._promised
+
+
+class Fence:
+    """A set of (semaphore, value), reached when each is. Empty fences are reached from the start."""
+
+    __slots__ = ("points",)
+
+    def __init__(self, points: Iterable[tuple[Semaphore, int]] = ()) -> None:
+        highest: dict[Semaphore, int] = {}
+        for semaphore, value in points:
+            highest[semaphore] = max(value, highest.get(semaphore, 0))
+        self.points: tuple[tuple[Semaphore, int], ...] = tuple(highest.items())
+
+    @staticmethod
+    def join(*fences: Fence) -> Fence:
+        """Reached when all of `fences` are."""
+        return Fence(point for fence in fences for point in fence.points)
+
+    @property
+    def reached(self) -> bool:
+        return all(semaphore.value >= value for semaphore, value in self.points)
+
+    def signal(self) -> None:
+        """Signal every point from the host."""
+        for semaphore, value in self.points:
+            semaphore.signal(value)
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Block until all points are reached; errors as `Semaphore.wait`."""
+        end = None if timeout is None else time.monotonic() + timeout
+        for semaphore, value in self.points:
+            semaphore.wait(value, None if end is None else max(0.0, end - time.monotonic()))

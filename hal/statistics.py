@@ -1,0 +1,50 @@
+"""What a device did, counted in one place: the front, at the boundary to the driver.
+
+Rules: counters only grow; `live_bytes` and `peak_bytes` are device memory as it was asked of the driver (sizes are
+rounded up, see `hal.allocator`). A shared device (`Device.share`) counts by itself. Counting is exact as
+long as one thread at a time uses one `Device`; threads that work in parallel share the device and count apart.
+"""
+
+from collections.abc import Mapping
+
+#: counter -> what one unit of it is; the order is the order of printing
+COUNTERS: dict[str, str] = {
+    "submissions": "command buffers given to the driver",
+    "dispatches": "dispatches inside those command buffers",
+    "waits": "times the caller waited for the device",
+    "allocations": "calls of the driver's allocator",
+    "host_to_device_bytes": "bytes written into buffers by the host",
+    "device_to_host_bytes": "bytes read out of buffers by the host",
+    "bytes_copied": "bytes copied or filled inside submitted command buffers",
+    "imports": "host memory ranges made into buffers without a copy",
+    "executables_created": "executables built by the driver",
+    "command_buffers_recorded": "command buffers whose recording was finished",
+}
+
+
+class Statistics:
+    """The counters of one `Device`, as plain attributes. `snapshot` and `since` give them as a dict."""
+
+    __slots__ = tuple(COUNTERS)
+
+    submissions: int
+    dispatches: int
+    waits: int
+    allocations: int
+    host_to_device_bytes: int
+    device_to_host_bytes: int
+    bytes_copied: int
+    imports: int
+    executables_created: int
+    command_buffers_recorded: int
+
+    def __init__(self) -> None:
+        for name in COUNTERS:
+            setattr(self, name, 0)
+
+    def snapshot(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in COUNTERS}
+
+    def since(self, before: Mapping[str, int]) -> dict[str, int]:
+        """What was counted after `before = statistics.snapshot()`."""
+        return {name: getattr(self, name) - before[name] for name in COUNTERS}

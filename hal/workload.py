@@ -1,0 +1,34 @@
+"""From a workload to a grid of workgroups that the device accepts.
+
+A workload `(x, y, z)` counts invocations. Divided by the workgroup size, rounded up, it gives the groups wanted. A
+device limits each dimension of the grid, so a count above a limit is folded into the others: kernels work from
+the linear workgroup index `x + nx * (y + ny * z)` and guard against excess, so only the product matters.
+"""
+
+from .errors import InvalidArgument, Unsupported
+
+Grid = tuple[int, int, int]
+
+
+def divide(workload: Grid, workgroup_size: Grid) -> Grid:
+    """Workgroups that cover the workload, per dimension."""
+    if len(workload) != 3 or min(workload) < 0:
+        raise InvalidArgument(f"workload {workload} is not three counts of 0 or more")
+    x, y, z = workgroup_size
+    return -(-workload[0] // x), -(-workload[1] // y), -(-workload[2] // z)
+
+
+def fold(groups: Grid, limits: Grid) -> Grid:
+    """The same number of groups, or little more, within the limits. `Unsupported` when no grid is large enough.
+
+    The excess is less than `ny * nz` groups, `ny` and `nz` being the least that work.
+    """
+    if groups[0] <= limits[0] and groups[1] <= limits[1] and groups[2] <= limits[2]:
+        return groups
+    total = groups[0] * groups[1] * groups[2]
+    rows = -(-total // limits[0])
+    z = -(-rows // limits[1])
+    if z > limits[2]:
+        raise Unsupported(f"{total} workgroups exceed the device's {limits[0] * limits[1] * limits[2]}")
+    y = -(-rows // z)
+    return -(-total // (y * z)), y, z
