@@ -8,49 +8,15 @@ Transcendental functions and the float remainder have a folder of their own (`ma
 by name.
 """
 
-from __future__ import annotations
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from orchestrion.schema import scalars
 from orchestrion.schema.dtypes import BY_NAME, SIGNED, DType
 
-from .primitives import KINDS
-
-if TYPE_CHECKING:
-    from .emitter import Emitter
+from .emitter import Emitter
 
 V = TypeVar("V")
 Expansion = Callable[..., Any]
-
-
-class UnsupportedScalar(Exception):
-    """A scalar op that has neither a primitive nor an expansion for these types."""
-
-
-def expand(e: Emitter[V], name: str, operands: Sequence[V], to: str | None) -> V:
-    """Emit a scalar op that is no primitive for these operand types.
-
-    Raises UnsupportedScalar, naming the op and the types, when nothing computes it.
-    """
-    types = [BY_NAME[e.dtype(operand)] for operand in operands]
-    row = scalars.BY_NAME.get(name)
-    if row is None:
-        raise UnsupportedScalar(f"{name} is not a scalar op")
-    result = BY_NAME["i1"] if row.result == "i1" else types[-1]
-    if row.result == "U":
-        if to is None:
-            raise UnsupportedScalar(f"{name} needs the name of a result type")
-        result = BY_NAME[to]
-    signature = f"({', '.join(map(str, types))}) -> {result}"
-    if not row.accepts(types, result):
-        raise UnsupportedScalar(f"{name} does not take {signature}")
-    function = EXPANSIONS.get((name, KINDS[types[-1].kind]))
-    if function is None:
-        raise UnsupportedScalar(f"no kernel computes {name} of {signature}")
-    value: V = function(e, *operands, to) if row.result == "U" else function(e, *operands)
-    return value
 
 
 # Helpers
