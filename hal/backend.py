@@ -5,7 +5,7 @@ Rules for both sides:
 - All sizes and offsets are bytes. A buffer's memory is little endian.
 - No allocation is empty (the front rounds sizes up to 16), and no copy, fill or grid is. A binding's length may be 0.
 - A semaphore's value reaches what a submission promised once that is over, also when it failed; then `wait` for that
-  value or a later one raises the error.
+  value raises the error.
 - The front keeps every buffer, executable and command buffer that work in flight may touch alive until that
   work is done; a backend may rely on it. `release` is called exactly once, by the front.
 - Methods may be called from any thread; the front serialises calls on one queue.

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from .backend import BackendDevice, BackendSemaphore, Bytes
+from .errors import HalError
 
 
 class Releasable(Protocol):
@@ -97,18 +98,20 @@ class Home:
         "sources",
         "submitted",
         "timeline",
+        "unheard",
     )
 
     def __init__(self, backend: BackendDevice) -> None:
         self.backend = backend
         self.lock = threading.Lock()
         self.garbage: deque[tuple[Releasable, tuple[Account, ...], int]] = deque()
-        self.in_flight: deque[tuple[int, tuple[object, ...]]] = deque()
+        self.in_flight: deque[tuple[int, tuple[object, ...], bool]] = deque()
         self.timeline: BackendSemaphore | None = None
         self.submitted = 0
         self.owned: set[int] = set()
         self.sources: list[Bytes] = []
         self.backlog = 0
+        self.unheard: list[HalError] = []
         self.shares = 0
         self.closed = False
         self.abandoned = False
@@ -132,30 +135,33 @@ class Home:
             if not self.garbage:
                 return
 
-    def track(self, leases: Iterable[object]) -> tuple[BackendSemaphore, int]:
-        """Keep leases until the point given is reached; the lock is held."""
+    def track(self, leases: Iterable[object], silent: bool) -> tuple[BackendSemaphore, int]:
+        """Keep leases until the point given is reached; `silent`: no fence will tell of a failure. The lock is held."""
         if self.timeline is None:
             self.timeline = self.backend.create_semaphore(0)
         self.submitted += 1
-        self.in_flight.append((self.submitted, tuple(leases)))
+        self.in_flight.append((self.submitted, tuple(leases), silent))
         return self.timeline, self.submitted
 
     def wait_for(self, resource: "Submitted") -> None:
-        """Wait until the last submission that uses a buffer is over, failed or not."""
-        if self.timeline is None or self.timeline.value() >= resource.submitted:
-            resource.submitted = 0
-            return
-        self.timeline.wait(resource.submitted, None)
-        resource.submitted = 0
+        """Wait until the last submission that uses a buffer is over. Raises, once, the error of one that failed."""
+        last, resource.submitted = resource.submitted, 0
+        if self.timeline is not None:
+            self.timeline.wait(last, None)
 
     def wait_submitted(self) -> None:
-        """Wait until all that was submitted is over. Raises the error of work that failed."""
-        if self.timeline is not None:
-            self.timeline.wait(self.submitted, None)
+        """Wait until all that was submitted is over. Raises the first error that no fence was there to tell of."""
+        last = self.submitted
+        if self.timeline is not None and self.timeline.value() < last:
+            _failure(self.timeline, last, None)
         with self.lock:
             self.backend.queue.wait_idle()
             self.forget_sources()
+            self.retire()
+            unheard, self.unheard = self.unheard, []
         self.collect()
+        if unheard:
+            raise unheard[0]
 
     def forget_sources(self) -> None:
         """The queue was waited for: what writes copied from is needed no more; the lock is held."""
@@ -168,7 +174,10 @@ class Home:
             return
         reached = self.timeline.value()
         while self.in_flight and self.in_flight[0][0] <= reached:
-            self.in_flight.popleft()
+            number, _, silent = self.in_flight.popleft()
+            failure = _failure(self.timeline, number, 0.0) if silent else None
+            if failure is not None:
+                self.unheard.append(failure)
 
     def close(self) -> None:
         """Close the backend as soon as no lease is left. All submitted work has been waited for."""
@@ -192,6 +201,14 @@ class Home:
         if self.timeline is not None:
             self.timeline.release()
         self.backend.close()
+
+
+def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> HalError | None:
+    try:
+        timeline.wait(number, timeout)
+    except HalError as error:
+        return error
+    return None
 
 
 _homes: weakref.WeakSet[Home] = weakref.WeakSet()

@@ -82,7 +82,7 @@ class Queue:
             for fence in (wait, signal):
                 leases += [semaphore.lease for semaphore, _ in fence.points] if fence else []
             home.retire()
-            signals.append(home.track(leases))
+            signals.append(home.track(leases, not signals))
             for buffer in buffers:
                 buffer.submitted = home.submitted
             if commands is not None:

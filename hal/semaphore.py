@@ -2,7 +2,7 @@
 
 A semaphore is a 64-bit value that only grows; whoever waits names the value to reach, and may do so before anybody
 promised it. A fence is a set of (semaphore, value): reached when all of them are. When a
-submission fails, the values it promised are reached all the same, and waiting for them raises its error.
+submission fails, the values it promised are reached all the same, and waiting for one raises its error.
 """
 
 from __future__ import annotations

@@ -1,0 +1,139 @@
+"""Timeline semaphores in software, and a queue worker that waits for them, for drivers without their own.
+
+- A `SoftSemaphore` is a value under a condition. Work that failed advances it all the same and leaves its error behind:
+  to wait for a value that was only reached by a failure raises it.
+- A `Worker` runs submissions in order on one thread, which starts with the first of them: `submit` never blocks. Work
+  whose waits failed is not run and fails with their error.
+- `drain` is for the blocking calls of a queue (`execute`, `write`, `read`): once it returns, nothing submitted before
+  is running, and the caller may work on its own thread. The front holds the queue meanwhile.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from .backend import BackendSemaphore, Point
+from .errors import DeviceLost, HalError
+
+
+class SoftSemaphore(BackendSemaphore):
+    """A timeline semaphore of the host."""
+
+    __slots__ = ("_changed", "_failures", "_value")
+
+    def __init__(self, initial: int) -> None:
+        self._value = initial
+        self._changed = threading.Condition()
+        self._failures: list[tuple[int, int, HalError]] = []
+
+    def value(self) -> int:
+        return self._value
+
+    def signal(self, value: int) -> None:
+        with self._changed:
+            self._value = max(self._value, value)
+            self._changed.notify_all()
+
+    def fail(self, value: int, error: HalError) -> None:
+        """Reach `value` without success."""
+        with self._changed:
+            self._failures.append((self._value, value, error))
+            self._value = max(self._value, value)
+            self._changed.notify_all()
+
+    def wait(self, value: int, timeout: float | None) -> bool:
+        if self._value < value:
+            with self._changed:
+                if not self._changed.wait_for(lambda: self._value >= value, timeout):
+                    return False
+        for before, reached, error in self._failures:
+            if before < value <= reached:
+                raise type(error)(str(error)) from error
+        return True
+
+    def release(self) -> None:
+        return
+
+
+class _Submission:
+    __slots__ = ("run", "signals", "waits")
+
+    def __init__(self, waits: Sequence[Point], run: Callable[[], None] | None, signals: Sequence[Point]) -> None:
+        self.waits = waits
+        self.run = run
+        self.signals = signals
+
+
+class Worker:
+    """One thread that runs submissions in order."""
+
+    __slots__ = ("_changed", "_name", "_pending", "_stopping", "_thread", "busy")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._changed = threading.Condition()
+        self._pending: deque[_Submission] = deque()
+        self._thread: threading.Thread | None = None
+        self._stopping = False
+        #: submissions not over yet; a queue looks at this before it calls `drain`
+        self.busy = 0
+
+    def submit(self, waits: Sequence[Point], run: Callable[[], None] | None, signals: Sequence[Point]) -> None:
+        """Run `run` when the waits are reached, then signal. Waits and signals are `SoftSemaphore`s."""
+        with self._changed:
+            self._pending.append(_Submission(waits, run, signals))
+            self.busy += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def drain(self) -> None:
+        """Return when nothing submitted before is pending or running."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.busy == 0)
+
+    def close(self) -> None:
+        """End the thread once all that was submitted is over."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._pending or self._stopping)
+                if not self._pending:
+                    return
+                submission = self._pending.popleft()
+            _settle(submission, _outcome(submission))
+            del submission
+            with self._changed:
+                self.busy -= 1
+                self._changed.notify_all()
+
+
+def _outcome(submission: _Submission) -> HalError | None:
+    try:
+        for semaphore, value in submission.waits:
+            semaphore.wait(value, None)
+        if submission.run is not None:
+            submission.run()
+    except HalError as error:
+        return error
+    except Exception as error:  # a fault of the driver must reach whoever waits, not end the thread
+        lost = DeviceLost(f"submission failed: {type(error).__name__}: {error}")
+        lost.__cause__ = error
+        return lost
+    return None
+
+
+def _settle(submission: _Submission, error: HalError | None) -> None:
+    for semaphore, value in submission.signals:
+        if error is None:
+            semaphore.signal(value)
+        else:
+            assert isinstance(semaphore, SoftSemaphore)
+            semaphore.fail(value, error)
