@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from .attributes import DenseArray, attribute_of
@@ -59,7 +60,7 @@ class Field:
     @property
     def wanted(self) -> str:
         """What the constraint asks for, in words."""
-        doc: str = getattr(self.constraint, "__doc__", None) or getattr(self.constraint, "__name__", "?")
+        doc = str(getattr(self.constraint, "__doc__", None) or getattr(self.constraint, "__name__", "?"))
         return doc.split("\n")[0]
 
 
@@ -195,6 +196,16 @@ class Declaration:
     attribute: tuple[Field, ...] = ()
     same_size: bool = False
 
+    @cached_property
+    def property_names(self) -> tuple[str, ...]:
+        """Every attribute that the op itself gives a meaning."""
+        segments = [name for kind, name in SEGMENTS.items() if self.has_segments(kind)]
+        return (*(field.name for field in self.attribute), *segments)
+
+    def has_segments(self, kind: str) -> bool:
+        """Whether group sizes of that kind are in a property."""
+        return sum(field.variadic for field in getattr(self, kind)) > 1 and not self.same_size
+
     def fields(self) -> Iterator[Field]:
         for kind in ("operand", "result", "region", "successor", "attribute"):
             yield from getattr(self, kind)
@@ -262,7 +273,7 @@ class Declaration:
             items = list(value) if field.variadic else [value]
             flat += items
             sizes.append(len(items))
-        if kind in SEGMENTS and sum(field.variadic for field in fields) > 1 and not self.same_size:
+        if kind in SEGMENTS and self.has_segments(kind):
             properties[SEGMENTS[kind]] = DenseArray(tuple(sizes), I32)
         return flat
 

@@ -1,0 +1,55 @@
+"""What goes wrong in the compiler, by whose fault.
+
+`CompileError` is the caller's: the program cannot be compiled as it is. It holds every diagnostic, not the first only.
+`ParseError` is a `CompileError` of text that is not IR; it knows file, line and column. `InternalError` is ours: a pass
+broke the IR, and whoever sees it should report it. Nothing else leaves `compile()` for a bad program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from orchestrion.compiler.ir.locations import UNKNOWN, Location, source_text
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing that is wrong: where, in which op (its name, or empty), what."""
+
+    message: str
+    loc: Location = UNKNOWN
+    op: str = ""
+
+    def __str__(self) -> str:
+        place = source_text(self.loc)
+        return ": ".join(part for part in (place, self.op, self.message) if part)
+
+
+class CompileError(Exception):
+    """The program cannot be compiled; `diagnostics` says each reason."""
+
+    #: how the message ends, by whose fault
+    whose = ""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic] | str) -> None:
+        self.diagnostics: tuple[Diagnostic, ...] = (
+            (Diagnostic(diagnostics),) if isinstance(diagnostics, str) else tuple(diagnostics)
+        )
+        super().__init__("\n".join(map(str, self.diagnostics)) + self.whose)
+
+
+class ParseError(CompileError):
+    """Text that is not IR. `line` and `column` count from 1."""
+
+    def __init__(self, message: str, file: str, line: int, column: int) -> None:
+        from orchestrion.compiler.ir.locations import FileLoc
+
+        super().__init__([Diagnostic(message, FileLoc(file, line, column))])
+        self.file, self.line, self.column = file, line, column
+
+
+class InternalError(CompileError):
+    """The compiler itself is wrong: a pass left IR that breaks a rule."""
+
+    whose = "\nthis is a fault of the compiler, not of the program: please report it with the program that shows it"

@@ -1,0 +1,395 @@
+"""Tokens to types, attributes and locations.
+
+Aliases (`#loc1 = loc(..)`, `!t = tensor<..>`) are resolved when first used, wherever they are defined. What is one
+token is cached by its text. Whatever is wrong is a `ParseError`; what is right but unknown is kept as text.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from .attributes import (
+    ELEMENT_BYTES,
+    ArrayAttr,
+    BoolAttr,
+    DenseArray,
+    DenseElements,
+    DialectAttr,
+    DictAttr,
+    FloatAttr,
+    IntegerAttr,
+    RawAttr,
+    StringAttr,
+    SymbolRef,
+    UnitAttr,
+)
+from .elements import bytes_of_body, bytes_of_numbers, float_bits
+from .lexer import NUMBER, STRING, Tokens
+from .locations import UNKNOWN, CallSiteLoc, FileLoc, FusedLoc, Location, NameLoc
+from .types import (
+    DYNAMIC,
+    F64,
+    I64,
+    Attribute,
+    DialectType,
+    FunctionType,
+    RawType,
+    ScalarType,
+    TensorType,
+    Type,
+    scalar,
+)
+
+T = TypeVar("T")
+
+_SCALAR: Final = re.compile(r"(?:[su]?i[0-9]+|f[0-9]+\w*|bf16|tf32|index|none)\Z")
+_RAW_TYPE: Final = re.compile(r"(?:memref|vector|complex|tuple|none)<")
+_RAW_ATTR: Final = re.compile(r"(?:affine_map|affine_set|strided|sparse|opaque)<")
+_DIMS: Final = re.compile(r"((?:(?:[0-9]+|\?)\s*x\s*)*)(.*)\Z", re.S)
+_WORD: Final = re.compile(r"[A-Za-z_!][\w.$]*(?:<.*>)?\Z", re.S)
+_ALIAS_IN_BODY: Final = re.compile(STRING.pattern + r"|[#!][A-Za-z_][\w$]*+(?![\w$.<])")
+_MAX_DIM: Final = 2**63 - 1
+
+
+class AttributeParser(Tokens):
+    """Reads types, attributes and locations at the current place."""
+
+    def __init__(self, text: str, filename: str) -> None:
+        super().__init__(text, filename)
+        self.resources: dict[str, bytes] = {}
+        self._types: dict[str, Type] = {}
+        self._attributes: dict[str, Attribute] = {}
+        self._locations: dict[str, Location] = {}
+        self._aliases = self._find_aliases()
+        self._open: set[str] = set()
+
+    def _find_aliases(self) -> dict[str, int]:
+        """Alias -> the token its definition begins at. A `#word` before `=` is nothing else."""
+        tokens = self.tokens
+        found: dict[str, int] = {}
+        for index in [i for i, token in enumerate(tokens) if token == "="]:
+            name = tokens[index - 1] if index else ""
+            if name[:1] in ("#", "!"):
+                if name in found:
+                    self.fail(f"{name} is defined twice", index - 1)
+                found[name] = index + 1
+        return found
+
+    def _alias(self, name: str, read: Callable[[], T]) -> T:
+        """What `read` gives at the alias's definition."""
+        start = self._aliases.get(name)
+        if start is None:
+            self.fail(f"{name} is not defined", self.at - 1)
+        if name in self._open:
+            self.fail(f"{name} is defined by itself", self.at - 1)
+        self._open.add(name)
+        here, self.at = self.at, start
+        value = read()
+        self.at = here
+        self._open.discard(name)
+        return value
+
+    def _expand(self, body: str) -> str:
+        """The body of a dialect attribute or type with the aliases in it written out."""
+        if not self._aliases or "#" not in body and "!" not in body:
+            return body
+
+        def plain(match: re.Match[str]) -> str:
+            name = match[0]
+            if name not in self._aliases:
+                return name
+            read: Callable[[], Attribute] = self.type if name[0] == "!" else self.attribute
+            return self._alias(name, read).text()
+
+        return _ALIAS_IN_BODY.sub(plain, body)
+
+    # types
+
+    def type(self) -> Type:
+        token = self.tokens[self.at]
+        found = self._types.get(token)
+        if found is not None:
+            self.at += 1
+            return found
+        if token == "(":
+            return self.function_type()
+        self.at += 1
+        found = self._type_of(token)
+        if found is None:
+            self.at -= 1
+            self.fail(f"expected a type, found {self.shown}")
+        self._types[token] = found
+        return found
+
+    def _type_of(self, token: str) -> Type | None:
+        if token.startswith("tensor<"):
+            return self._tensor(token[7:-1])
+        if token.startswith("!"):
+            if token in self._aliases:
+                return self._alias(token, self.type)
+            name, body = self._split(token)
+            if "." not in name and not body:
+                self.fail(f"{token} is not defined", self.at - 1)
+            return DialectType(name[1:], self._expand(body))
+        if _SCALAR.match(token):
+            return scalar(token)
+        return RawType(self._expand(token)) if _RAW_TYPE.match(token) else None
+
+    def _split(self, token: str) -> tuple[str, str]:
+        """The word before the bracket and what stands in it."""
+        word, _, body = token.partition("<")
+        return word, body[:-1]
+
+    def _tensor(self, body: str) -> TensorType:
+        match = _DIMS.match(body.strip())
+        assert match is not None, "the pattern matches any text"
+        dims = [part.strip() for part in match[1].split("x")[:-1]]
+        shape = tuple(DYNAMIC if part == "?" else int(part[:20]) for part in dims)
+        if any(size > _MAX_DIM for size in shape):
+            self.fail("a dimension does not fit 64 bits", self.at - 1)
+        element, _, encoding = _split_top(match[2])
+        found = self._types.get(element)
+        if found is None and _WORD.match(element) and not element.startswith("tensor"):
+            found = self._type_of(element)
+        if found is None:
+            self.fail(f"expected an element type, found '{element}'", self.at - 1)
+        self._types[element] = found
+        return TensorType(shape, found, self._expand(encoding.strip()))
+
+    def function_type(self) -> FunctionType:
+        inputs = self.types()
+        self.expect("->")
+        if self.tokens[self.at] == "(":
+            return FunctionType(inputs, self.types())
+        return FunctionType(inputs, (self.type(),))
+
+    def types(self) -> tuple[Type, ...]:
+        """`(a, b)`."""
+        self.expect("(")
+        if self.accept(")"):
+            return ()
+        found = [self.type()]
+        while self.accept(","):
+            found.append(self.type())
+        self.expect(")")
+        return tuple(found)
+
+    # attributes
+
+    def attribute(self) -> Attribute:
+        token = self.tokens[self.at]
+        found = self._attributes.get(token)
+        if found is not None:
+            self.at += 1
+            return found
+        first = token[:1]
+        if first == '"':
+            self.at += 1
+            return StringAttr(self.unquote(token))
+        if first == "[":
+            return ArrayAttr(tuple(self._items("[", "]", self.attribute)))
+        if first == "{":
+            return DictAttr.of(self.dictionary("{", "}"))
+        if first == "@":
+            return self._symbol()
+        if first == "-" or first.isdecimal():
+            return self._number()
+        if token.startswith(("dense<", "dense_resource<")):
+            return self._dense()
+        found = self._single(token)
+        if found is None:
+            return self.type()
+        self._attributes[token] = found
+        return found
+
+    def _single(self, token: str) -> Attribute | None:
+        """The attribute that this one token is."""
+        if token in _WORDS:
+            self.at += 1
+            return _WORDS[token]
+        if token.startswith("array<"):
+            self.at += 1
+            return self._array(token[6:-1])
+        if token.startswith("#"):
+            self.at += 1
+            if token in self._aliases:
+                return self._alias(token, self.attribute)
+            name, body = self._split(token)
+            if "." not in name and not body:
+                self.fail(f"{token} is not defined", self.at - 1)
+            return DialectAttr(name[1:], self._expand(body))
+        if _RAW_ATTR.match(token):
+            self.at += 1
+            return RawAttr(self._expand(token))
+        return None
+
+    def _items(self, start: str, end: str, read: Callable[[], T]) -> list[T]:
+        self.expect(start)
+        if self.accept(end):
+            return []
+        items = [read()]
+        while self.accept(","):
+            items.append(read())
+        self.expect(end)
+        return items
+
+    def dictionary(self, start: str, end: str) -> dict[str, Attribute]:
+        """Named entries between brackets; a name without a value is a unit."""
+        entries: dict[str, Attribute] = {}
+
+        def entry() -> None:
+            token = self.next()
+            if token[:1] == '"':
+                key = self.unquote(token)
+            elif token[:1].isalpha() or token[:1] == "_":
+                key = token
+            else:
+                self.fail(f"expected the name of an attribute, found {token!r}", self.at - 1)
+            if key in entries:
+                self.fail(f"{key} is given twice", self.at - 1)
+            entries[key] = self.attribute() if self.accept("=") else UnitAttr()
+
+        self._items(start, end, entry)
+        return entries
+
+    def _symbol(self) -> SymbolRef:
+        path = [self._symbol_name()]
+        while self.accept("::"):
+            path.append(self._symbol_name())
+        return SymbolRef(path[0], tuple(path[1:]))
+
+    def _symbol_name(self) -> str:
+        token = self.tokens[self.at]
+        if len(token) < 2 or token[0] != "@":
+            self.fail(f"expected a symbol, found {self.shown}")
+        self.at += 1
+        return self.unquote(token[1:]) if token[1] == '"' else token[1:]
+
+    def _number(self) -> Attribute:
+        start = self.at
+        token = self.next()
+        if NUMBER.fullmatch(token) is None:
+            self.fail(f"expected an attribute, found {token!r}", start)
+        is_hex = "x" in token
+        is_float = not is_hex and any(c in token for c in ".eE")
+        kind: Type = F64 if is_float else I64
+        if self.accept(":"):
+            kind = self.type()
+        name = str(kind)
+        try:
+            if isinstance(kind, ScalarType) and name[0] in "ft" or name == "bf16":
+                return FloatAttr(float_bits(token, name), kind)
+            if isinstance(kind, ScalarType) and not is_float:
+                return IntegerAttr(int(token, 0), kind)
+        except (ValueError, OverflowError, struct.error) as error:
+            self.fail(f"{token} is no {name}: {error}", start)
+        self.fail(f"{token} cannot be of type {name}", start)
+
+    def _array(self, body: str) -> DenseArray:
+        name, _, numbers = body.partition(":")
+        kind = scalar(name.strip())
+        try:
+            data = bytes_of_numbers(numbers, kind.name)
+        except (ValueError, OverflowError, struct.error, KeyError) as error:
+            self.fail(f"array<{body[:40]}>: {error}", self.at - 1)
+        size = ELEMENT_BYTES[kind.name]
+        elements = DenseElements(TensorType((len(data) // size + 1,), kind), data + bytes(size))
+        return DenseArray(elements.scalars()[:-1], kind)
+
+    def _dense(self) -> Attribute:
+        start = self.at
+        head, body = self._split(self.next())
+        self.expect(":")
+        kind = self.type()
+        if not isinstance(kind, TensorType) or not kind.is_static:
+            if isinstance(kind, RawType):
+                return RawAttr(f"{head}<{body}> : {kind}")
+            self.fail(f"elements need a tensor of a static shape, found {kind}", start)
+        if str(kind.element) not in ELEMENT_BYTES:
+            return RawAttr(f"{head}<{body}> : {kind}")
+        try:
+            data = self._resource(body) if head == "dense_resource" else bytes_of_body(body, kind)
+            return DenseElements(kind, data)
+        except (ValueError, OverflowError, struct.error) as error:
+            self.fail(str(error), start)
+
+    def _resource(self, body: str) -> bytes:
+        key = self.unquote(body) if body[:1] == '"' else body.strip()
+        if key not in self.resources:
+            raise ValueError(f"resource {key} is not in the text's resource section")
+        return self.resources[key]
+
+    # locations
+
+    def location(self) -> Location:
+        """`loc(...)`."""
+        self.expect("loc")
+        self.expect("(")
+        token = self.tokens[self.at]
+        found = self._locations.get(token) if token[:1] == "#" else None
+        if found is not None:
+            self.at += 1
+        else:
+            found = self._location()
+        self.expect(")")
+        return found
+
+    def _location(self) -> Location:
+        token = self.next()
+        if token[:1] == "#" and token in self._aliases:
+            if token not in self._locations:
+                self._locations[token] = self._alias(token, self.location)
+            return self._locations[token]
+        if token[:1] == '"':
+            return self._file_or_name(self.unquote(token))
+        if token == "unknown":
+            return UNKNOWN
+        if token == "callsite":
+            self.expect("(")
+            callee = self._location()
+            self.expect("at")
+            caller = self._location()
+            self.expect(")")
+            return CallSiteLoc(callee, caller)
+        if token == "fused" or token.startswith("fused<"):
+            return FusedLoc(tuple(self._items("[", "]", self._location)), self._expand(token[6:-1]))
+        self.fail(f"expected a location, found {token!r}", self.at - 1)
+
+    def _file_or_name(self, text: str) -> Location:
+        if self.accept("("):
+            child = self._location()
+            self.expect(")")
+            return NameLoc(text, child)
+        if not self.accept(":"):
+            return NameLoc(text)
+        line = self._count()
+        self.expect(":")
+        column = self._count()
+        if not self.accept("to"):
+            return FileLoc(text, line, column)
+        end_line = line if self.tokens[self.at] == ":" else self._count()
+        self.expect(":")
+        return FileLoc(text, line, column, end_line, self._count())
+
+    def _count(self) -> int:
+        token = self.tokens[self.at]
+        if not token.isdecimal() or len(token) > 10:
+            self.fail(f"expected a line or column, found {self.shown}")
+        self.at += 1
+        return int(token)
+
+
+def _split_top(text: str) -> tuple[str, str, str]:
+    """Text up to the first comma outside brackets, the comma, the rest."""
+    depth = 0
+    for index, char in enumerate(text):
+        if char == "," and depth == 0:
+            return text[:index].strip(), ",", text[index + 1 :]
+        depth += (char == "<") - (char == ">")
+    return text.strip(), "", ""
+
+
+_WORDS: Final[dict[str, Attribute]] = {"true": BoolAttr(True), "false": BoolAttr(False), "unit": UnitAttr()}

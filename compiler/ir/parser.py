@@ -1,0 +1,341 @@
+"""MLIR's generic syntax to IR.
+
+`parse` reads one module. Operations of declared dialects become their classes, others `UnregisteredOp`; attributes
+that a declaration names are properties wherever the text has them. An operation without `loc(..)` gets its place in
+the text. Values may be used before they are defined (the verifier checks dominance). Anything that is not IR raises
+one `ParseError` with line and column; no other exception leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .attribute_parser import AttributeParser
+from .builtin import Module
+from .core import Block, Operation, Region, Trait, UnregisteredOp, Value
+from .dialect import op_class
+from .locations import UNKNOWN, FileLoc, Location
+from .types import Attribute, Type
+
+
+def parse(text: str, filename: str = "<text>") -> Module:
+    """The module in `text`; operations that stand in no module are put into one. Raises ParseError."""
+    parser = Parser(text, filename)
+    try:
+        return parser.module()
+    except RecursionError:
+        parser.fail("nested too deeply")
+
+
+class _Forward(Value):
+    """Stands for a value that is used before it is defined."""
+
+    __slots__ = ("token",)
+
+    def __init__(self, type: Type, token: int) -> None:
+        super().__init__(type)
+        self.token = token
+
+
+class Parser(AttributeParser):
+    """Reads operations, blocks and regions."""
+
+    def __init__(self, text: str, filename: str) -> None:
+        super().__init__(text, filename)
+        self._values: dict[str, Value] = {}
+        self._defined: list[str] = []
+        self._forward: dict[str, _Forward] = {}
+        self._blocks: dict[str, tuple[Block, int]] = {}
+        self._classes: dict[str, type[Operation] | None] = {}
+        self._without_loc: list[tuple[Operation, int]] = []
+
+    def module(self) -> Module:
+        self._read_resources()
+        ops: list[Operation] = []
+        while token := self.tokens[self.at]:
+            if token in self._aliases:
+                self._skip_alias()
+            elif token == "{-#":
+                self._skip_resources()
+            else:
+                ops.append(self.operation())
+        self._check_forward()
+        for op, index in self._without_loc:
+            op.loc = self.place(index)
+        if len(ops) == 1 and isinstance(ops[0], Module):
+            return ops[0]
+        module = Module.empty(FileLoc(self.filename, 1, 1))
+        for op in ops:
+            module.block.append(op)
+        return module
+
+    def _skip_alias(self) -> None:
+        """An alias's definition is read in full, so that a wrong one is an error even when nobody uses it."""
+        name = self.next()
+        self.expect("=")
+        if name[0] == "!":
+            self.type()
+        elif self.tokens[self.at] == "loc":
+            self.location()
+        else:
+            self.attribute()
+
+    # operations
+
+    def operation(self) -> Operation:
+        tokens = self.tokens
+        start = self.at
+        names = self._result_names() if tokens[start][:1] == "%" else []
+        at_name = self.at
+        token = tokens[at_name]
+        if token[:1] != '"':
+            self.fail(f"expected an operation in generic form, found {self.shown}")
+        self.at += 1
+        cls = self._class(token)
+        operand_names = self._operand_names()
+        successors = self._successors() if tokens[self.at] == "[" else []
+        properties = self.dictionary("<{", "}>") if tokens[self.at] == "<{" else {}
+        regions = self._regions(cls) if tokens[self.at] == "(" else []
+        attributes = self.dictionary("{", "}") if tokens[self.at] == "{" else {}
+        self.expect(":")
+        signature = self.function_type()
+        if len(signature.inputs) != len(operand_names):
+            self.fail(f"{len(operand_names)} operands, but {len(signature.inputs)} operand types", at_name)
+        operands = [self._use(n, t, i) for (n, i), t in zip(operand_names, signature.inputs, strict=True)]
+        has_loc = tokens[self.at] == "loc"
+        loc: Location = self.location() if has_loc else UNKNOWN
+        op = self._make(cls, token, operands, signature.results, properties, attributes, regions, successors, loc)
+        if not has_loc:
+            self._without_loc.append((op, start))
+        self._name_results(op, names, start)
+        return op
+
+    def _make(
+        self,
+        cls: type[Operation] | None,
+        token: str,
+        operands: list[Value],
+        result_types: tuple[Type, ...],
+        properties: dict[str, Attribute],
+        attributes: dict[str, Attribute],
+        regions: list[Region],
+        successors: list[Block],
+        loc: Location,
+    ) -> Operation:
+        if cls is None:
+            name = self.unquote(token)
+            return UnregisteredOp(name, operands, result_types, properties, attributes, regions, successors, loc)
+        if attributes:
+            for name in cls.declaration.property_names:
+                if name in attributes and name not in properties:
+                    properties[name] = attributes.pop(name)
+        return cls(operands, result_types, properties, attributes, regions, successors, loc)
+
+    def _class(self, token: str) -> type[Operation] | None:
+        if token not in self._classes:
+            self._classes[token] = op_class(self.unquote(token))
+        return self._classes[token]
+
+    def _result_names(self) -> list[tuple[str, int]]:
+        """`%a, %b:2 =` as names with counts."""
+        names = []
+        while True:
+            name = self.next()
+            if name[:1] != "%" or "#" in name:
+                self.fail(f"expected the name of a result, found {name!r}", self.at - 1)
+            count = 1
+            if self.accept(":"):
+                count = self._count()
+            names.append((name, count))
+            if not self.accept(","):
+                self.expect("=")
+                return names
+
+    def _name_results(self, op: Operation, names: list[tuple[str, int]], start: int) -> None:
+        if sum(count for _, count in names) != len(op.results) and names:
+            self.fail(f"{op.name} has {len(op.results)} results, {sum(c for _, c in names)} are named", start)
+        index = 0
+        for name, count in names:
+            for offset in range(count):
+                key = name if count == 1 else f"{name}#{offset}"
+                self._define(key, op.results[index], start)
+                index += 1
+            if count > 1:
+                self._define(name, op.results[index - count], start)
+
+    def _operand_names(self) -> list[tuple[str, int]]:
+        """`(%a, %b)` as names with their token indices."""
+        tokens = self.tokens
+        self.expect("(")
+        if tokens[self.at] == ")":
+            self.at += 1
+            return []
+        names = []
+        while True:
+            token = tokens[self.at]
+            if token[:1] != "%":
+                self.fail(f"expected an operand, found {self.shown}")
+            names.append((token, self.at))
+            self.at += 1
+            separator = tokens[self.at]
+            self.at += 1
+            if separator == ")":
+                return names
+            if separator != ",":
+                self.at -= 1
+                self.fail(f"expected ',' or ')', found {self.shown}")
+
+    def _use(self, name: str, type: Type, token: int) -> Value:
+        value = self._values.get(name)
+        if value is None:
+            value = self._values[name] = self._forward[name] = _Forward(type, token)
+            self._defined.append(name)
+        elif value.type is not type and value.type != type:
+            self.fail(f"{name} is of type {value.type}, used as {type}", token)
+        return value
+
+    def _define(self, name: str, value: Value, token: int) -> None:
+        old = self._values.get(name)
+        if old is None:
+            self._values[name] = value
+            self._defined.append(name)
+            return
+        if name not in self._forward:
+            self.fail(f"{name} is defined twice", token)
+        if old.type != value.type:
+            self.fail(f"{name} is of type {value.type}, used before as {old.type}", token)
+        del self._forward[name]
+        old.replace_by(value)
+        self._values[name] = value
+
+    def _check_forward(self) -> None:
+        """Whatever was used and never defined is an error."""
+        for name, value in self._forward.items():
+            self.fail(f"{name} is not defined", value.token)
+
+    # regions
+
+    def _regions(self, cls: type[Operation] | None) -> list[Region]:
+        isolated = cls is not None and Trait.ISOLATED in cls.traits
+        if not isolated:
+            return self._items("(", ")", self._region)
+        values, defined, forward = self._values, self._defined, self._forward
+        self._values, self._defined, self._forward = {}, [], {}
+        regions = self._items("(", ")", self._region)
+        self._check_forward()
+        self._values, self._defined, self._forward = values, defined, forward
+        return regions
+
+    def _region(self) -> Region:
+        self.expect("{")
+        region = Region()
+        outer_blocks, self._blocks = self._blocks, {}
+        mark = len(self._defined)
+        if self.tokens[self.at] not in ("}", ""):
+            if self.tokens[self.at][:1] != "^":
+                self._block_body(region.add(Block()))
+            while self.tokens[self.at][:1] == "^":
+                self._block(region)
+        self.expect("}")
+        for name, (block, token) in self._blocks.items():
+            if block.region is None:
+                self.fail(f"block {name} is not defined", token)
+        self._blocks = outer_blocks
+        self._leave(mark)
+        return region
+
+    def _leave(self, mark: int) -> None:
+        """Forgets what the region defined; what it only used stays, to be defined further out."""
+        kept = [name for name in self._defined[mark:] if name in self._forward]
+        for name in self._defined[mark:]:
+            if name not in self._forward:
+                del self._values[name]
+        self._defined[mark:] = kept
+
+    def _block(self, region: Region) -> None:
+        start = self.at
+        block = self._block_named(self.next(), start)
+        if block.region is not None:
+            self.fail(f"block {self.tokens[start]} is defined twice", start)
+        region.add(block)
+        if self.accept("("):
+            while not self.accept(")"):
+                if block.arguments:
+                    self.expect(",")
+                self._argument(block)
+        self.expect(":")
+        self._block_body(block)
+
+    def _argument(self, block: Block) -> None:
+        index = self.at
+        name = self.next()
+        if name[:1] != "%" or "#" in name:
+            self.fail(f"expected the name of a block argument, found {name!r}", index)
+        self.expect(":")
+        type = self.type()
+        loc = self.location() if self.tokens[self.at] == "loc" else UNKNOWN
+        self._define(name, block.add_argument(type, loc), index)
+
+    def _block_body(self, block: Block) -> None:
+        tokens = self.tokens
+        while tokens[self.at][:1] in ("%", '"'):
+            block.append(self.operation())
+        if tokens[self.at][:1] not in ("}", "^"):
+            self.fail(f"expected an operation in generic form, '}}' or a block, found {self.shown}")
+
+    def _block_named(self, name: str, token: int) -> Block:
+        if name not in self._blocks:
+            self._blocks[name] = (Block(), token)
+        return self._blocks[name][0]
+
+    def _successors(self) -> list[Block]:
+        def read() -> Block:
+            token = self.tokens[self.at]
+            if token[:1] != "^":
+                self.fail(f"expected a block, found {self.shown}")
+            self.at += 1
+            return self._block_named(token, self.at - 1)
+
+        return self._items("[", "]", read)
+
+    # resources
+
+    def _read_resources(self) -> None:
+        """Reads the resource section, which stands behind what refers to it."""
+        if "{-#" not in self.tokens:
+            return
+        here, self.at = self.at, self.tokens.index("{-#") + 1
+        for section in self._keys("#-}"):
+            self.expect("{")
+            for group in self._keys("}"):
+                self.expect("{")
+                for key in self._keys("}"):
+                    token = self.next()
+                    if section == "dialect_resources" and group == "builtin":
+                        self.resources[key] = self._blob(token)
+        self.at = here
+
+    def _keys(self, end: str) -> Iterator[str]:
+        """The keys of `key: value, ...` up to `end`, each with the place at its value."""
+        while not self.accept(end):
+            token = self.next()
+            if not token:
+                self.fail(f"expected '{end}', found {self.shown}")
+            self.expect(":")
+            yield self.unquote(token) if token[0] == '"' else token
+            if self.tokens[self.at] != end:
+                self.expect(",")
+
+    def _blob(self, token: str) -> bytes:
+        """`"0x` + 4 bytes alignment + the data in hex."""
+        try:
+            data = bytes.fromhex(token[3:-1]) if token.startswith('"0x') else b""
+        except ValueError:
+            data = b""
+        if len(data) < 4:
+            self.fail("expected a resource: a string of 0x, 8 digits of alignment and data", self.at - 1)
+        return data[4:]
+
+    def _skip_resources(self) -> None:
+        while self.next() not in ("#-}", ""):
+            pass
