@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .backend import BufferUsage, MemoryType
-from .buffer import DISPATCH, TRANSFER, WRITABLE, Buffer
+from .buffer import DISPATCH, MAPPING, TRANSFER, WRITABLE, Buffer
 from .errors import InvalidArgument, OutOfMemory
 from .lifetime import Account, Lease
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 GRANULE = 16
 
+HOST_VISIBLE = int(MemoryType.HOST_VISIBLE)
+ANY_MEMORY = MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE
 ANY_USAGE = BufferUsage.TRANSFER | BufferUsage.DISPATCH | BufferUsage.MAPPING
 
 
@@ -49,7 +51,7 @@ class Allocator:
     def allocate(
         self,
         size: int,
-        memory: MemoryType = MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE,
+        memory: MemoryType = ANY_MEMORY,
         usage: BufferUsage = ANY_USAGE,
     ) -> Buffer:
         """A buffer of `size` bytes, contents undefined. `OutOfMemory` above a limit or when the device has no room.
@@ -58,10 +60,12 @@ class Allocator:
         `host` is None, which `read` and `write` serve all the same.
         """
         device = self.device
-        device.check_open()
-        if size < 0 or not memory or not usage:
-            raise InvalidArgument(f"allocation of {size} bytes, memory {int(memory)}, usage {int(usage)}")
-        if BufferUsage.MAPPING in usage and MemoryType.HOST_VISIBLE not in memory:
+        if device.closed:
+            device.check_open()
+        rights, places = int(usage), int(memory)
+        if size < 0 or not rights or not places:
+            raise InvalidArgument(f"allocation of {size} bytes, memory {places}, usage {rights}")
+        if rights & MAPPING and not places & HOST_VISIBLE:
             raise InvalidArgument("buffer usage MAPPING needs memory type HOST_VISIBLE")
         padded = max(GRANULE, -(-size // GRANULE) * GRANULE)
         self._charge(padded)
@@ -72,7 +76,7 @@ class Allocator:
             raise
         device.statistics.allocations += 1
         lease = Lease(device.home, backend, self._accounts, padded)
-        return Buffer(device, backend, lease, size, int(usage) | WRITABLE)
+        return Buffer(device, backend, lease, size, rights | WRITABLE)
 
     def import_host(self, memory: npt.NDArray[np.generic]) -> Buffer | None:
         """A read-only buffer over contiguous host memory, which it keeps alive; None where the device cannot."""

@@ -48,7 +48,8 @@ class Account:
             if self.limit is not None and live > self.limit:
                 return False
             self._live = live
-            self.peak = max(self.peak, live)
+            if live > self.peak:
+                self.peak = live
         return True
 
     def refund(self, size: int) -> None:
@@ -126,9 +127,10 @@ class Home:
 
     def collect(self) -> None:
         """Release what nothing refers to any more, unless another thread holds the queue, which then does it."""
-        while (self.garbage or self.in_flight) and self.lock.acquire(blocking=False):
+        while (self.garbage or self.in_flight) and self.lock.acquire(False):
             try:
-                self.retire()
+                if self.in_flight:
+                    self.retire()
                 self._clear()
             finally:
                 self.lock.release()

@@ -1,0 +1,28 @@
+"""Memory of the null device: a NumPy array of bytes."""
+
+import numpy as np
+
+from orchestrion.hal.backend import BackendBuffer, Bytes
+from orchestrion.hal.errors import OutOfMemory
+
+
+class NullBuffer(BackendBuffer):
+    """`host` is the memory itself; an imported array is used as it is."""
+
+    __slots__ = ("host", "size")
+
+    host: Bytes
+
+    def __init__(self, host: Bytes) -> None:
+        self.host = host
+        self.size = host.size
+
+    @classmethod
+    def allocate(cls, size: int) -> "NullBuffer":
+        try:
+            return cls(np.zeros(size, np.uint8))
+        except (MemoryError, ValueError) as error:
+            raise OutOfMemory(f"allocation of {size} bytes failed: {error}") from error
+
+    def release(self) -> None:
+        del self.host

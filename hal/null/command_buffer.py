@@ -1,0 +1,59 @@
+"""Recordings of the null device: a list of steps, each a function of the table of slot buffers."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendExecutable, Binding, Bytes
+
+Table = Sequence[BackendBuffer]
+
+
+class NullCommandBuffer(BackendCommandBuffer):
+    __slots__ = ("_steps",)
+
+    def __init__(self) -> None:
+        self._steps: list[Callable[[Table], None]] = []
+
+    def dispatch(
+        self,
+        executable: BackendExecutable,
+        entry: int,
+        groups: tuple[int, int, int],
+        bindings: Sequence[Binding],
+        parameters: bytes,
+    ) -> None:
+        """Accepted, and no step recorded: this is the null device."""
+
+    def copy(self, source: Binding, target: Binding) -> None:
+        def step(table: Table) -> None:
+            _memory(target, table)[:] = _memory(source, table)
+
+        self._steps.append(step)
+
+    def fill(self, target: Binding, pattern: bytes) -> None:
+        word = np.frombuffer(pattern, np.uint8)
+
+        def step(table: Table) -> None:
+            _memory(target, table).reshape(-1, word.size)[:] = word
+
+        self._steps.append(step)
+
+    def barrier(self) -> None:
+        """Steps run one after the other anyway."""
+
+    def finish(self) -> None:
+        return
+
+    def run(self, table: Table) -> None:
+        for step in self._steps:
+            step(table)
+
+    def release(self) -> None:
+        self._steps.clear()
+
+
+def _memory(binding: Binding, table: Table) -> Bytes:
+    buffer = table[binding.source] if isinstance(binding.source, int) else binding.source
+    assert buffer.host is not None
+    return buffer.host[binding.offset : binding.offset + binding.length]

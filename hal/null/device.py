@@ -1,0 +1,35 @@
+"""The null device: makes the objects of its sibling files."""
+
+from orchestrion.hal.backend import BackendDevice, BackendExecutable, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
+from orchestrion.hal.timeline import SoftSemaphore
+
+from .buffer import NullBuffer
+from .command_buffer import NullCommandBuffer
+from .executable import NullExecutable
+from .queue import NullQueue
+
+
+class NullDevice(BackendDevice):
+    queue: NullQueue
+
+    def __init__(self, info: DeviceInfo) -> None:
+        self.info = info
+        self.queue = NullQueue()
+
+    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> NullBuffer:
+        return NullBuffer.allocate(size)
+
+    def import_host(self, memory: Bytes) -> NullBuffer:
+        return NullBuffer(memory)
+
+    def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
+        return NullExecutable(entries)
+
+    def create_command_buffer(self, slots: int) -> NullCommandBuffer:
+        return NullCommandBuffer()
+
+    def create_semaphore(self, initial: int) -> SoftSemaphore:
+        return SoftSemaphore(initial)
+
+    def close(self) -> None:
+        self.queue.close()

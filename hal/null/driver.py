@@ -1,0 +1,47 @@
+"""The null driver: everything but execution.
+
+Memory, copies, fills, recordings and semaphores are real; a dispatch is accepted and does nothing, so what a program
+computes on this device is what was in the buffer before. It measures what a call costs without its work, and is the
+folder to copy for a new driver: the same file names hold the same nouns in every driver.
+"""
+
+import numpy as np
+
+from orchestrion.hal.backend import BackendDevice, BackendDriver, DeviceInfo, Limits
+from orchestrion.schema.profiles import FEATURES, PROFILES
+
+from .device import NullDevice
+
+NO_LIMIT = 2**63 - 1
+
+INFO = DeviceInfo(
+    driver="null",
+    index=0,
+    name="null device",
+    vendor="Orchestrion",
+    version=np.__version__,
+    formats=tuple(profile.format for profile in PROFILES.values()),
+    features=frozenset(FEATURES),
+    limits=Limits(
+        max_workgroup_count=(65535, 65535, 65535),
+        max_workgroup_size=1024,
+        max_binding_length=NO_LIMIT,
+        max_bindings=64,
+        max_parameter_bytes=128,
+        shared_memory_bytes=32768,
+        min_binding_alignment=16,
+        host_import_alignment=1,
+    ),
+    memory_bytes=NO_LIMIT,
+    notes=("accepts every dispatch and executes none: results are not computed",),
+)
+
+
+class NullDriver(BackendDriver):
+    name = "null"
+
+    def devices(self) -> list[DeviceInfo]:
+        return [INFO]
+
+    def open(self, info: DeviceInfo) -> BackendDevice:
+        return NullDevice(info)

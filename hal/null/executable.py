@@ -1,0 +1,13 @@
+"""Code of the null device: the entries, and nothing to run."""
+
+from orchestrion.hal.backend import BackendExecutable, Entry
+
+
+class NullExecutable(BackendExecutable):
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: tuple[Entry, ...]) -> None:
+        self.entries = entries
+
+    def release(self) -> None:
+        return
