@@ -1,0 +1,52 @@
+"""What a target is: how the bodies of entries become code for one executable format.
+
+The `executables` phase calls `lower` on every `ll_seq.entry` of a program, the `bytecode` phase `serialize` on every
+`ll_seq.executable`. Nothing passes between the two but the IR: its text, read back, serializes to the same bytes.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+
+from orchestrion.compiler.ir.core import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """An executable as the module file holds it: its bytes, the features (`schema.profiles.FEATURES`) that its device
+    must have, the shared memory that a workgroup of its most demanding entry takes."""
+
+    data: bytes
+    features: frozenset[str]
+    shared_memory_bytes: int
+
+
+class Target(ABC):
+    """One executable format. `name` is the profile's in `schema.profiles.PROFILES`."""
+
+    name: str
+
+    @abstractmethod
+    def lower(self, entry: Operation) -> None:
+        """Replace the tensor body of an `ll_seq.entry` by one that this target serializes; set its `workgroup_size` and,
+        where a result takes several invocations, its `workload`. `CompileError` names what cannot be lowered."""
+
+    @abstractmethod
+    def serialize(self, executable: Operation) -> Payload:
+        """The code of an `ll_seq.executable` whose entries are lowered. Equal IR gives equal bytes."""
+
+
+#: profile -> the module whose `TARGET` it is
+TARGETS: dict[str, str] = {
+    "reference": "orchestrion.compiler.targets.reference.target",
+    "spirv": "orchestrion.compiler.targets.spirv.target",
+    "opencl": "orchestrion.compiler.targets.opencl.target",
+}
+
+
+@cache
+def target(name: str) -> Target:
+    """The target of a profile; KeyError for a name that has no row."""
+    found: Target = import_module(TARGETS[name]).TARGET
+    return found
