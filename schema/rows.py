@@ -1,6 +1,6 @@
 """The rows of a decoded module: one named tuple per struct of `module.fbs`, one per enum, with the same names.
 
-- A range `things` in the schema is two fields here, `things_start` and `things_end`: `module.things[row.things_start:row.things_end]`.
+- A range `things` of the schema is two fields here, to slice with: `module.things[row.things_start:row.things_end]`.
 - A string is its ordinal in `module.strings`; an optional ordinal may be `NONE`.
 - What a `Program` row owns (functions, globals, constants ...) is counted from the start of the program's own range by
   bytecode, initializers and entries: slice the tables once per program.

@@ -6,23 +6,36 @@
 - Constants and payloads are any contiguous buffer (bytes, memoryview, NumPy array, memmap). They are read where they
   lie, never copied in memory.
 - `write` gives the bytes of a file; `write_file` puts them in place at once, or leaves nothing behind.
+- The root is decoded before anything is written: what the decoder would refuse, raises its `ModuleError` here.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+import secrets
+import struct
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
+import flatbuffers
 import numpy.typing as npt
 
+from . import container, decoder, sourcemap
 from .dtypes import DType
-from .rows import Access, InitializerKind
+from .layout import Vector, layout
+from .profiles import feature_bits
+from .rows import MAJOR, MINOR, NONE, Access, GlobalFlags, ImportFlags, InitializerKind, SegmentKind
+from .rules import NUMBERS
 
 Data = bytes | bytearray | memoryview | npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An argument or result of an export. `alias`: the number of the argument that a result may share its storage with."""
+    """An argument or result of an export. `alias`: number of the argument whose storage a result may take over."""
 
     name: str
     dtype: DType
@@ -145,3 +158,254 @@ class Module:
     imports: Sequence[Import] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
     producer: str = "orchestrion"
+
+
+def write(module: Module) -> bytes:
+    """The bytes of the module's file."""
+    return b"".join(_pieces(module))
+
+
+def write_file(path: str | os.PathLike[str], module: Module) -> None:
+    """Write the module's file: whole and at once, or `OSError` and nothing at all.
+
+    A file that is there is replaced, so that processes which have it mapped keep the old one. What is there but is no
+    plain file (a pipe, `/dev/stdout`) is written to.
+    """
+    pieces = _pieces(module)
+    target = Path(os.path.realpath(path))
+    plain = target.is_file() or not target.exists()
+    place = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp") if plain else target
+    try:
+        with open(place, "xb" if plain else "wb") as file:
+            file.writelines(pieces)
+        if plain:
+            os.replace(place, target)
+    except BaseException as error:
+        if plain:
+            with suppress(FileNotFoundError):
+                place.unlink()
+        if isinstance(error, OSError):
+            raise OSError(error.errno, f"cannot write the module: {error.strerror}", os.fspath(path)) from error
+        raise
+
+
+def reseal(data: bytes) -> bytes:
+    """A damaged file with all its digests and checksums made to fit, as far as they can still be found.
+
+    For tests and fuzzers, so that what they damage reaches the verifiers behind the digests.
+    """
+    data = container.reseal(data)
+    file = container.open_bytes(data)
+    place, count = decoder.find_vector(file.root, "segments")
+    size = layout().vector("segments").format.size
+    sealed = bytearray(data)
+    for ordinal, (offset, _) in enumerate(file.spans[:count]):
+        if offset:
+            digest = place + ordinal * size + 8
+            sealed[digest : digest + 32] = sha256(file.segment(ordinal)).digest()
+    return container.reseal(bytes(sealed))
+
+
+def _pieces(module: Module) -> list[bytes | memoryview]:
+    """The parts of the file in order, padding included; segments are views of what the caller gave."""
+    tables = _Tables(module)
+    root = tables.root()
+    decoder.decode_root(memoryview(root))
+    directory, offsets = container.directory(root, [len(data) for data in tables.segments])
+    pieces: list[bytes | memoryview] = [root, directory]
+    position = len(root) + len(directory)
+    for offset, data in zip(offsets, tables.segments, strict=True):
+        pieces += (bytes(offset - position), data)
+        position = offset + len(data)
+    return pieces
+
+
+def _view(data: Data) -> memoryview:
+    """The bytes of a buffer, where they lie."""
+    view = memoryview(data)
+    if not view.c_contiguous:
+        raise ValueError("a constant or payload is not contiguous")
+    return view.cast("B") if view.nbytes else memoryview(b"")
+
+
+class _Tables:
+    """The rows of every vector while they are collected, appended in the order in which the format wants them owned."""
+
+    def __init__(self, module: Module) -> None:
+        self.rows: dict[str, list[tuple[Any, ...]]] = {vector.name: [] for vector in layout().vectors}
+        self.strings: dict[str, int] = {}
+        self.types: dict[str, int] = {}
+        self.bytecode = bytearray()
+        self.shared: dict[tuple[bytes, int], tuple[int, int]] = {}
+        self.segments: list[memoryview] = []
+        self.stored: dict[tuple[SegmentKind, bytes], int] = {}
+        self.header = (0, MAJOR, MINOR, self.string(module.producer))
+        self._module(module)
+
+    def string(self, text: str) -> int:
+        if "\0" in text:
+            raise ValueError(f"a string of a module holds a NUL: {text!r}")
+        return self.strings.setdefault(text, len(self.strings))
+
+    def type(self, name: str) -> int:
+        if name not in self.types:
+            self.types[name] = len(self.types)
+            self.rows["types"].append((self.string(name),))
+        return self.types[name]
+
+    def own(self, vector: str, rows: Iterator[tuple[Any, ...]]) -> tuple[int, int]:
+        """Appends rows; their range."""
+        table = self.rows[vector]
+        start = len(table)
+        table.extend(rows)
+        return start, len(table)
+
+    def segment(self, kind: SegmentKind, data: Data) -> int:
+        view = _view(data)
+        digest = sha256(view).digest()
+        if (kind, digest) not in self.stored:
+            self.stored[kind, digest] = len(self.segments)
+            self.segments.append(view)
+            self.rows["segments"].append((len(view), digest, kind))
+        return self.stored[kind, digest]
+
+    def dims(self, dims: Sequence[int]) -> tuple[int, int]:
+        return self.own("dims", ((dim,) for dim in dims))
+
+    def _module(self, module: Module) -> None:
+        for row in module.imports:
+            flags = ImportFlags.Optional if row.optional else 0
+            self.rows["imports"].append((self.string(row.name), self.string(row.signature), flags))
+        arguments = [self.own("arguments", map(self._argument, export.arguments)) for export in module.exports]
+        results = [self.own("results", map(self._result, export.results)) for export in module.exports]
+        for export, taken, given in zip(module.exports, arguments, results, strict=True):
+            self.rows["exports"].append((self.string(export.name), self.string(export.doc), *taken, *given))
+        executables = [self.own("executables", map(self._executable, p.executables)) for p in module.programs]
+        maps = [self._source_map(program) for program in module.programs]
+        for program, owned, source_map in zip(module.programs, executables, maps, strict=True):
+            self._program(program, owned, source_map)
+        for key, value in module.attributes.items():
+            self.rows["attributes"].append((self.string(key), self.string(value)))
+
+    def _argument(self, value: Value) -> tuple[Any, ...]:
+        if value.alias is not None:
+            raise ValueError(f"argument {value.name!r} has an alias; results have")
+        return self.string(value.name), value.dtype.code, *self.dims(value.dims)
+
+    def _result(self, value: Value) -> tuple[Any, ...]:
+        alias = NONE if value.alias is None else value.alias
+        return self.string(value.name), value.dtype.code, *self.dims(value.dims), alias
+
+    def _program(self, program: Program, executables: tuple[int, int], source_map: int) -> None:
+        copies: Counter[bytes] = Counter()
+        row = (
+            feature_bits(program.features),
+            self.string(program.name),
+            self.string(program.profile),
+            *self.own("functions", (self._function(function, copies) for function in program.functions)),
+            *self.own("globals", map(self._global, program.globals)),
+            *self.own("initializers", ((row.function, row.kind) for row in program.initializers)),
+            *executables,
+            *self.own("constants", map(self._constant, program.constants)),
+            *self.own("entries", ((function,) for function in program.entries)),
+            source_map,
+            1,
+        )
+        self.rows["programs"].append(row)
+
+    def _function(self, function: Function, copies: Counter[bytes]) -> tuple[Any, ...]:
+        """Programs share equal bytecode; within a program each function has bytes of its own, as the format demands."""
+        copy = function.bytecode, copies[function.bytecode]
+        copies[function.bytecode] += 1
+        if copy not in self.shared:
+            start = len(self.bytecode)
+            self.bytecode += function.bytecode
+            self.shared[copy] = start, len(self.bytecode)
+        return (
+            self.string(function.name),
+            *self.own("value_types", ((self.type(name),) for name in function.arguments)),
+            *self.own("value_types", ((self.type(name),) for name in function.results)),
+            *self.shared[copy],
+            *function.registers,
+        )
+
+    def _source_map(self, program: Program) -> int:
+        locations = [(f, pc, text) for f, row in enumerate(program.functions) for pc, text in row.locations]
+        return self.segment(SegmentKind.Debug, sourcemap.encode(locations)) if locations else NONE
+
+    def _global(self, row: Global) -> tuple[Any, ...]:
+        flags = GlobalFlags.Mutable if row.mutable else 0
+        return _bits(row), self.string(row.name), self.type(row.type), flags
+
+    def _executable(self, executable: Executable) -> tuple[Any, ...]:
+        variants = self.own("variants", map(self._variant, executable.variants))
+        entries = self.own("executable_entries", map(self._entry, executable.entries))
+        return self.string(executable.name), *variants, *entries
+
+    def _variant(self, variant: Variant) -> tuple[Any, ...]:
+        return (
+            feature_bits(variant.features),
+            self.string(variant.format),
+            self.segment(SegmentKind.Executable, variant.payload),
+            *self.own("workgroup_sizes", iter(variant.workgroup_sizes)),
+            variant.shared_memory_bytes,
+        )
+
+    def _entry(self, entry: Entry) -> tuple[Any, ...]:
+        bindings = self.own("bindings", ((binding.length, binding.access) for binding in entry.bindings))
+        return self.string(entry.name), *bindings, entry.parameter_words
+
+    def _constant(self, constant: Constant) -> tuple[Any, ...]:
+        segment = self.segment(SegmentKind.Constant, constant.data)
+        return self.string(constant.name), segment, constant.dtype.code, *self.dims(constant.dims)
+
+    def root(self) -> bytes:
+        """Size prefix and root."""
+        blobs = {"strings": "\0".join(self.strings).encode(), "bytecode": bytes(self.bytecode)}
+        plan = layout()
+        for vector in plan.vectors:
+            if vector.name not in blobs:
+                blobs[vector.name] = b"".join(_pack(vector, row) for row in self.rows[vector.name])
+        builder = flatbuffers.Builder(sum(map(len, blobs.values())) + 1024)
+        stored = [v for v in plan.vectors if blobs[v.name] or v.name == "strings"]
+        placed = {vector.slot: _vector(builder, vector, blobs[vector.name]) for vector in stored}
+        builder.StartObject(1 + len(plan.vectors))
+        builder.Prep(plan.header.alignment, plan.header.format.size)
+        _place(builder, plan.header.format.pack(*self.header))
+        builder.PrependStructSlot(plan.header.slot, builder.Offset(), 0)
+        for slot, offset in placed.items():
+            builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
+        builder.FinishSizePrefixed(builder.EndObject(), file_identifier=plan.identifier)
+        return bytes(builder.Output())
+
+
+def _pack(vector: Vector, row: tuple[Any, ...]) -> bytes:
+    try:
+        return vector.format.pack(*row)
+    except struct.error as error:
+        raise ValueError(f"{vector.name}: {row} does not fit the format: {error}") from None
+
+
+def _vector(builder: Any, vector: Vector, data: bytes) -> int:
+    builder.StartVector(vector.format.size, len(data) // vector.format.size, vector.alignment)
+    _place(builder, data)
+    return int(builder.EndVector())
+
+
+def _place(builder: Any, data: bytes) -> None:
+    """Put bytes in front of what is built; the builder has been told to make room."""
+    head = builder.Head() - len(data)
+    builder.head = head
+    builder.Bytes[head : head + len(data)] = data
+
+
+def _bits(row: Global) -> int:
+    """The initial value as the bits that a row stores."""
+    if row.type not in NUMBERS:
+        if row.value:
+            raise ValueError(f"global {row.name!r}: {row.type} starts as null, not as {row.value}")
+        return 0
+    try:
+        return int.from_bytes(struct.pack(decoder.NUMBER_FORMATS[row.type], row.value), "little")
+    except (struct.error, OverflowError):
+        raise ValueError(f"global {row.name!r}: {row.value} is no {row.type}") from None

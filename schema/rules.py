@@ -1,0 +1,95 @@
+"""The rules of a module that the schema's attributes cannot say. Time is linear in the rows.
+
+Each rule is a function of the decoded module, listed in `RULES`; it relies on every ordinal and range being sound.
+"""
+
+from collections.abc import Sequence
+from math import prod
+
+from .dtypes import BY_CODE
+from .errors import ModuleError
+from .module import Module
+
+#: NumPy has no array of more dimensions.
+MAX_RANK = 64
+MAX_BYTES = 2**63 - 1
+#: value types that are numbers, with their bytes; every other name is a reference
+NUMBERS = {"i32": 4, "i64": 8, "f32": 4, "f64": 8}
+
+
+def _shape_bytes(what: str, number: int, dims: Sequence[int], dtype: int) -> int:
+    """Bytes of a tensor; refuses more dimensions or bytes than any device could address."""
+    if len(dims) > MAX_RANK:
+        raise ModuleError(f"{what}[{number}] has {len(dims)} dimensions; {MAX_RANK} are the most")
+    size = prod(dims) * BY_CODE[dtype].itemsize
+    if size > MAX_BYTES:
+        raise ModuleError(f"{what}[{number}] has {size} bytes; {MAX_BYTES} are the most")
+    return size
+
+
+def _dims(module: Module) -> None:
+    if module.dims and min(module.dims) < 0:
+        place = next(i for i, dim in enumerate(module.dims) if dim < 0)
+        raise ModuleError(f"dims[{place}]: {module.dims[place]}; dynamic dimensions are of a later version")
+
+
+def _shapes(module: Module) -> None:
+    for what, rows in (("arguments", module.arguments), ("results", module.results)):
+        for number, row in enumerate(rows):
+            _shape_bytes(what, number, module.dims[row.dims_start : row.dims_end], row.dtype)
+
+
+def _names(module: Module) -> None:
+    for what, rows in (("exports", module.exports), ("programs", module.programs)):
+        names = [module.strings[row.name] for row in rows]
+        if len(set(names)) != len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise ModuleError(f"two {what} are called {twice!r}")
+
+
+def _programs(module: Module) -> None:
+    for number, row in enumerate(module.programs):
+        if row.devices != 1:
+            raise ModuleError(f"programs[{number}] asks for {row.devices} devices; this version runs on 1")
+        entries = row.entries_end - row.entries_start
+        if entries != len(module.exports):
+            raise ModuleError(f"programs[{number}] has {entries} entries for {len(module.exports)} exports")
+        functions = module.functions[row.functions_start : row.functions_end]
+        total = sum(function.bytecode_end - function.bytecode_start for function in functions)
+        if total > len(module.bytecode):
+            raise ModuleError(
+                f"programs[{number}]: its functions take {total} of {len(module.bytecode)} bytes, shared ones twice"
+            )
+
+
+def _globals(module: Module) -> None:
+    for number, row in enumerate(module.globals):
+        name = module.strings[module.types[row.type]]
+        if row.value >> 8 * NUMBERS.get(name, 0):
+            raise ModuleError(f"globals[{number}]: initial value {row.value:#x} does not fit {name}")
+
+
+def _executables(module: Module) -> None:
+    for number, row in enumerate(module.executables):
+        entries = row.entries_end - row.entries_start
+        for variant in range(row.variants_start, row.variants_end):
+            sizes = module.variants[variant]
+            count = sizes.workgroup_sizes_end - sizes.workgroup_sizes_start
+            if count != entries:
+                raise ModuleError(
+                    f"variants[{variant}] has {count} workgroup sizes; executables[{number}] has {entries} entries"
+                )
+    for number, size in enumerate(module.workgroup_sizes):
+        if 0 in size:
+            raise ModuleError(f"workgroup_sizes[{number}]: {tuple(size)} has no threads")
+
+
+def _constants(module: Module) -> None:
+    for number, row in enumerate(module.constants):
+        size = _shape_bytes("constants", number, module.dims[row.dims_start : row.dims_end], row.dtype)
+        if size != module.segments[row.segment].size:
+            stored = module.segments[row.segment].size
+            raise ModuleError(f"constants[{number}] has {size} bytes, segments[{row.segment}] {stored}")
+
+
+RULES = (_dims, _shapes, _names, _programs, _globals, _executables, _constants)

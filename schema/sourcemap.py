@@ -1,0 +1,65 @@
+"""The source map of a program, a debug segment of its own: which source location each instruction comes from.
+
+    u32 rows | u32 bytes of text | rows: u32 function, u32 pc, u32 location, ascending | text: UTF-8, a NUL between two
+
+Functions count within the program. A row holds from its pc on, until the next row of the same function. It is read
+only when an error or a listing needs it.
+"""
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from .errors import ModuleError
+
+_HEAD = struct.Struct("<II")
+_ROW = struct.Struct("<III")
+
+
+class SourceMap:
+    """`rows` are (function, pc, location), `texts` the locations."""
+
+    __slots__ = ("rows", "texts")
+
+    def __init__(self, rows: list[tuple[int, int, int]], texts: list[str]) -> None:
+        self.rows = rows
+        self.texts = texts
+
+    def find(self, function: int, pc: int) -> str | None:
+        place = bisect_right(self.rows, (function, pc, len(self.texts))) - 1
+        if place < 0 or self.rows[place][0] != function:
+            return None
+        return self.texts[self.rows[place][2]]
+
+
+def encode(locations: Iterable[tuple[int, int, str]]) -> bytes:
+    """The segment for (function, pc, text) in ascending order; equal texts are stored once."""
+    texts: dict[str, int] = {}
+    rows = b"".join(_ROW.pack(function, pc, texts.setdefault(text, len(texts))) for function, pc, text in locations)
+    if any("\0" in text for text in texts):
+        raise ValueError("a location holds a NUL")
+    pool = "\0".join(texts).encode()
+    return _HEAD.pack(len(rows) // _ROW.size, len(pool)) + rows + pool
+
+
+def decode(data: memoryview) -> SourceMap:
+    """Reads and verifies a segment; offsets in errors count within it."""
+    if len(data) < _HEAD.size:
+        raise ModuleError(f"source map: {len(data)} bytes, its head takes {_HEAD.size}", 0)
+    count, size = _HEAD.unpack_from(data)
+    text = _HEAD.size + count * _ROW.size
+    if text + size != len(data):
+        raise ModuleError(f"source map: {len(data)} bytes, its head says {text + size}", 0)
+    try:
+        texts = str(data[text:], "utf-8").split("\0")
+    except UnicodeDecodeError as error:
+        raise ModuleError(f"source map: not UTF-8: {error.reason}", text + error.start) from None
+    rows: list[tuple[int, int, int]] = list(_ROW.iter_unpack(data[_HEAD.size : text]))  # type: ignore[arg-type]
+    previous = (0, -1)
+    for place, (function, pc, location) in enumerate(rows):
+        if (function, pc) <= previous:
+            raise ModuleError(f"source map: row {place} does not ascend", _HEAD.size + place * _ROW.size)
+        if location >= len(texts):
+            raise ModuleError(f"source map: location {location} of {len(texts)}", _HEAD.size + place * _ROW.size)
+        previous = (function, pc)
+    return SourceMap(rows, texts)
