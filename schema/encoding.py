@@ -1,8 +1,8 @@
 """Bytecode to instructions and back, derived from the rows of `isa.py`.
 
 - An instruction is its opcode (u16, little endian) and its operands in the order of the row; all sizes are even.
-- As Python values: a register, ordinal or branch target is an int (a moved ref carries `MOVE_BIT`), an integer immediate
-  an int read as signed, a float immediate its bits as an int, `targets` and `registers` tuples of ints, `text` a str.
+- As Python values: a register, ordinal or branch target is an int (a moved ref carries `MOVE_BIT`), an integer
+  immediate an int read as signed, a float immediate its bits as an int, `targets` and `registers` tuples of ints, `text` a str.
 - `decode` checks the form (opcodes known, operands complete, text UTF-8), not the meaning: that is `vm/verifier.py`.
 - Each instruction has exactly one encoding, so decode and encode are inverse.
 """
@@ -184,3 +184,22 @@ def _text(code: bytes | memoryview, start: int, count: int, where: str) -> str:
         return bytes(code[start : start + count]).decode()
     except UnicodeDecodeError as error:
         raise ModuleError(f"{where}: the text is not UTF-8: {error.reason}") from error
+
+
+def float_of_bits(bits: int, kind: str) -> float:
+    """The value of f32 or f64 bits as a Python float; a NaN keeps sign and payload, a signalling one stays so."""
+    if kind == "f64":
+        return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+    if bits & 0x7F800000 == 0x7F800000 and bits & 0x007FFFFF:
+        return float_of_bits((bits >> 31) << 63 | 0x7FF << 52 | (bits & 0x007FFFFF) << 29, "f64")
+    return float(struct.unpack("<f", struct.pack("<I", bits))[0])
+
+
+def bits_of_float(value: float, kind: str) -> int:
+    """The bits of a Python float that is an f64, or an f32 without rounding; inverse of `float_of_bits`."""
+    if kind == "f64":
+        return int.from_bytes(struct.pack("<d", value), "little")
+    if value == value:
+        return int.from_bytes(struct.pack("<f", value), "little")
+    bits = bits_of_float(value, "f64")
+    return (bits >> 63) << 31 | 0x7F800000 | (bits >> 29) & 0x007FFFFF

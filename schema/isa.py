@@ -4,7 +4,7 @@ Rules:
 - An opcode is a 16-bit number that never changes meaning; a new instruction gets a new number in its family's range.
 - A frame has one row of registers, bank after bank in the order of `BANKS`; a register operand is the 16-bit ordinal
   in that row. Parameters are the first registers of their banks. All other registers are zero or null at entry.
-- A ref operand that is read may carry the move bit: the register is null afterwards, before the instruction acts.
+- A ref operand that is read may carry the move bit: the register is null after the instruction, unless it is a result.
 - Ordinals of functions, globals and constants count within the program; those of imports within the module.
 - A global that is not mutable is stored to by program initializers only, a mutable one by everything else.
 - i32 and i64 are bits, wrapping; f32 and f64 are IEEE 754 binary32 and binary64, round to nearest even, every result

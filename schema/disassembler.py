@@ -1,0 +1,279 @@
+"""A decoded module as the assembler's text. Assembling that text gives the same file, byte for byte.
+
+- A name that is there twice in its table is referred to by ordinal, `#3`.
+- Labels are made up: `^a` plus the pc, in hexadecimal, of each branch target.
+- `disassemble` wants bytecode that the encoding's decoder takes; what it means is not looked at.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from . import sourcemap
+from .dtypes import BY_CODE
+from .encoding import Decoded, Operand, decode, float_of_bits
+from .errors import ModuleError
+from .isa import BANKS, MOVE_BIT
+from .lexer import quote, symbol
+from .module import Module
+from .profiles import feature_names
+from .rows import NONE, Access, Exported, Function, Global, GlobalFlags, ImportFlags, InitializerKind, Program
+from .signature import Signature, bank_of, parse_signature
+
+_LETTERS = "ilfdr"
+_ACCESS = {Access.Read: "read", Access.Write: "write", Access.ReadWrite: "readwrite"}
+_INITIALIZER = {InitializerKind.Program: "program", InitializerKind.Context: "context"}
+
+
+def disassemble(module: Module) -> str:
+    """The whole module. `ModuleError` when bytecode or locations cannot be read."""
+    return "\n".join(_module(module)) + "\n"
+
+
+def _module(module: Module) -> Iterator[str]:
+    strings = module.strings
+    yield f"producer {quote(strings[module.header.producer])}"
+    for attribute in module.attributes:
+        yield f"attribute {quote(strings[attribute.key])} = {quote(strings[attribute.value])}"
+    for row in module.imports:
+        optional = " optional" if row.flags & ImportFlags.Optional else ""
+        yield f"import {symbol(strings[row.name])} {parse_signature(strings[row.signature])}{optional}"
+    for export in module.exports:
+        doc = f" doc {quote(strings[export.doc])}" if strings[export.doc] else ""
+        yield f"export {symbol(strings[export.name])}{doc}{_export_values(module, export)}"
+    for program in module.programs:
+        yield from _program(module, program)
+
+
+def _tensor(module: Module, dtype: int, start: int, end: int) -> str:
+    return "tensor<" + "".join(f"{dim}x" for dim in module.dims[start:end]) + f"{BY_CODE[dtype].name}>"
+
+
+def _value_name(name: str) -> str:
+    return name if name.isascii() and name.isidentifier() else quote(name)
+
+
+def _export_values(module: Module, export: Exported) -> str:
+    arguments = module.arguments[export.arguments_start : export.arguments_end]
+    results = module.results[export.results_start : export.results_end]
+    if not arguments and not results:
+        return ""
+    given = [
+        f"{_value_name(module.strings[row.name])}: {_tensor(module, row.dtype, row.dims_start, row.dims_end)}"
+        for row in arguments
+    ]
+    taken = [
+        f"{_value_name(module.strings[row.name])}: {_tensor(module, row.dtype, row.dims_start, row.dims_end)}"
+        + ("" if row.alias == NONE else f" alias {row.alias}")
+        for row in results
+    ]
+    return f" ({', '.join(given)}) -> ({', '.join(taken)})"
+
+
+class _Names:
+    """How each table's rows are referred to: by name where that is unique, else by ordinal."""
+
+    def __init__(self, module: Module, program: Program) -> None:
+        strings = module.strings
+        tables = {
+            "import": [strings[row.name] for row in module.imports],
+            "function": [
+                strings[row.name] for row in module.functions[program.functions_start : program.functions_end]
+            ],
+            "global": [strings[row.name] for row in module.globals[program.globals_start : program.globals_end]],
+            "constant": [
+                strings[row.name] for row in module.constants[program.constants_start : program.constants_end]
+            ],
+        }
+        self.tables = {kind: _references(names) for kind, names in tables.items()}
+
+    def __call__(self, kind: str, ordinal: int) -> str:
+        table = self.tables[kind]
+        return table[ordinal] if ordinal < len(table) else f"#{ordinal}"
+
+
+def _references(names: list[str]) -> list[str]:
+    count = Counter(names)
+    return [symbol(name) if count[name] == 1 else f"#{at}" for at, name in enumerate(names)]
+
+
+def _locations(module: Module, program: Program) -> dict[int, dict[int, str]]:
+    """function -> pc -> source location."""
+    found: dict[int, dict[int, str]] = {}
+    if program.source_map != NONE:
+        source = sourcemap.decode(module.segment(program.source_map))
+        for function, pc, location in source.rows:
+            found.setdefault(function, {})[pc] = source.texts[location]
+    return found
+
+
+def _program(module: Module, program: Program) -> Iterator[str]:
+    strings = module.strings
+    names = _Names(module, program)
+    features = f" features [{', '.join(feature_names(program.features))}]" if program.features else ""
+    yield f"program {symbol(strings[program.name])} profile {quote(strings[program.profile])}{features} {{"
+    for row in module.globals[program.globals_start : program.globals_end]:
+        yield "  " + _global(module, row)
+    for constant in module.constants[program.constants_start : program.constants_end]:
+        tensor = _tensor(module, constant.dtype, constant.dims_start, constant.dims_end)
+        data = bytes(module.segment(constant.segment)).hex()
+        yield f"  constant {symbol(strings[constant.name])} : {tensor} = hex {quote(data)}"
+    yield from _executables(module, program)
+    locations = _locations(module, program)
+    for at, function in enumerate(module.functions[program.functions_start : program.functions_end]):
+        yield from _function(module, function, names, locations.pop(at, {}))
+    if locations:
+        raise ModuleError(f"the source map speaks of function {min(locations)}, which the program does not have")
+    for initializer in module.initializers[program.initializers_start : program.initializers_end]:
+        kind = _INITIALIZER[InitializerKind(initializer.kind)]
+        yield f"  initializer {kind} {names('function', initializer.function)}"
+    for entry in module.entries[program.entries_start : program.entries_end]:
+        yield f"  entry {names('function', entry)}"
+    yield "}"
+
+
+def _global(module: Module, row: Global) -> str:
+    name, type_name = module.strings[row.name], module.strings[module.types[row.type]]
+    mutable = " mutable" if row.flags & GlobalFlags.Mutable else ""
+    value: int = row.value
+    return f"global {symbol(name)} : {type_name}{mutable}" + (f" = {_number(value, type_name)}" if value else "")
+
+
+def _number(bits: int, kind: str) -> str:
+    """A number's text from its bits; floats decimal where that gives the bits back."""
+    if kind in ("i32", "i64"):
+        half = 1 << (int(kind[1:]) - 1)
+        return str((bits & 2 * half - 1 ^ half) - half)
+    value = float_of_bits(bits, kind)
+    if value != value:
+        return f"{bits:#x}"
+    return repr(value)
+
+
+def _executables(module: Module, program: Program) -> Iterator[str]:
+    strings = module.strings
+    for row in module.executables[program.executables_start : program.executables_end]:
+        yield f"  executable {symbol(strings[row.name])} {{"
+        for entry in module.executable_entries[row.entries_start : row.entries_end]:
+            words = f" parameters {entry.parameter_words}" if entry.parameter_words else ""
+            bindings = [
+                f"{_ACCESS[Access(binding.access)]} {binding.length}"
+                for binding in module.bindings[entry.bindings_start : entry.bindings_end]
+            ]
+            yield f"    entry {symbol(strings[entry.name])}{words} bindings [{', '.join(bindings)}]"
+        for variant in module.variants[row.variants_start : row.variants_end]:
+            features = f" features [{', '.join(feature_names(variant.features))}]" if variant.features else ""
+            shared = f" shared {variant.shared_memory_bytes}" if variant.shared_memory_bytes else ""
+            sizes = ", ".join(
+                f"({size.x}, {size.y}, {size.z})"
+                for size in module.workgroup_sizes[variant.workgroup_sizes_start : variant.workgroup_sizes_end]
+            )
+            payload = bytes(module.segment(variant.payload)).hex()
+            yield f"    variant {quote(strings[variant.format])}{features}{shared} workgroups [{sizes}]"
+            yield f"      payload hex {quote(payload)}"
+        yield "  }"
+
+
+def _types(module: Module, start: int, end: int) -> tuple[str, ...]:
+    return tuple(module.strings[module.types[at]] for at in module.value_types[start:end])
+
+
+def _function(module: Module, row: Function, names: _Names, locations: dict[int, str]) -> Iterator[str]:
+    signature = Signature(
+        _types(module, row.arguments_start, row.arguments_end), (), _types(module, row.results_start, row.results_end)
+    )
+    name = module.strings[row.name]
+    counts = [row.i32, row.i64, row.f32, row.f64, row.ref]
+    code = decode(module.bytecode[row.bytecode_start : row.bytecode_end], f"function {symbol(name)}")
+    registers = f" registers ({', '.join(map(str, counts))})" if counts != _inferred(signature, code, counts) else ""
+    yield f"  func {symbol(name)} {signature}{registers} {{"
+    unknown = locations.keys() - {decoded.pc for decoded in code}
+    if unknown:
+        raise ModuleError(f"function {symbol(name)}: a location at pc {min(unknown):#x}, inside an instruction")
+    for line in body_lines(code, counts, names, locations):
+        yield "  " + line
+    yield "  }"
+
+
+def _register_operands(code: list[Decoded]) -> Iterator[int]:
+    for decoded in code:
+        for spec, value in zip(decoded.row.operands, decoded.operands, strict=True):
+            if spec.kind in BANKS and isinstance(value, int):
+                yield value & ~MOVE_BIT
+            elif spec.kind == "registers" and isinstance(value, tuple):
+                yield from (register & ~MOVE_BIT for register in value)
+
+
+def _inferred(signature: Signature, code: list[Decoded], counts: list[int]) -> list[int]:
+    """The register counts that the assembler would find."""
+    found = [0] * len(BANKS)
+    for type_name in signature.arguments:
+        found[BANKS.index(bank_of(type_name))] += 1
+    for register in _register_operands(code):
+        bank, index = _bank_index(register, counts)
+        found[bank] = max(found[bank], index + 1)
+    return found
+
+
+def _bank_index(register: int, counts: list[int]) -> tuple[int, int]:
+    for bank, count in enumerate(counts):
+        if register < count:
+            return bank, register
+        register -= count
+    raise ModuleError(f"register {register + sum(counts)} out of range ({sum(counts)} registers)")
+
+
+def body_lines(code: list[Decoded], counts: list[int], names: _Names, locations: dict[int, str]) -> Iterator[str]:
+    """The lines of a function, labels included."""
+    targets: set[int] = set()
+    for decoded in code:
+        for spec, value in zip(decoded.row.operands, decoded.operands, strict=True):
+            if spec.kind == "target" and isinstance(value, int):
+                targets.add(value)
+            elif spec.kind == "targets" and isinstance(value, tuple):
+                targets.update(value)
+    end = code[-1].pc if code else 0
+    for decoded in code:
+        if decoded.pc in targets:
+            yield f"^a{decoded.pc:x}:"
+        where = f" loc {quote(locations[decoded.pc])}" if decoded.pc in locations else ""
+        yield "  " + _instruction(decoded, counts, names) + where
+    if any(target > end for target in targets):
+        raise ModuleError(f"a branch to pc {max(targets):#x}, behind the code")
+
+
+def _instruction(decoded: Decoded, counts: list[int], names: _Names) -> str:
+    results: list[str] = []
+    reads = ""
+    for spec, value in zip(decoded.row.operands, decoded.operands, strict=True):
+        text = _operand(spec.kind, value, counts, names, spec.result)
+        if spec.result:
+            results += [text] if text else []
+        elif spec.kind == "registers":
+            reads += f"({text})"
+        else:
+            reads += f", {text}" if reads else text
+    left = f"{', '.join(results)} = " if results else ""
+    return f"{left}{decoded.row.name} {reads}".rstrip()
+
+
+def _operand(kind: str, value: Operand, counts: list[int], names: _Names, result: bool) -> str:
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, tuple):
+        if kind == "targets":
+            return f"[{', '.join(f'^a{target:x}' for target in value)}]"
+        return ", ".join(_register(register, counts, result) for register in value)
+    if kind in BANKS:
+        return _register(value, counts, result)
+    if kind == "target":
+        return f"^a{value:x}"
+    if kind.startswith("imm_"):
+        return _number(value, kind[4:])
+    return names(kind, value)
+
+
+def _register(register: int, counts: list[int], result: bool) -> str:
+    bank, index = _bank_index(register & ~MOVE_BIT, counts)
+    if register & MOVE_BIT and (result or BANKS[bank] != "ref"):
+        raise ModuleError(f"register {register:#x} has the move bit but is not a ref that is read")
+    return ("move " if register & MOVE_BIT else "") + f"%{_LETTERS[bank]}{index}"

@@ -1,0 +1,128 @@
+"""Tokens of the assembler's text, with line and column, and the reader that its grammar is written on.
+
+- Comments run from `//` to the end of the line; line ends mean nothing else.
+- `@name`, `^label`, `%i0` are one token each; `@"any text"` names what is no plain word.
+- Text stands in double quotes with the escapes of JSON.
+"""
+
+import json
+import re
+from typing import NamedTuple, NoReturn
+
+_TOKEN = re.compile(
+    r"""(?P<skip>[ \t\r\n]+|//[^\n]*)
+    |(?P<symbol>@(?:[A-Za-z0-9_.$-]+|"(?:[^"\\\n]|\\.)*")|\#\d+)
+    |(?P<label>\^[A-Za-z0-9_.$-]+)
+    |(?P<register>%[ilfdr]\d+)
+    |(?P<text>"(?:[^"\\\n]|\\.)*")
+    |(?P<arrow>->)
+    |(?P<number>[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf\b|nan\b)))
+    |(?P<word>[A-Za-z_][A-Za-z0-9_.]*(?:-[A-Za-z0-9_.]+)*(?:<[^<>\n]*>)?)
+    |(?P<mark>[(){}\[\],=:*])""",
+    re.VERBOSE,
+)
+
+
+class AssemblyError(Exception):
+    """The text breaks a rule of the assembler; `line` and `column` count from 1."""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(f"{line}:{column}: {message}")
+        self.line = line
+        self.column = column
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    at: int  #: offset in the source
+
+    def __str__(self) -> str:
+        return repr(self.text) if self.text else "the end"
+
+
+def quote(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.$-]+")
+
+
+def symbol(name: str) -> str:
+    """`@name`, quoted where the name is not a plain word."""
+    return "@" + (name if _PLAIN.fullmatch(name) else quote(name))
+
+
+class Reader:
+    """One token of lookahead over a source text."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._at = 0
+        self.token = self._next()
+
+    def _next(self) -> Token:
+        while self._at < len(self.source):
+            match = _TOKEN.match(self.source, self._at)
+            if match is None:
+                self.fail(f"unexpected {self.source[self._at]!r}", self._at)
+            start, self._at = self._at, match.end()
+            if match.lastgroup != "skip":
+                return Token(str(match.lastgroup), match.group(), start)
+        return Token("end", "", len(self.source))
+
+    def fail(self, message: str, at: int | Token | None = None) -> NoReturn:
+        """Raise with the position of `at`, by default that of the next token."""
+        where = self.token.at if at is None else at if isinstance(at, int) else at.at
+        line = self.source.count("\n", 0, where) + 1
+        raise AssemblyError(message, line, where - (self.source.rfind("\n", 0, where) + 1) + 1)
+
+    def take(self) -> Token:
+        token = self.token
+        self.token = self._next()
+        return token
+
+    def accept(self, text: str) -> bool:
+        if self.token.text != text or self.token.kind == "text":
+            return False
+        self.take()
+        return True
+
+    def expect(self, text: str) -> None:
+        if not self.accept(text):
+            self.fail(f"{text!r} expected, got {self.token}")
+
+    def kind(self, kind: str, what: str) -> Token:
+        if self.token.kind != kind:
+            self.fail(f"{what} expected, got {self.token}")
+        return self.take()
+
+    def text(self, what: str) -> str:
+        """A quoted text."""
+        return self.unquote(self.kind("text", what))
+
+    def unquote(self, token: Token) -> str:
+        try:
+            return str(json.loads(token.text.removeprefix("@"), strict=False))
+        except ValueError as error:
+            self.fail(f"bad text: {error}", token)
+
+    def name(self, what: str) -> str:
+        """A symbol that is being defined."""
+        token = self.kind("symbol", f"{what} such as @name")
+        if token.text.startswith("#"):
+            self.fail(f"{what} such as @name expected, got {token}", token)
+        return self.symbol_name(token)
+
+    def symbol_name(self, token: Token) -> str:
+        return self.unquote(token) if token.text.startswith('@"') else token.text[1:]
+
+    def integer(self, what: str, low: int, high: int) -> int:
+        token = self.kind("number", what)
+        try:
+            value = int(token.text, 0)
+        except ValueError:
+            self.fail(f"{what} expected, got {token}", token)
+        if not low <= value <= high:
+            self.fail(f"{what} {value} is not in {low} .. {high}", token)
+        return value
