@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from orchestrion.schema.dtypes import BY_NAME, SIGNED, DType
 
+from . import math
 from .emitter import Emitter
 
 V = TypeVar("V")
@@ -342,4 +343,4 @@ EXPANSIONS: dict[tuple[str, str], Expansion] = {
         ("bitcast", "suf", bitcast_same),
     )
     for kind in kinds
-}
+} | {(name, "f"): function for name, function in math.EXPANSIONS.items()}

@@ -1,0 +1,71 @@
+"""e^x and its kin: exponential, exponential_minus_one, logistic, tanh.
+
+x = k ln 2 + r with |r| <= ln(2) / 2; e^r is a polynomial, 2^k goes into the exponent bits in two steps, so that
+results at both ends of the range are rounded once. Source of the scheme: J.-M. Muller, "Elementary Functions", ch. 11.
+"""
+
+from typing import Any
+
+from orchestrion.compiler.kernel.emitter import Emitter
+
+from .coefficients import TABLES, Table
+from .number import Double, Number, polynomial, power_of_two, scale, select, sign_of, two_sum, with_sign
+
+VANISHING = 60
+
+
+def reduce_exponent(x: Number, table: Table, low: Number | None = None) -> tuple[Number, Double]:
+    """k (signed integer) and r = x + low - k ln 2 as a double word, |r| <= ln(2) / 2. `x` is in range already."""
+    k = (x * table.log2_e).rounded()
+    rest = -(k * table.ln2_low) if low is None else low - k * table.ln2_low
+    return k.integer(), two_sum(x - k * table.ln2_high, rest)
+
+
+def exponential_of(x: Number, table: Table, low: Number | None = None) -> Number:
+    """e^(x + low), from 0 to inf."""
+    clamped = select(x > table.exp_most, x.constant(table.exp_most), x)
+    clamped = select(clamped < table.exp_least, x.constant(table.exp_least), clamped)
+    kept = None if low is None else select(clamped.equals(x), low, 0.0)
+    k, r = reduce_exponent(clamped, table, kept)
+    tail = r.high * r.high * polynomial(r.high, table.exp)
+    return scale((r.high + (tail + r.low)) + 1.0, k)
+
+
+def expand_exponential(e: Emitter[Any], value: Any) -> Any:
+    x = Number(e, value)
+    return exponential_of(x, TABLES[x.dtype]).value
+
+
+def exponential_minus_one_of(x: Number, table: Table) -> Number:
+    clamped = select(x > table.exp_most, x.constant(table.exp_most), x)
+    clamped = select(clamped < table.expm1_least, x.constant(table.expm1_least), clamped)
+    k, r = reduce_exponent(clamped, table)
+    # e^r - 1 = r + r^2 P(r); the low word corrects the linear term
+    change = r.high + (r.high * r.high * polynomial(r.high, table.exp) + r.low)
+    # 2^-k vanishes beside one long before it leaves the range of normal numbers
+    bounded = select(k < VANISHING, k, k.constant(VANISHING))
+    grown = scale(change + (1.0 - power_of_two(-bounded, x.format)), k)
+    # what is smaller than the last place of one is its own answer, with its sign of zero
+    return select(abs(x) < table.tiny, x, select(k.equals(0), change, grown))
+
+
+def expand_exponential_minus_one(e: Emitter[Any], value: Any) -> Any:
+    x = Number(e, value)
+    return exponential_minus_one_of(x, TABLES[x.dtype]).value
+
+
+def expand_logistic(e: Emitter[Any], value: Any) -> Any:
+    x = Number(e, value)
+    table = TABLES[x.dtype]
+    grown = exponential_of(-abs(x), table)
+    return (select(x < 0.0, grown, 1.0) / (grown + 1.0)).value
+
+
+def expand_tanh(e: Emitter[Any], value: Any) -> Any:
+    """tanh |x| = t / (t + 2) with t = e^2|x| - 1, which has no cancellation."""
+    x = Number(e, value)
+    table = TABLES[x.dtype]
+    magnitude = abs(x)
+    limited = select(magnitude > table.tanh_most, x.constant(table.tanh_most), magnitude)
+    grown = exponential_minus_one_of(limited + limited, table)
+    return with_sign(grown / (grown + 2.0), sign_of(x)).value

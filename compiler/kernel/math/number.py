@@ -1,0 +1,286 @@
+"""Numbers to write expansions with: Python's operators over an emitter's values, and double-word arithmetic.
+
+An expansion is arithmetic on `Number`s. What it becomes is the emitter's affair: `kernel` ops in the compiler, NumPy
+arrays in the tests. Python numbers in an expression become constants of the other operand's type.
+
+Rules: no fused multiply-add is assumed and none may be formed (the targets forbid contraction), so the error-free
+transformations below hold on every IEEE device. Nothing here relies on subnormal results.
+Source of the transformations: T. J. Dekker, "A floating-point technique for extending the available precision", 1971.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrion.compiler.kernel.emitter import Emitter
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """An IEEE binary format: its type names, precision (with the hidden bit), width and exponent bias."""
+
+    name: str
+    signed: str
+    unsigned: str
+    width: int
+    precision: int
+    bias: int
+
+    @property
+    def fraction_bits(self) -> int:
+        return self.precision - 1
+
+    @property
+    def exponent_mask(self) -> int:
+        return 2 * self.bias + 1
+
+    @property
+    def splitter(self) -> float:
+        """Dekker's constant: multiplying by it cuts a significand into two halves."""
+        return float(2 ** ((self.precision + 1) // 2) + 1)
+
+    @property
+    def min_normal(self) -> float:
+        return 2.0 ** (1 - self.bias)
+
+
+FORMATS: dict[str, Format] = {
+    "f32": Format("f32", "i32", "ui32", 32, 24, 127),
+    "f64": Format("f64", "i64", "ui64", 64, 53, 1023),
+}
+
+
+class Number:
+    """A value of an emitter with Python's operators, written where they are known to be defined."""
+
+    __slots__ = ("emitter", "value")
+
+    def __init__(self, emitter: Emitter[Any], value: Any) -> None:
+        self.emitter = emitter
+        self.value = value
+
+    @property
+    def dtype(self) -> str:
+        return self.emitter.dtype(self.value)
+
+    @property
+    def format(self) -> Format:
+        """The format of a float."""
+        return FORMATS[self.dtype]
+
+    def constant(self, number: int | float) -> Number:
+        """A constant of this number's type."""
+        return Number(self.emitter, self.emitter.const(number, self.dtype))
+
+    def _lift(self, other: Number | int | float) -> Number:
+        return other if isinstance(other, Number) else self.constant(other)
+
+    def op(self, name: str, *others: Number | int | float, to: str | None = None) -> Number:
+        values = [self._lift(other).value for other in others]
+        return Number(self.emitter, self.emitter.op(name, self.value, *values, to=to))
+
+    def __add__(self, other: Number | int | float) -> Number:
+        return self.op("add", other)
+
+    def __sub__(self, other: Number | int | float) -> Number:
+        return self.op("subtract", other)
+
+    def __mul__(self, other: Number | int | float) -> Number:
+        return self.op("multiply", other)
+
+    def __truediv__(self, other: Number | int | float) -> Number:
+        """Of integers, towards zero, by what is neither 0 nor -1."""
+        return self.op("divide" if self.dtype in FORMATS else "unchecked_divide", other)
+
+    def __mod__(self, other: Number | int) -> Number:
+        """Of integers, by what is neither 0 nor -1."""
+        return self.op("unchecked_remainder", other)
+
+    def __radd__(self, other: int | float) -> Number:
+        return self._lift(other) + self
+
+    def __rsub__(self, other: int | float) -> Number:
+        return self._lift(other) - self
+
+    def __rmul__(self, other: int | float) -> Number:
+        return self._lift(other) * self
+
+    def __rtruediv__(self, other: int | float) -> Number:
+        return self._lift(other) / self
+
+    def __neg__(self) -> Number:
+        return self.op("negate")
+
+    def __abs__(self) -> Number:
+        return self.op("abs")
+
+    def __and__(self, other: Number | int) -> Number:
+        return self.op("and", other)
+
+    def __or__(self, other: Number | int) -> Number:
+        return self.op("or", other)
+
+    def __xor__(self, other: Number | int) -> Number:
+        return self.op("xor", other)
+
+    def __invert__(self) -> Number:
+        return self.op("not")
+
+    def __lshift__(self, other: Number | int) -> Number:
+        """The amount is less than the width."""
+        return self.op("unchecked_shift_left", other)
+
+    def __rshift__(self, other: Number | int) -> Number:
+        """Arithmetic on signed types, logical on unsigned ones. The amount is less than the width."""
+        kind = "logical" if self.dtype.startswith("u") else "arithmetic"
+        return self.op(f"unchecked_shift_right_{kind}", other)
+
+    def __lt__(self, other: Number | int | float) -> Number:
+        return self.op("compare_lt", other)
+
+    def __le__(self, other: Number | int | float) -> Number:
+        return self.op("compare_le", other)
+
+    def __gt__(self, other: Number | int | float) -> Number:
+        return self.op("compare_gt", other)
+
+    def __ge__(self, other: Number | int | float) -> Number:
+        return self.op("compare_ge", other)
+
+    def equals(self, other: Number | int | float) -> Number:
+        return self.op("compare_eq", other)
+
+    def differs(self, other: Number | int | float) -> Number:
+        return self.op("compare_ne", other)
+
+    def is_nan(self) -> Number:
+        """By its bits: a Vulkan device need not honour NaN in comparisons."""
+        return abs(self).bits() > self.format.exponent_mask << self.format.fraction_bits
+
+    def sqrt(self) -> Number:
+        return self.op("sqrt")
+
+    def floor(self) -> Number:
+        return self.op("floor")
+
+    def rounded(self) -> Number:
+        """The nearest integral value, ties to even."""
+        return self.op("round_nearest_even")
+
+    def to(self, dtype: str) -> Number:
+        """The value converted to another type."""
+        return self.op("convert", to=dtype)
+
+    def integer(self) -> Number:
+        """A float with a small integral value as a signed integer of the same width; NaN gives any integer."""
+        return self.op("unchecked_convert", to=self.format.signed)
+
+    def bits_as(self, dtype: str) -> Number:
+        """The same bits read as another type of the same width."""
+        return self.op("bitcast", to=dtype)
+
+    def bits(self) -> Number:
+        """The bits of a float as an unsigned integer."""
+        return self.bits_as(self.format.unsigned)
+
+
+def select(condition: Number, yes: Number, no: Number | int | float) -> Number:
+    return condition.op("select", yes, no if isinstance(no, Number) else yes.constant(no))
+
+
+def branch(condition: Number, yes: Callable[[], Sequence[Number]], no: Callable[[], Sequence[Number]]) -> list[Number]:
+    """Compute only the side that is needed, where the target has branches."""
+    emitter = condition.emitter
+    values = emitter.branch(
+        condition.value, lambda: [number.value for number in yes()], lambda: [number.value for number in no()]
+    )
+    return [Number(emitter, value) for value in values]
+
+
+def loop(count: Number, start: Sequence[Number], body: Callable[[Sequence[Number]], Sequence[Number]]) -> list[Number]:
+    """Apply `body` `count` times (an i32, per lane) to the carried numbers."""
+    emitter = count.emitter
+
+    def step(values: Sequence[Any]) -> Sequence[Any]:
+        return [number.value for number in body([Number(emitter, value) for value in values])]
+
+    return [Number(emitter, value) for value in emitter.loop(count.value, [n.value for n in start], step)]
+
+
+def polynomial(x: Number, coefficients: Sequence[float]) -> Number:
+    """Horner's scheme; the first coefficient is the constant term."""
+    result = x.constant(coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        result = result * x + coefficient
+    return result
+
+
+def power_of_two(exponent: Number, format: Format) -> Number:
+    """2^exponent for a signed integer exponent in the normal range of the format."""
+    return ((exponent + format.bias) << format.fraction_bits).bits_as(format.name)
+
+
+def scale(x: Number, exponent: Number) -> Number:
+    """x * 2^exponent, rounded at most once, for |exponent| up to twice the bias."""
+    half = exponent >> 1
+    return x * power_of_two(half, x.format) * power_of_two(exponent - half, x.format)
+
+
+def sign_of(x: Number) -> Number:
+    """The sign bit of a float, in place, as an unsigned integer."""
+    return x.bits() & (1 << (x.format.width - 1))
+
+
+def with_sign(magnitude: Number, sign: Number) -> Number:
+    """A magnitude that is not negative, given the sign bit that `sign_of` took."""
+    return (magnitude.bits() | sign).bits_as(magnitude.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Double:
+    """An unevaluated sum `high + low` with |low| at most half a unit in the last place of `high`."""
+
+    high: Number
+    low: Number
+
+    def __add__(self, other: Double) -> Double:
+        total = two_sum(self.high, other.high)
+        return fast_two_sum(total.high, total.low + (self.low + other.low))
+
+    def __mul__(self, other: Double) -> Double:
+        product = two_product(self.high, other.high)
+        return fast_two_sum(product.high, product.low + (self.high * other.low + self.low * other.high))
+
+
+def double(x: Number, high: float, low: float) -> Double:
+    return Double(x.constant(high), x.constant(low))
+
+
+def fast_two_sum(a: Number, b: Number) -> Double:
+    """The exact sum, for |a| >= |b| or a = 0."""
+    total = a + b
+    return Double(total, b - (total - a))
+
+
+def two_sum(a: Number, b: Number) -> Double:
+    """The exact sum."""
+    total = a + b
+    virtual = total - a
+    return Double(total, (a - (total - virtual)) + (b - virtual))
+
+
+def split(a: Number) -> tuple[Number, Number]:
+    """Two halves whose products are exact; |a| must stay below the largest value over the splitter."""
+    scaled = a * a.format.splitter
+    high = scaled - (scaled - a)
+    return high, a - high
+
+
+def two_product(a: Number, b: Number) -> Double:
+    """The exact product, where neither overflow nor underflow comes in its way."""
+    product = a * b
+    a_high, a_low = split(a)
+    b_high, b_low = split(b)
+    return Double(product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low)

@@ -1,0 +1,153 @@
+"""Where the numbers of compiler/kernel/math/coefficients.py come from: recomputed here in 120 digits and compared.
+
+`BLESS=1 pytest tests/compiler/test_math_coefficients.py` writes the file. Polynomials are Chebyshev fits (close to
+minimax) with the fewest terms whose error, weighted as the expansion uses it, stays 2^-6 below the last place.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+from mpmath import mp, mpf
+
+from orchestrion.compiler.kernel import math
+
+FILE = Path(math.__file__).with_name("coefficients.py")
+LARGEST_F = mpmath.sqrt(2) - 1
+LARGEST_Z = (LARGEST_F / (2 + LARGEST_F)) ** 2
+
+# precision -> type, fraction bits, bias, word width
+FORMATS = {"f32": (24, 127, 32, np.float32, np.uint32), "f64": (53, 1023, 64, np.float64, np.uint64)}
+
+
+def series(terms: Callable[[int], Any]) -> Callable[[Any], Any]:
+    """A power series, summed until it stands still: no cancellation at zero."""
+    return lambda x: mpmath.nsum(lambda n: terms(int(n)) * mpf(x) ** int(n), [0, 60], method="d")
+
+
+# name -> (function of r or z, interval, what its error is multiplied with before it meets a result of size one)
+FITS: dict[str, tuple[Callable[[Any], Any], tuple[Any, Any], Any]] = {
+    "exp": (series(lambda n: 1 / mpmath.factorial(n + 2)), (-mpmath.log(2) / 2, mpmath.log(2) / 2), mpf("0.35")),
+    "log": (series(lambda n: mpf(1) / (2 * n + 3)), (0, LARGEST_Z), LARGEST_Z),
+    "log_tail": (series(lambda n: mpf(1) / (2 * n + 5)), (0, LARGEST_Z), LARGEST_Z**2 * 2**10),
+    "sine": (series(lambda n: mpf(-1) ** (n + 1) / mpmath.factorial(2 * n + 3)), (0, mpf("0.6169")), mpf("0.6169")),
+    "cosine": (series(lambda n: mpf(-1) ** n / mpmath.factorial(2 * n + 4)), (0, mpf("0.6169")), mpf("0.55")),
+    "arctangent": (series(lambda n: mpf(-1) ** (n + 1) / (2 * n + 3)), (0, mpf("0.1716")), mpf("0.1716")),
+}
+
+
+def fit(name: str, precision: int, rounded: Callable[[Any], float]) -> tuple[float, ...]:
+    function, interval, weight = FITS[name]
+    for terms in range(2, 24):
+        coefficients, error = mpmath.chebyfit(function, list(interval), terms, error=True)
+        if error * weight < mpf(2) ** -(precision + 6):
+            return tuple(rounded(c) for c in reversed(coefficients))
+    raise AssertionError(f"no fit of {name} reaches {precision} bits")
+
+
+def table(name: str) -> dict[str, Any]:
+    precision, bias, width, scalar, word = FORMATS[name]
+    fraction = precision - 1
+
+    def rounded(x: Any) -> float:
+        return float(scalar(mpmath.nstr(x, 40)))
+
+    def truncated(x: Any, bits: int) -> float:
+        exponent = int(mpmath.floor(mpmath.log(x, 2))) + 1
+        return float(mpmath.floor(mpmath.ldexp(x, bits - exponent)) * mpf(2) ** (exponent - bits))
+
+    def bits(x: float) -> int:
+        return int(np.array(x, scalar).view(word))
+
+    ln2_high = truncated(mpmath.log(2), precision - (9 if precision == 24 else 12))
+    half_pi = mpmath.pi / 2
+    most = (bias + 1) * mpmath.log(2)
+    words = ((bias - fraction + width - 2) >> width.bit_length() - 1) + 4
+    digits = int(mpmath.floor(mpmath.ldexp(2 / mpmath.pi, (words - 1) * width)))
+    sqrt_half = rounded(mpmath.sqrt(mpf(1) / 2))
+    kept = fraction - (precision // 2 - 1)
+    return {
+        "log2_e": rounded(1 / mpmath.log(2)),
+        "ln2_high": ln2_high,
+        "ln2_low": rounded(mpmath.log(2) - mpf(ln2_high)),
+        "exp_most": float(mpmath.ceil(most)),
+        "exp_least": -float(mpmath.ceil(most + precision * mpmath.log(2))),
+        "expm1_least": -float(mpmath.ceil((precision + 4) * mpmath.log(2))),
+        "tanh_most": float(mpmath.ceil((precision + 2) * mpmath.log(2) / 2)),
+        "tiny": 2.0 ** -(precision + 2),
+        "sqrt_half_bits": bits(sqrt_half),
+        "sqrt_half_carry": bits(1.0) - bits(sqrt_half),
+        "third_high": rounded(mpf(1) / 3),
+        "third_low": rounded(mpf(1) / 3 - mpf(rounded(mpf(1) / 3))),
+        "power_most": 2.0 ** (precision + 17),
+        "pi_high": rounded(mpmath.pi),
+        "pi_low": rounded(mpmath.pi - mpf(rounded(mpmath.pi))),
+        "half_pi_high": rounded(half_pi),
+        "half_pi_low": rounded(half_pi - mpf(rounded(half_pi))),
+        "quarter_pi": rounded(half_pi / 2),
+        "quarter_pi_low": rounded(half_pi / 2 - mpf(rounded(half_pi / 2))),
+        "two_over_pi": tuple(digits >> (words - 1 - i) * width & (1 << width) - 1 for i in range(words)),
+        "tan_eighth_pi": rounded(mpmath.tan(mpmath.pi / 8)),
+        "atan2_huge": 2.0 ** (bias - 4),
+        "atan2_shrink": 2.0**-8,
+        "atan2_tiny": 2.0 ** (2 * precision - bias),
+        "atan2_grow": 2.0**precision,
+        "cbrt_middle": 2.0 ** (bias // 2),
+        "cbrt_factor": 2.0 ** (bias // 6),
+        "cbrt_guess": int((mpf(2) / 3 * bias - mpf("0.0331")) * 2**fraction),
+        "cbrt_half_bit": 1 << kept - 1,
+        "cbrt_mask": (1 << width) - (1 << kept),
+        **{name: fit(name, precision, rounded) for name in FITS},
+    }
+
+
+def render(tables: dict[str, dict[str, Any]]) -> str:
+    def annotation(key: str, value: Any) -> str:
+        if isinstance(value, tuple):
+            return "tuple[int, ...]" if key == "two_over_pi" else "tuple[float, ...]"
+        return type(value).__name__
+
+    fields = "\n".join(f"    {key}: {annotation(key, value)}" for key, value in tables["f32"].items())
+
+    def literal(value: Any) -> str:
+        if isinstance(value, tuple):
+            return "(" + "".join(f"\n            {literal(item)}," for item in value) + "\n        )"
+        return f"0x{value:X}" if isinstance(value, int) else repr(value)
+
+    rows = "\n".join(
+        f'    "{name}": Table(\n'
+        + "".join(f"        {key}={literal(value)},\n" for key, value in row.items())
+        + "    ),"
+        for name, row in tables.items()
+    )
+    return f'''"""Constants and polynomial coefficients of the expansions, per float format. Generated: do not edit.
+
+Polynomials give the constant term first. What each is a fit of, on which interval and how exactly, stands in
+tests/compiler/test_math_coefficients.py, which recomputes every number.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The numbers of one format. A `high` and `low` pair sums to the constant."""
+
+{fields}
+
+
+TABLES: dict[str, Table] = {{
+{rows}
+}}
+'''
+
+
+def test_the_coefficients_are_what_they_are_said_to_be() -> None:
+    with mp.workprec(1400):
+        text = render({name: table(name) for name in FORMATS})
+    if os.environ.get("BLESS"):
+        FILE.write_text(text)
+    assert FILE.read_text() == text
