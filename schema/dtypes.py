@@ -18,7 +18,7 @@ class DType:
     name: str
     kind: int
     bits: int
-    numpy: np.dtype  # type: ignore[type-arg]
+    numpy: np.dtype
 
     @property
     def code(self) -> int:
@@ -48,4 +48,4 @@ DTYPES: tuple[DType, ...] = (
 
 BY_NAME: dict[str, DType] = {row.name: row for row in DTYPES}
 BY_CODE: dict[int, DType] = {row.code: row for row in DTYPES}
-BY_NUMPY: dict[np.dtype, DType] = {row.numpy: row for row in DTYPES}  # type: ignore[type-arg]
+BY_NUMPY: dict[np.dtype, DType] = {row.numpy: row for row in DTYPES}

@@ -5,7 +5,7 @@ from typing import Any
 
 from orchestrion.compiler.kernel.emitter import Emitter
 
-from .coefficients import TABLES, Table
+from .coefficients_generated import TABLES, Table
 from .number import Number, loop, polynomial, select, sign_of, with_sign
 
 

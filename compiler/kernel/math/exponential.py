@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrion.compiler.kernel.emitter import Emitter
 
-from .coefficients import TABLES, Table
+from .coefficients_generated import TABLES, Table
 from .number import Double, Number, polynomial, power_of_two, scale, select, sign_of, two_sum, with_sign
 
 VANISHING = 60

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrion.compiler.kernel.emitter import Emitter
 
-from .coefficients import TABLES, Table
+from .coefficients_generated import TABLES, Table
 from .exponential import exponential_of
 from .number import Double, Number, double, fast_two_sum, polynomial, select, sign_of, two_product, two_sum, with_sign
 

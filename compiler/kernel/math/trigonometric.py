@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrion.compiler.kernel.emitter import Emitter
 
-from .coefficients import TABLES, Table
+from .coefficients_generated import TABLES, Table
 from .number import Double, Number, branch, fast_two_sum, polynomial, select, sign_of, two_product, two_sum
 
 HALF_WORD = {"ui32": 16, "ui64": 32}
