@@ -15,6 +15,7 @@ from .core import Operation
 #: dialect name -> the module whose `DIALECT` declares it
 DIALECTS: Final[dict[str, str]] = {
     "builtin": "orchestrion.compiler.ir.builtin",
+    "kernel": "orchestrion.compiler.kernel.dialect",
 }
 
 

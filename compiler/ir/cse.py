@@ -1,0 +1,95 @@
+"""Common subexpressions: of several equal pure ops only the first that dominates the others stays.
+
+Equal means same name, operands, properties, attributes, result types and, for ops with regions, the same regions. The
+one that stays carries the locations of all (fused), so that nothing in the source loses its op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from .attributes import DictAttr
+from .core import Block, Operation, Region, Trait, Value
+from .dominance import Dominance
+from .effects import is_pure
+from .locations import fused
+
+Known = dict[Hashable, list[Operation]]
+
+
+def merge_equal(top: Operation) -> None:
+    """Merges equal pure ops inside `top`."""
+    for region in top.regions:
+        _region(region, {})
+
+
+def _region(region: Region, outer: Known) -> None:
+    dominance = Dominance() if len(region.blocks) > 1 else None
+    known: Known = {key: list(ops) for key, ops in outer.items()}
+    for block in region.blocks:
+        for op in block:
+            for inner in op.regions:
+                _region(inner, {} if op.has(Trait.ISOLATED) else known)
+            if op.results and is_pure(op):
+                _merge(op, known, dominance)
+
+
+def _merge(op: Operation, known: Known, dominance: Dominance | None) -> None:
+    """Replaces `op` by an equal one that dominates it if there is one; else remembers it."""
+    key = _key(op)
+    for other in known.get(key, ()):
+        if dominance is None or _dominates(other, op, dominance):
+            other.loc = fused(other.loc, op.loc)
+            for old, new in zip(op.results, other.results, strict=True):
+                old.replace_by(new)
+            op.erase()
+            return
+    known.setdefault(key, []).append(op)
+
+
+def _dominates(upper: Operation, lower: Operation, dominance: Dominance) -> bool:
+    home = upper.parent
+    op: Operation | None = lower
+    while op is not None and home is not None and op.parent_region is not home.region:
+        op = op.parent_op
+    if op is None or op.parent is None or home is None:
+        return False
+    return op.parent is home or dominance.dominates(home, op.parent)
+
+
+def _key(op: Operation) -> Hashable:
+    operands: list[Hashable] = list(op.operands)
+    if op.has(Trait.COMMUTATIVE) and id(operands[0]) > id(operands[1]):
+        operands.reverse()
+    return (*_shape(op), tuple(operands))
+
+
+def _shape(op: Operation) -> tuple[Hashable, ...]:
+    return (
+        op.name,
+        DictAttr.of(op.properties),
+        DictAttr.of(op.attributes),
+        tuple(result.type for result in op.results),
+        tuple(_region_key(region, {}) for region in op.regions),
+    )
+
+
+def _region_key(region: Region, names: dict[Value | Block, int]) -> Hashable:
+    """The region's content with its own values and blocks by number."""
+    for block in region.blocks:
+        names[block] = len(names)
+        for argument in block.arguments:
+            names[argument] = len(names)
+        for op in block:
+            for result in op.results:
+                names[result] = len(names)
+    parts: list[Hashable] = []
+    for block in region.blocks:
+        parts.append(tuple(argument.type for argument in block.arguments))
+        for op in block:
+            nested = tuple(_region_key(inner, names) for inner in op.regions)
+            operands = tuple(names.get(value, value) for value in op.operands)
+            targets = tuple(names.get(target, -1) for target in op.successors)
+            shape = (op.name, DictAttr.of(op.properties), DictAttr.of(op.attributes))
+            parts.append((shape, tuple(r.type for r in op.results), operands, targets, nested))
+    return tuple(parts)

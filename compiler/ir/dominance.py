@@ -1,0 +1,110 @@
+"""Which definitions reach which uses: order inside a block, dominators between the blocks of a region.
+
+Dominators after Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001). Computed for one state of the
+IR: make a new one after edits. In a block that control never reaches every use is right.
+"""
+
+from __future__ import annotations
+
+from .core import Block, Operation, Region, Trait, Value
+
+
+class Dominance:
+    """Answers whether a use is right; remembers what it computed."""
+
+    def __init__(self) -> None:
+        self._order: dict[Operation, int] = {}
+        self._ordered: set[Block] = set()
+        self._idoms: dict[Region, dict[Block, Block]] = {}
+
+    def problem(self, value: Value, user: Operation) -> str | None:
+        """Why `user` may not use `value`; None when it may."""
+        home = value.parent_block
+        if home is None or home.region is None:
+            return "is not in the IR any more"
+        op: Operation | None = user
+        while op is not None and op.parent_region is not home.region:
+            op = op.parent_op
+            if op is not None and op.has(Trait.ISOLATED):
+                return f"is defined outside of {op.name}, which is isolated"
+        if op is None or op.parent is None:
+            return "is defined in a region that does not enclose its use"
+        definition = value.defining_op
+        if op.parent is home:
+            return None if definition is None or self._before(definition, op) else "is used before its definition"
+        return None if self.dominates(home, op.parent) else "is defined in a block that does not dominate its use"
+
+    def _before(self, first: Operation, second: Operation) -> bool:
+        block = first.parent
+        assert block is not None, "an operation of a block"
+        if block not in self._ordered:
+            self._ordered.add(block)
+            self._order.update((op, index) for index, op in enumerate(block))
+        return self._order[first] < self._order[second]
+
+    def dominates(self, upper: Block, lower: Block) -> bool:
+        """Whether every way to `lower` goes through `upper`; both are blocks of one region."""
+        region = lower.region
+        assert region is not None, "a block of a region"
+        idoms = self._idoms.get(region)
+        if idoms is None:
+            idoms = self._idoms[region] = immediate_dominators(region)
+        if lower not in idoms:
+            return True
+        block = lower
+        while block is not upper and idoms[block] is not block:
+            block = idoms[block]
+        return block is upper
+
+
+def successors(block: Block) -> list[Block]:
+    return block.last.successors if block.last is not None else []
+
+
+def immediate_dominators(region: Region) -> dict[Block, Block]:
+    """Reachable block -> its immediate dominator; the entry has itself."""
+    entry = region.blocks[0]
+    order = _postorder(entry)
+    number = {block: index for index, block in enumerate(order)}
+    predecessors: dict[Block, list[Block]] = {block: [] for block in order}
+    for block in order:
+        for target in successors(block):
+            predecessors[target].append(block)
+    idoms = {entry: entry}
+
+    def meet(a: Block, b: Block) -> Block:
+        while a is not b:
+            if number[a] < number[b]:
+                a = idoms[a]
+            else:
+                b = idoms[b]
+        return a
+
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(order[:-1]):
+            known = [p for p in predecessors[block] if p in idoms]
+            best = known[0]
+            for other in known[1:]:
+                best = meet(best, other)
+            if idoms.get(block) is not best:
+                idoms[block] = best
+                changed = True
+    return idoms
+
+
+def _postorder(entry: Block) -> list[Block]:
+    order: list[Block] = []
+    seen = {entry}
+    stack = [(entry, iter(successors(entry)))]
+    while stack:
+        block, rest = stack[-1]
+        following = next((target for target in rest if target not in seen), None)
+        if following is None:
+            order.append(block)
+            stack.pop()
+        else:
+            seen.add(following)
+            stack.append((following, iter(successors(following))))
+    return order

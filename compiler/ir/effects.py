@@ -1,0 +1,46 @@
+"""What may be erased, merged or moved, from the traits of ops; dead code goes here.
+
+An op with regions is as pure as what is in them: a reduction with a pure reducer is pure.
+"""
+
+from __future__ import annotations
+
+from .core import Operation, Trait
+
+
+def is_pure(op: Operation) -> bool:
+    """No effect beyond its results, neither itself nor in its regions (terminators aside)."""
+    return op.has(Trait.PURE) and _inside(op, Trait.PURE)
+
+
+def is_removable(op: Operation) -> bool:
+    """May be erased when nobody uses its results."""
+    if not op.has(Trait.PURE) and not op.has(Trait.REMOVABLE):
+        return False
+    return not op.regions or _inside(op, Trait.REMOVABLE)
+
+
+def is_dead(op: Operation) -> bool:
+    """Unused and removable."""
+    if any(result.uses for result in op.results):
+        return False
+    return is_removable(op)
+
+
+def _inside(op: Operation, trait: Trait) -> bool:
+    return all(
+        inner.has(Trait.PURE) or inner.has(trait) or inner.has(Trait.TERMINATOR)
+        for region in op.regions
+        for inner in region.walk()
+    )
+
+
+def erase_dead(top: Operation) -> None:
+    """Erases every dead op inside `top`, users before what they use."""
+    for region in top.regions:
+        for block in reversed(region.blocks):
+            for op in reversed(block):
+                if is_dead(op):
+                    op.erase()
+                elif op.regions:
+                    erase_dead(op)

@@ -1,0 +1,64 @@
+"""Symbols: names in scopes. A reference is looked up in the nearest enclosing scope that has its root, then inwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .attributes import ArrayAttr, DictAttr, SymbolRef
+from .core import Operation, Trait
+from .types import Attribute
+
+
+def table_of(scope: Operation) -> dict[str, Operation]:
+    """The symbols that stand directly in a scope."""
+    found: dict[str, Operation] = {}
+    for region in scope.regions:
+        for block in region.blocks:
+            found.update((op.symbol, op) for op in block if op.symbol is not None)
+    return found
+
+
+class SymbolTables:
+    """Looks references up; remembers the tables, so make a new one after edits."""
+
+    def __init__(self) -> None:
+        self._tables: dict[Operation, dict[str, Operation]] = {}
+
+    def table(self, scope: Operation) -> dict[str, Operation]:
+        if scope not in self._tables:
+            self._tables[scope] = table_of(scope)
+        return self._tables[scope]
+
+    def lookup(self, user: Operation, ref: SymbolRef) -> Operation | None:
+        """What `ref` means where `user` stands; None when there is no such symbol."""
+        scope = user.parent_op
+        while scope is not None:
+            if scope.has(Trait.SYMBOL_TABLE):
+                found = self.table(scope).get(ref.root)
+                if found is not None:
+                    return self._inwards(found, ref)
+            scope = scope.parent_op
+        return None
+
+    def _inwards(self, found: Operation, ref: SymbolRef) -> Operation | None:
+        op: Operation | None = found
+        for name in ref.nested:
+            op = self.table(op).get(name) if op is not None else None
+        return op
+
+
+def references(op: Operation) -> Iterator[SymbolRef]:
+    """Every symbol reference in the op's properties."""
+    for value in op.properties.values():
+        yield from _inside(value)
+
+
+def _inside(value: Attribute) -> Iterator[SymbolRef]:
+    if isinstance(value, SymbolRef):
+        yield value
+    elif isinstance(value, ArrayAttr):
+        for item in value.items:
+            yield from _inside(item)
+    elif isinstance(value, DictAttr):
+        for _, item in value.items:
+            yield from _inside(item)

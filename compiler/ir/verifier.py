@@ -1,0 +1,122 @@
+"""Checks IR against its rules and says everything that is wrong, each with its location.
+
+Rules: every op fits its declaration (counts, types, properties, regions); blocks end in a terminator and have one only
+there; uses are dominated by definitions and do not cross isolated ops; symbols are unique in their scope and
+references are found; then what each op's own `check` says. What is unregistered has only the general rules to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrion.compiler.errors import CompileError, Diagnostic, InternalError
+
+from .attributes import SymbolRef
+from .core import Operation, Trait, UnregisteredOp
+from .declare import Field, attr, optional
+from .dominance import Dominance
+from .symbols import SymbolTables, references
+
+
+def verify(top: Operation) -> list[Diagnostic]:
+    """Everything that is wrong in `top` and inside, in text order. Empty: it is right."""
+    dominance, tables = Dominance(), SymbolTables()
+    found: list[Diagnostic] = []
+    for op in top.walk():
+        before = len(found)
+        for message in _messages(op, dominance, tables):
+            found.append(Diagnostic(message, op.loc, op.name))
+        if len(found) == before:  # an op's own rules may rely on the general ones
+            found += [Diagnostic(message, op.loc, op.name) for message in op.check()]
+    return found
+
+
+def check_input(top: Operation) -> None:
+    """Raises CompileError with everything that is wrong in a program from outside."""
+    if found := verify(top):
+        raise CompileError(found)
+
+
+def check_own(top: Operation, made_by: str) -> None:
+    """Raises InternalError with everything that is wrong in IR that a pass of ours left."""
+    if found := verify(top):
+        raise InternalError([Diagnostic(f"after {made_by}: {d.message}", d.loc, d.op) for d in found])
+
+
+def _messages(op: Operation, dominance: Dominance, tables: SymbolTables) -> Iterator[str]:
+    for index, value in enumerate(op.operands):
+        problem = dominance.problem(value, op)
+        if problem:
+            yield f"operand {index} {problem}"
+    yield from _terminators(op)
+    if op.has(Trait.SYMBOL_TABLE):
+        yield from _duplicates(op)
+    if isinstance(op, UnregisteredOp):
+        return
+    yield from _counts_and_types(op)
+    yield from _properties(op)
+    for ref in references(op):
+        if tables.lookup(op, ref) is None:
+            yield f"symbol {ref} is not defined"
+
+
+def _terminators(op: Operation) -> Iterator[str]:
+    if op.has(Trait.TERMINATOR) and op.next_op is not None:
+        yield f"ends its block but {op.next_op.name} follows"
+    if op.successors and op.next_op is not None and not op.has(Trait.TERMINATOR):
+        yield f"has successors but {op.next_op.name} follows"
+    if op.has(Trait.NO_TERMINATOR) or isinstance(op, UnregisteredOp):
+        return
+    for number, region in enumerate(op.regions):
+        for index, block in enumerate(region.blocks):
+            if block.terminator is None:
+                last = "is empty" if block.last is None else f"ends in {block.last.name}, no terminator"
+                yield f"region {number} block {index} {last}"
+
+
+def _duplicates(op: Operation) -> Iterator[str]:
+    seen: set[str] = set()
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block:
+                name = inner.symbol
+                if name is not None and name in seen:
+                    yield f"symbol {SymbolRef(name)} is defined twice"
+                if name is not None:
+                    seen.add(name)
+
+
+def _counts_and_types(op: Operation) -> Iterator[str]:
+    declaration = op.declaration
+    for kind, total in (("operand", len(op.operands)), ("result", len(op.results))):
+        try:
+            sizes = declaration.sizes(op, kind, total)
+        except ValueError as error:
+            yield str(error)
+            continue
+        values = iter(op.operands if kind == "operand" else op.results)
+        fields: tuple[Field, ...] = getattr(declaration, kind)
+        for field, size in zip(fields, sizes, strict=True):
+            for _ in range(size):
+                value = next(values)
+                if not field.allows(value.type):
+                    yield f"{kind} {field.name} is of type {value.type}, must be: {field.wanted}"
+    for kind, total in (("region", len(op.regions)), ("successor", len(op.successors))):
+        wanted = len(getattr(declaration, kind))
+        if total != wanted:
+            yield f"needs {wanted} {kind}s, has {total}"
+
+
+def _properties(op: Operation) -> Iterator[str]:
+    for field in op.declaration.attribute:
+        assert isinstance(field, attr | optional), "the two kinds of attribute field"
+        value = op.properties.get(field.name)
+        if value is None:
+            if field.required:
+                yield f"property {field.name} is missing"
+        elif not isinstance(value, field.cls):
+            yield f"property {field.name} must be a {field.cls.__name__}, is {str(value)[:60]}"
+    known = op.declaration.property_names
+    for name in op.properties:
+        if name not in known:
+            yield f"unknown property {name}"
