@@ -15,6 +15,11 @@ from .core import Operation
 #: dialect name -> the module whose `DIALECT` declares it
 DIALECTS: Final[dict[str, str]] = {
     "builtin": "orchestrion.compiler.ir.builtin",
+    "flow": "orchestrion.compiler.flow.dialect",
+    "util": "orchestrion.compiler.flow.util",
+    "hl_seq": "orchestrion.compiler.sequencer.hl_seq",
+    "ll_seq": "orchestrion.compiler.sequencer.ll_seq",
+    "vm": "orchestrion.compiler.bytecode.vm",
     "kernel": "orchestrion.compiler.kernel.dialect",
 }
 

@@ -1,0 +1,52 @@
+"""deduplicate-executables: of structurally equal executables the first one stays, and the rest is numbered anew.
+
+Equal means: the same text without names and locations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrion.compiler.ir.attributes import StringAttr, SymbolRef
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.printer import operation_text
+
+from .dialect import Dispatch, Executable
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+
+def run(module: Module, options: Options) -> None:
+    first: dict[str, Executable] = {}
+    kept: dict[str, Executable] = {}  # the symbol an executable had -> the one that stands for it now
+    for executable in [op for op in module.block if isinstance(op, Executable)]:
+        symbol = executable.sym_name.value
+        _rename(executable, "")
+        kept[symbol] = first.setdefault(operation_text(executable), executable)
+        if kept[symbol] is not executable:
+            executable.erase()
+    dispatches = [op for op in module.walk() if isinstance(op, Dispatch)]
+    for dispatch in dispatches:
+        executable = kept[dispatch.entry.root]
+        if not executable.sym_name.value:
+            _rename(executable, _fresh(dispatch, kept))
+        dispatch.entry = SymbolRef(executable.sym_name.value, (executable.sym_name.value,))
+
+
+def _fresh(dispatch: Dispatch, kept: dict[str, Executable]) -> str:
+    """`main_dispatch_2` for the third executable that `main` is the first to use."""
+    function = dispatch.parent_op
+    assert function is not None
+    named = {executable.sym_name.value for executable in kept.values()}
+    number = 0
+    while (name := f"{function.symbol}_dispatch_{number}") in named:
+        number += 1
+    return name
+
+
+def _rename(executable: Executable, name: str) -> None:
+    """Names the executable and its one entry."""
+    entry: Operation = executable.body.block.ops[0]
+    executable.sym_name = entry.properties["sym_name"] = StringAttr(name)

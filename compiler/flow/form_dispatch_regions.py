@@ -1,0 +1,170 @@
+"""form-dispatch-regions: every op of a function goes into a `flow.dispatch_region`.
+
+Ops are taken from the last to the first, so that all readers of an op have been placed:
+- read by one group only: the op joins it, when each of its elements is then read a bounded number of times;
+- read by several and cheap (generators, movement): each of them computes it anew;
+- otherwise it must be in memory: it becomes a further root of a group of the same workload, or of a new group.
+A splat that a function returns becomes `flow.splat`. Regions are put in an order in which each comes after what it
+reads; among those the order of the program is kept.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.attributes import DenseElements
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
+
+from .access import EXPENSIVE, GENERATORS, MOVEMENT, elements, is_elementwise
+from .dialect import DispatchRegion, Empty, Splat, Yield
+from .groups import MAX_BINDINGS, Group, Grouping
+from .util import GlobalLoad
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+#: ops that stay in the function
+OUTSIDE: Final = (GlobalLoad, Splat, Empty)
+
+
+def run(module: Module, options: Options) -> None:
+    for func in module.block:
+        if func.name == "func.func":
+            _form(func.regions[0].block)
+
+
+def _form(block: Block) -> None:
+    _refuse_wide(block)
+    _place_splats(block)
+    order = {op: index for index, op in enumerate(block)}
+    grouping = Grouping()
+    for op in reversed(list(block)[:-1]):
+        if not isinstance(op, OUTSIDE):
+            _place(op, grouping)
+    _emit(block, grouping, order)
+
+
+def _refuse_wide(block: Block) -> None:
+    """An op that alone needs more buffers than a dispatch may bind."""
+    wide = []
+    for op in block:
+        sources = {value for value in op.operands if value.defining_op is None or not _is_generator(value.defining_op)}
+        needed = len(sources) + len(op.results)
+        if op.next_op is not None and not isinstance(op, OUTSIDE) and needed > MAX_BINDINGS:
+            wide.append(Diagnostic(f"needs {needed} buffers, a dispatch has at most {MAX_BINDINGS}", op.loc, op.name))
+    if wide:
+        raise CompileError(wide)
+
+
+def _place_splats(block: Block) -> None:
+    """What the function returns of constants is filled memory, no dispatch."""
+    terminator = block.last
+    assert terminator is not None
+    for index, value in enumerate(terminator.operands):
+        source = value.defining_op
+        if source is None or source.name != "stablehlo.constant":
+            continue
+        elements = source.get_as("value", DenseElements)
+        assert elements is not None and elements.is_splat, "hoist-constants runs before"
+        splat = Builder(block, terminator, source.loc).build(Splat, value=_scalar(elements), output=value.type)
+        terminator.set_operand(index, splat.output)
+
+
+def _scalar(elements: DenseElements) -> DenseElements:
+    return DenseElements(elements.type.with_shape(()), elements.data)
+
+
+def _is_generator(op: Operation) -> bool:
+    return op.name in GENERATORS
+
+
+def _is_cheap(op: Operation) -> bool:
+    """Whether computing it again in each reader beats a trip through memory."""
+    if op.name in GENERATORS or op.name in MOVEMENT:
+        return op.name != "stablehlo.concatenate"
+    return is_elementwise(op) and op.name not in EXPENSIVE and elements(op.results[0]) == 1
+
+
+def _place(op: Operation, grouping: Grouping) -> None:
+    readers = grouping.readers(op)
+    returned = any(user.next_op is None for result in op.results for user in result.users())
+    if not readers and not returned:
+        return
+    if not returned and (len(readers) == 1 or _is_cheap(op)) and all(group.takes(op) for group in readers):
+        grouping.join(op, readers)
+        return
+    group = _host(op, readers, grouping)
+    if group is None:
+        grouping.start(op)
+    else:
+        grouping.join_as_root(op, group)
+
+
+def _host(op: Operation, readers: list[Group], grouping: Grouping) -> Group | None:
+    """A group that can compute `op` for everybody: one that reads it, else one that shares an operand with it."""
+    for group in readers:
+        others = [reader for reader in readers if reader is not group]
+        if group.takes_root(op) and not any(grouping.reaches(reader, group) for reader in others):
+            return group
+    for group in grouping.groups:
+        if group in readers or not group.captures().keys() & set(op.operands) or not group.takes_root(op):
+            continue
+        if not any(grouping.reaches(reader, group) for reader in readers):
+            return group
+    return None
+
+
+def _emit(block: Block, grouping: Grouping, order: dict[Operation, int]) -> None:
+    """Builds the regions before the terminator and erases the ops they were made from."""
+    terminator = block.last
+    assert terminator is not None
+    made: dict[Value, Value] = {}
+    for group in _sorted(grouping, order):
+        roots = [r for op in sorted(group.roots, key=order.__getitem__) for r in op.results if grouping.escapes(r, group)]
+        made.update(_build(group, roots, made, terminator, order))
+    for index, value in enumerate(terminator.operands):
+        terminator.set_operand(index, made.get(value, value))
+    for op in sorted(order, key=lambda op: -order[op]):
+        if op is not terminator and not isinstance(op, OUTSIDE):
+            op.erase()
+
+
+def _sorted(grouping: Grouping, order: dict[Operation, int]) -> list[Group]:
+    """The groups so that each comes after those it reads; the earliest in the program first."""
+    place = {group.number: min(order[op] for op in group.roots) for group in grouping.groups}
+    readers = {group.number: {g.number for g in grouping.consumers(group)} for group in grouping.groups}
+    missing = {group.number: 0 for group in grouping.groups}
+    for numbers in readers.values():
+        for number in numbers:
+            missing[number] += 1
+    ready = [(place[number], number) for number, count in missing.items() if count == 0]
+    heapq.heapify(ready)
+    result = []
+    while ready:
+        _, number = heapq.heappop(ready)
+        result.append(grouping.groups[number])
+        for reader in sorted(readers[number]):
+            missing[reader] -= 1
+            if missing[reader] == 0:
+                heapq.heappush(ready, (place[reader], reader))
+    assert len(result) == len(grouping.groups), "groups need each other"
+    return result
+
+
+def _build(
+    group: Group, roots: list[OpResult], made: dict[Value, Value], terminator: Operation, order: dict[Operation, int]
+) -> dict[Value, Value]:
+    """Inserts one region; gives the values that stand for its roots from now on."""
+    body = Block()
+    inside = dict(made)
+    for op in sorted(group.paths, key=order.__getitem__):
+        body.append(op.clone(inside))
+    main = group.hero or max(group.roots, key=order.__getitem__)
+    body.append(Yield.build(values=[inside[root] for root in roots], loc=main.loc))
+    types = [root.type for root in roots]
+    built = Builder.before(terminator).build(DispatchRegion, body=Region([body]), outputs=types, loc=main.loc)
+    return dict(zip(roots, built.outputs, strict=True))

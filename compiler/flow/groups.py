@@ -1,0 +1,153 @@
+"""Which ops run as one dispatch: groups of ops, grown from results towards arguments.
+
+A group computes `workload` elements. Its *roots* are the values it gives to the outside, each with that many elements;
+at most one op is its *hero* (a reduction or a dot), which must be reached on `ROOT`, so that a schedule may compute it
+element by element. An op may stand in several groups when it is cheap: each computes it anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from orchestrion.compiler.ir.core import Operation, Value
+
+from .access import EXPENSIVE, GENERATORS, HEROES, MOVEMENT, ROOT, Path, elements, operand_paths
+
+#: buffers that one dispatch may bind; every device of interest allows as many
+MAX_BINDINGS: Final = 16
+#: ops of one group, so that kernels stay small
+MAX_OPS: Final = 64
+#: ways to reach one op within a group: each computes it anew
+MAX_PATHS: Final = 4
+
+
+class Group:
+    """Ops of one dispatch. `paths[op]` says how often and on which paths the group reads each op's results."""
+
+    def __init__(self, number: int, root: Operation) -> None:
+        self.number = number
+        self.workload = elements(root.results[0])
+        self.paths: dict[Operation, dict[Path, int]] = {}
+        self.roots: dict[Operation, None] = {}
+        self.hero: Operation | None = None
+        self.add_root(root)
+
+    def add_root(self, op: Operation) -> None:
+        """Adds an op whose results others read too."""
+        self._add(op, self.paths_to(op) | {ROOT: self.workload})
+        self.roots[op] = None
+
+    def add(self, op: Operation) -> None:
+        """Adds an op that the group reads."""
+        self._add(op, self.paths_to(op))
+
+    def _add(self, op: Operation, paths: dict[Path, int]) -> None:
+        self.paths[op] = paths
+        if op.name in HEROES:
+            self.hero = op
+
+    def paths_to(self, op: Operation) -> dict[Path, int]:
+        """How the ops in the group read the results of an op outside it."""
+        found: dict[Path, int] = {}
+        for result in op.results:
+            for user, index in result.uses:
+                for path, reads in self.paths.get(user, {}).items():
+                    to, count = operand_paths(user, index, path, reads)
+                    found[to] = max(count, found.get(to, 0))
+        return found
+
+    def captures(self, extra: Operation | None = None) -> dict[Value, None]:
+        """Values read from memory, in order, as if `extra` were in the group. Generators will be cloned in."""
+        inside = [*self.paths, extra] if extra is not None else list(self.paths)
+        ops = set(inside)
+        found: dict[Value, None] = {}
+        for op in inside:
+            for value in op.operands:
+                source = value.defining_op
+                if source is None or (source not in ops and source.name not in GENERATORS):
+                    found[value] = None
+        return found
+
+    def outputs(self) -> int:
+        return sum(len(op.results) for op in self.roots)
+
+    def takes(self, op: Operation) -> bool:
+        """Whether the group can compute an op that only it reads (or that it computes for itself)."""
+        return self._fits(op, self.paths_to(op), self.outputs())
+
+    def takes_root(self, op: Operation) -> bool:
+        """Whether the group can compute an op for others, too."""
+        if elements(op.results[0]) != self.workload:
+            return False
+        paths = self.paths_to(op) | {ROOT: self.workload}
+        return len(paths) == 1 and self._fits(op, paths, self.outputs() + len(op.results))
+
+    def _fits(self, op: Operation, paths: dict[Path, int], outputs: int) -> bool:
+        if len(self.paths) >= MAX_OPS or len(paths) > MAX_PATHS:
+            return False
+        if len(self.captures(op)) + outputs > MAX_BINDINGS:
+            return False
+        if op.name in HEROES:
+            return self.hero is None and list(paths) == [ROOT] and elements(op.results[0]) == self.workload
+        if op.name in MOVEMENT or op.name in GENERATORS or op.name == "stablehlo.convert":
+            return True
+        if sum(paths.values()) <= elements(op.results[0]):
+            return True
+        is_dot = self.hero is not None and self.hero.name == "stablehlo.dot_general"
+        return op.name not in EXPENSIVE and not is_dot
+
+
+class Grouping:
+    """The groups of one block, in the order they were made, and which groups compute an op."""
+
+    def __init__(self) -> None:
+        self.groups: list[Group] = []
+        self._of: dict[Operation, list[Group]] = {}
+
+    def of(self, op: Operation) -> list[Group]:
+        return self._of.get(op, [])
+
+    def readers(self, op: Operation) -> list[Group]:
+        """The groups that read an op's results, each once, in order of their making."""
+        found = {group.number: group for result in op.results for user in result.users() for group in self.of(user)}
+        return [found[number] for number in sorted(found)]
+
+    def start(self, op: Operation) -> Group:
+        group = Group(len(self.groups), op)
+        self.groups.append(group)
+        self._of.setdefault(op, []).append(group)
+        return group
+
+    def join(self, op: Operation, groups: Iterable[Group]) -> None:
+        for group in groups:
+            group.add(op)
+            self._of.setdefault(op, []).append(group)
+
+    def join_as_root(self, op: Operation, group: Group) -> None:
+        group.add_root(op)
+        self._of.setdefault(op, []).append(group)
+
+    def consumers(self, group: Group) -> Iterator[Group]:
+        """The groups that read what a group gives to the outside."""
+        for root in group.roots:
+            for reader in self.readers(root):
+                if reader is not group:
+                    yield reader
+
+    def escapes(self, value: Value, group: Group) -> bool:
+        """Whether somebody outside a group reads a value that it computes: another group, or the function's return."""
+        return any(user.next_op is None or self.of(user) != [group] for user in value.users())
+
+    def reaches(self, first: Group, last: Group) -> bool:
+        """Whether `last` needs, directly or not, what `first` computes."""
+        seen: set[int] = set()
+        stack = [first]
+        while stack:
+            group = stack.pop()
+            if group is last:
+                return True
+            if group.number not in seen:
+                seen.add(group.number)
+                stack.extend(self.consumers(group))
+        return False

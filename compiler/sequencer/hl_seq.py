@@ -1,0 +1,128 @@
+"""The hl_seq dialect: one program per target profile; tensors became resources with a size and a lifetime.
+
+`!hl_seq.resource<transient, 64>`: the lifetime is one of `LIFETIMES`, the size is bytes. Values are still SSA values
+of whole resources: nobody has said yet where they lie. The exported signature stays in tensors; `import` and `export`
+cross between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, StringAttr, SymbolRef
+from orchestrion.compiler.ir.core import Operation, Trait
+from orchestrion.compiler.ir.declare import attr, operand, operands, region, result, results
+from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.types import DialectType, TensorType, Type
+
+LIFETIMES: Final[dict[str, str]] = {
+    "constant": "made once, by a program initializer",
+    "transient": "made and used inside one call",
+    "external": "an argument or a result: the caller's",
+}
+
+
+def resource(lifetime: str, size: int) -> DialectType:
+    """`!hl_seq.resource<lifetime, size>`."""
+    return DialectType("hl_seq.resource", f"{lifetime}, {size}")
+
+
+def is_resource(type: Type) -> bool:
+    """a resource: !hl_seq.resource<lifetime, bytes>"""
+    if not isinstance(type, DialectType) or type.name != "hl_seq.resource":
+        return False
+    lifetime, _, size = type.body.partition(", ")
+    return lifetime in LIFETIMES and size.isdecimal()
+
+
+def lifetime_of(type: Type) -> str:
+    """The lifetime of a resource type."""
+    assert isinstance(type, DialectType)
+    return type.body.partition(", ")[0]
+
+
+def size_of(type: Type) -> int:
+    """The bytes of a resource type."""
+    assert isinstance(type, DialectType)
+    return int(type.body.partition(", ")[2])
+
+
+class Program(Operation):
+    """All that is compiled for one target profile, named by it."""
+
+    name = "hl_seq.program"
+    sym_name = attr(StringAttr)
+    body = region()
+    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.SYMBOL_TABLE, Trait.NO_TERMINATOR})
+
+
+class Executable(Operation):
+    """As `flow.executable`, now for one target."""
+
+    name = "hl_seq.executable"
+    sym_name = attr(StringAttr)
+    body = region()
+    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.SYMBOL_TABLE, Trait.NO_TERMINATOR})
+
+
+class Import(Operation):
+    """The storage of an argument."""
+
+    name = "hl_seq.import"
+    source = operand(TensorType)
+    output = result(is_resource)
+    traits = frozenset({Trait.PURE})
+
+
+class Export(Operation):
+    """A result over its storage, an external resource of its own."""
+
+    name = "hl_seq.export"
+    source = operand(is_resource)
+    output = result(TensorType)
+    traits = frozenset({Trait.PURE})
+
+    def check(self) -> Iterator[str]:
+        if is_resource(self.source.type) and lifetime_of(self.source.type) != "external":
+            yield f"exports {self.source.type}, which is not external"
+
+
+class Dispatch(Operation):
+    """Runs an entry: arguments are read, outputs written in full."""
+
+    name = "hl_seq.dispatch"
+    entry = attr(SymbolRef)
+    workload = attr(DenseArray)
+    arguments = operands(is_resource)
+    outputs = results(is_resource)
+    traits = frozenset({Trait.PURE})
+
+
+class Clone(Operation):
+    """A copy."""
+
+    name = "hl_seq.clone"
+    source = operand(is_resource)
+    output = result(is_resource)
+    traits = frozenset({Trait.PURE})
+
+
+class Splat(Operation):
+    """Memory filled with one value."""
+
+    name = "hl_seq.splat"
+    value = attr(DenseElements)
+    output = result(is_resource)
+    traits = frozenset({Trait.PURE})
+
+
+class Empty(Operation):
+    """A resource of zero bytes."""
+
+    name = "hl_seq.empty"
+    output = result(is_resource)
+    traits = frozenset({Trait.PURE})
+
+
+DIALECT = Dialect("hl_seq", [Program, Executable, Import, Export, Dispatch, Clone, Splat, Empty])

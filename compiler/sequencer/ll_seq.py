@@ -1,0 +1,260 @@
+"""The ll_seq dialect: explicit memory, recorded commands, and the binding ABI of executables.
+
+Values are objects of the runtime (`!hal.buffer`, `!hal.view`, `!hal.executable`, `!hal.recording`). Inside a
+`record` region stand commands on buffers made outside and on slots, which a call fills. An `entry` takes bindings:
+its inputs, then its outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import (
+    ArrayAttr,
+    DenseArray,
+    DenseElements,
+    IntegerAttr,
+    StringAttr,
+    SymbolRef,
+)
+from orchestrion.compiler.ir.core import Operation, Trait
+from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result
+from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.types import DialectType, FunctionType, TensorType, Type
+
+BINDING: Final = DialectType("ll_seq.binding")
+SLOT: Final = DialectType("ll_seq.slot")
+BUFFER: Final = DialectType("hal.buffer")
+VIEW: Final = DialectType("hal.view")
+EXECUTABLE: Final = DialectType("hal.executable")
+RECORDING: Final = DialectType("hal.recording")
+
+
+def is_binding(type: Type) -> bool:
+    """!ll_seq.binding"""
+    return type == BINDING
+
+
+def is_memory(type: Type) -> bool:
+    """!hal.buffer or !ll_seq.slot"""
+    return type in (BUFFER, SLOT)
+
+
+def is_buffer(type: Type) -> bool:
+    """!hal.buffer"""
+    return type == BUFFER
+
+
+def is_view(type: Type) -> bool:
+    """!hal.view"""
+    return type == VIEW
+
+
+def is_executable(type: Type) -> bool:
+    """!hal.executable"""
+    return type == EXECUTABLE
+
+
+def is_recording(type: Type) -> bool:
+    """!hal.recording"""
+    return type == RECORDING
+
+
+class Executable(Operation):
+    """Entries that are built together."""
+
+    name = "ll_seq.executable"
+    sym_name = attr(StringAttr)
+    body = region()
+    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.SYMBOL_TABLE, Trait.NO_TERMINATOR})
+
+
+class Entry(Operation):
+    """One entry point: its bindings with access and least length, its static workload, and, once lowered, its workgroup."""
+
+    name = "ll_seq.entry"
+    sym_name = attr(StringAttr)
+    workload = attr(DenseArray)
+    bindings = attr(ArrayAttr)
+    body = region()
+    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
+
+
+class LoadInput(Operation):
+    """The tensor that a binding holds."""
+
+    name = "ll_seq.load_input"
+    binding = operand(is_binding)
+    value = result(TensorType)
+
+
+class StoreOutput(Operation):
+    """Writes a tensor into a binding."""
+
+    name = "ll_seq.store_output"
+    value = operand(TensorType)
+    binding = operand(is_binding)
+
+
+class End(Operation):
+    """Ends an entry or a recording."""
+
+    name = "ll_seq.end"
+    traits = frozenset({Trait.TERMINATOR})
+
+
+class CreateExecutable(Operation):
+    """The executable, built for the device."""
+
+    name = "ll_seq.create_executable"
+    executable = attr(SymbolRef)
+    output = result(is_executable)
+
+
+class Constant(Operation):
+    """A read-only buffer of `size` bytes with each of the values at its offset, zero between."""
+
+    name = "ll_seq.constant"
+    values = attr(ArrayAttr)
+    offsets = attr(DenseArray)
+    size = attr(IntegerAttr)
+    output = result(is_buffer)
+
+    def check(self) -> Iterator[str]:
+        end = 0
+        for value, offset in zip(self.values, self.offsets.ints, strict=False):
+            if not isinstance(value, DenseElements):
+                yield f"value {value} is no dense elements"
+                return
+            if offset < end:
+                yield f"offset {offset} lies before the end {end} of the value before"
+            end = offset + value.nbytes
+        if len(self.values) != len(self.offsets):
+            yield f"{len(self.values)} values, {len(self.offsets)} offsets"
+        if end > self.size.value:
+            yield f"values end at byte {end}, size is {self.size.value}"
+
+
+class Allocate(Operation):
+    """Device memory of `size` bytes, undefined content."""
+
+    name = "ll_seq.allocate"
+    size = attr(IntegerAttr)
+    output = result(is_buffer)
+
+
+class Record(Operation):
+    """A recording of the commands inside; block arguments are the slots that a call fills."""
+
+    name = "ll_seq.record"
+    body = region()
+    output = result(is_recording)
+
+
+class Dispatch(Operation):
+    """Runs an entry on its bindings: each is a buffer or slot from an offset in bytes on."""
+
+    name = "ll_seq.dispatch"
+    entry = attr(SymbolRef)
+    offsets = attr(DenseArray)
+    executable = operand(is_executable)
+    bindings = operands(is_memory)
+
+    def check(self) -> Iterator[str]:
+        if len(self.offsets) != len(self.operands) - 1:
+            yield f"{len(self.offsets)} offsets, {len(self.operands) - 1} bindings"
+
+
+class Copy(Operation):
+    """Copies `length` bytes."""
+
+    name = "ll_seq.copy"
+    source_offset = attr(IntegerAttr)
+    target_offset = attr(IntegerAttr)
+    length = attr(IntegerAttr)
+    source = operand(is_memory)
+    target = operand(is_memory)
+
+
+class Fill(Operation):
+    """Writes the scalar `value` again and again over `length` bytes."""
+
+    name = "ll_seq.fill"
+    offset = attr(IntegerAttr)
+    length = attr(IntegerAttr)
+    value = attr(DenseElements)
+    target = operand(is_memory)
+
+
+class Barrier(Operation):
+    """What stands after it sees the writes of what stands before it."""
+
+    name = "ll_seq.barrier"
+
+
+class Check(Operation):
+    """The storage of an argument; fails, as the caller's mistake, unless it has this element type and shape."""
+
+    name = "ll_seq.check"
+    type = attr(TensorType)
+    view = operand(is_view)
+    output = result(is_buffer)
+
+
+class Destination(Operation):
+    """The place for a result: the view given, checked, or for null a new one."""
+
+    name = "ll_seq.destination"
+    type = attr(TensorType)
+    view = operand(is_view)
+    output = result(is_view)
+
+
+class Storage(Operation):
+    """The buffer behind a view."""
+
+    name = "ll_seq.storage"
+    view = operand(is_view)
+    output = result(is_buffer)
+
+
+class Execute(Operation):
+    """Submits a recording with these buffers in its slots and waits for it."""
+
+    name = "ll_seq.execute"
+    recording = operand(is_recording)
+    slots = operands(is_buffer)
+
+
+class Function(Operation):
+    """The run part of an exported function: takes views of arguments and destinations, gives views of results.
+
+    `signature` is the exported one, in tensors. `arg_attrs` and `res_attrs` belong to it.
+    """
+
+    name = "ll_seq.function"
+    sym_name = attr(StringAttr)
+    signature = attr(FunctionType)
+    arg_attrs = optional(ArrayAttr)
+    res_attrs = optional(ArrayAttr)
+    body = region()
+    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
+
+
+class Return(Operation):
+    """The results of a function."""
+
+    name = "ll_seq.return"
+    values = operands(is_view)
+    traits = frozenset({Trait.TERMINATOR})
+
+
+DIALECT = Dialect(
+    "ll_seq",
+    [
+        Executable, Entry, LoadInput, StoreOutput, End,
+        CreateExecutable, Constant, Allocate, Record, Dispatch, Copy, Fill, Barrier,
+        Check, Destination, Storage, Execute, Function, Return,
+    ],
+)  # fmt: skip
