@@ -1,0 +1,100 @@
+"""Arrays on the command line: `4xf32=1,2,3,4`, `2x2xi32=[[1 2][3 4]]`, `f32=3`, `8x8xf32=0` (a splat), `@file.npy`.
+
+Shapes and element types are written as in StableHLO's tensor types; numbers are separated by commas, spaces or
+brackets, as IREE's tools take them. Only what NumPy can read without pickles is read from files.
+"""
+
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrion.schema.dtypes import BOOL, BY_NAME, BY_NUMPY, FLOAT, DType
+
+from .cli import InputError, write_whole
+
+Array = npt.NDArray[np.generic]
+
+_SPEC = re.compile(r"(?:(?P<dims>\d+(?:x\d+)*)x)?(?P<dtype>[a-z]+\d+)\s*=(?P<values>.*)", re.DOTALL)
+_BOOLS = {"0": False, "1": True, "false": False, "true": True}
+
+
+def parse_array(text: str) -> Array:
+    """The array that a flag's value stands for. `InputError` says what is wrong with it."""
+    if text.startswith("@"):
+        return load_array(text[1:])
+    match = _SPEC.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"array {text!r}: expected DIMSxTYPE=VALUES, such as 4xf32=1,2,3,4, or @file.npy")
+    dtype = BY_NAME.get(match["dtype"])
+    if dtype is None:
+        raise InputError(f"array {text!r}: no element type {match['dtype']!r}: there are {', '.join(BY_NAME)}")
+    shape = tuple(int(dim) for dim in match["dims"].split("x")) if match["dims"] else ()
+    words = re.sub(r"[\[\],;]", " ", match["values"]).split()
+    size = int(np.prod(shape, dtype=object))
+    if len(words) not in (size, 1) or (size == 0 and words):
+        raise InputError(f"array {text!r}: {len(words)} values for {size} elements")
+    values = numbers(words, dtype, text)
+    return values.reshape(shape) if len(words) == size else np.full(shape, values[0])
+
+
+def numbers(words: list[str], dtype: DType, text: str) -> Array:
+    """Numbers as a flat array; each must be one that the element type has."""
+    try:
+        if dtype.kind == BOOL:
+            return np.array([_BOOLS[word.lower()] for word in words], dtype.numpy)
+        if dtype.kind == FLOAT:
+            return np.array([float(word) for word in words], np.float64).astype(dtype.numpy)
+        return np.array([int(word, 0) for word in words], dtype.numpy)
+    except (ValueError, KeyError, OverflowError) as error:
+        raise InputError(f"array {text!r}: not all values are {dtype}: {error}") from None
+
+
+def load_array(path: str) -> Array:
+    try:
+        with open(path, "rb") as file:
+            array = np.lib.format.read_array(file, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{path}: not a .npy file: {error}") from None
+    if array.dtype not in BY_NUMPY:
+        raise InputError(f"{path}: element type {array.dtype} is not one of {', '.join(BY_NAME)}")
+    return array
+
+
+def save_array(path: str, array: Array) -> None:
+    data = io.BytesIO()
+    np.save(data, array, allow_pickle=False)
+    write_whole(Path(path), data.getvalue())
+
+
+def type_text(array: Array) -> str:
+    return "x".join([*map(str, array.shape), BY_NUMPY[array.dtype].name])
+
+
+def format_array(array: Array) -> str:
+    """`4xf32=[1 2 3 4]`, cut in the middle when it is long."""
+    with np.printoptions(threshold=200, linewidth=120, suppress=False, floatmode="maxprec"):
+        return f"{type_text(array)}={np.array2string(array, separator=' ')}"
+
+
+def mismatch(got: Array, want: Array, relative: float, absolute: float) -> str | None:
+    """Why two arrays differ, or None. Floats may differ by |got - want| <= absolute max|want| + relative |want|."""
+    if got.dtype != want.dtype or got.shape != want.shape:
+        return f"is {type_text(got)}, expected {type_text(want)}"
+    if BY_NUMPY[got.dtype].kind != FLOAT:
+        wrong = got != want
+    else:
+        finite = np.isfinite(want)
+        scale = float(np.max(np.abs(want, where=finite, out=np.zeros_like(want)), initial=0.0))
+        with np.errstate(invalid="ignore", over="ignore"):
+            close = np.abs(got - want) <= absolute * scale + relative * np.abs(want)
+        wrong = ~np.where(finite, close, (got == want) | (np.isnan(got) & np.isnan(want)))
+    count = int(np.count_nonzero(wrong))
+    if not count:
+        return None
+    first = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return (
+        f"differs in {count} of {got.size} elements, first at {list(first)}: {got[first]!s}, expected {want[first]!s}"
+    )

@@ -1,0 +1,43 @@
+"""vm-asm: the text assembler for modules, and back (`--disassemble`). Both ways give the same bytes again."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from . import cli
+
+
+def assemble(options: argparse.Namespace) -> int:
+    if options.disassemble:
+        from orchestrion.schema.decoder import read_module
+        from orchestrion.schema.disassembler import disassemble
+
+        text = disassemble(read_module(cli.read_bytes(options.input)))
+        if options.output is None:
+            sys.stdout.write(text)
+        else:
+            cli.write_whole(options.output, text.encode())
+        return cli.DONE
+    if options.output is None:
+        raise cli.UsageError("-o OUT.fb is missing")
+    from orchestrion.schema.assembler import assemble as read
+    from orchestrion.schema.writer import write_file
+
+    try:
+        source = cli.read_bytes(options.input).decode()
+    except UnicodeDecodeError as error:
+        raise cli.InputError(f"{options.input}: not text: {error}") from None
+    write_file(options.output, read(source))
+    return cli.DONE
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    made = cli.parser("vm-asm", "Assembles a module from text.")
+    made.add_argument("input", metavar="IN", help="the text, or the module with --disassemble; - for standard input")
+    made.add_argument("-o", dest="output", metavar="OUT", help="where to write")
+    made.add_argument("--disassemble", action="store_true", help="from module to text")
+    return cli.run("vm-asm", made, assemble, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""What every command shares: exit statuses, errors as one line, files written whole or not at all.
+
+Exit status: 0 done, 1 the input is bad (module, program, argument, expectation, file), 2 the command line is.
+`--verbose` adds the traceback to an error of ours or of the input.
+"""
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+DONE, BAD_INPUT, BAD_COMMAND_LINE = 0, 1, 2
+
+
+class InputError(Exception):
+    """The input of a command is bad; the message says which and why."""
+
+
+class UsageError(Exception):
+    """The command line is bad in a way that argparse does not see."""
+
+
+def parser(command: str, description: str) -> argparse.ArgumentParser:
+    """A parser with what all commands have. Abbreviated flags are refused: they would change meaning with a new flag."""
+    made = argparse.ArgumentParser(prog=command, description=description, allow_abbrev=False)
+    made.add_argument("--version", action="version", version=f"{command} {release()}")
+    made.add_argument("--verbose", action="store_true", help="show the traceback of an error")
+    return made
+
+
+def release() -> str:
+    try:
+        return version("orchestrion")
+    except PackageNotFoundError:
+        return "of a source tree"
+
+
+def run(
+    command: str, made: argparse.ArgumentParser, main: Callable[[argparse.Namespace], int], argv: Sequence[str] | None
+) -> int:
+    """Parse, run, and turn every error of the input into one clear line on standard error."""
+    options = made.parse_args(argv)
+    try:
+        return main(options)
+    except UsageError as error:
+        made.error(str(error))
+    except BrokenPipeError:
+        # whoever reads our output has gone, as `vm-dump m.fb | head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if not _expected(error):
+            raise
+        if options.verbose:
+            traceback.print_exc()
+        print(f"{command}: {_text(error)}", file=sys.stderr)
+        return BAD_INPUT
+
+
+def _expected(error: Exception) -> bool:
+    """Errors that say what is wrong with the input or the machine. Any other is a fault of ours and keeps its traceback.
+
+    Types are looked up by where they were loaded, so that a command does not import what it does not use.
+    """
+    if isinstance(error, InputError | OSError):
+        return True
+    names = (
+        ("orchestrion.schema.errors", "ModuleError"),
+        ("orchestrion.hal.errors", "HalError"),
+        ("orchestrion.vm.errors", "VmError"),
+        ("orchestrion.compiler.errors", "CompileError"),
+        ("orchestrion.schema.lexer", "AssemblyError"),
+    )
+    loaded = (getattr(sys.modules.get(module), name, None) for module, name in names)
+    return any(kind is not None and isinstance(error, kind) for kind in loaded)
+
+
+def _text(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def read_bytes(path: str) -> bytes:
+    """A whole file, or standard input for `-`."""
+    return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Put a file in place at once; on a failure (a full disk, say) nothing is left behind."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise OSError(error.errno, f"could not be written: {error.strerror}", str(target)) from None

@@ -1,0 +1,222 @@
+"""vm-dump: what a module holds, without running anything of it.
+
+The listing and `--json` come from one description (`describe`); `--disassemble` prints the assembler's text, then each
+executable's payload in the readable form of its format.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from orchestrion.schema.decoder import open_module
+from orchestrion.schema.dtypes import BY_CODE
+from orchestrion.schema.module import Module
+from orchestrion.schema.profiles import feature_names
+from orchestrion.schema.rows import NONE, Access, Program, SegmentKind
+
+from . import cli
+
+Description = dict[str, Any]
+
+
+def describe(module: Module) -> Description:
+    """The module as plain data: signatures, programs, executables, constants, sizes in bytes, digests."""
+    header, strings = module.header, module.strings
+    return {
+        "format": f"{header.major}.{header.minor}",
+        "producer": strings[header.producer],
+        "bytes": len(module.container.data),
+        "root_bytes": len(module.container.root),
+        "digest": module.container.digest.hex(),
+        "attributes": {strings[row.key]: strings[row.value] for row in module.attributes},
+        "exports": [_export(module, ordinal) for ordinal in range(len(module.exports))],
+        "imports": [{"name": strings[row.name], "signature": strings[row.signature]} for row in module.imports],
+        "programs": [_program(module, program) for program in module.programs],
+        "segments": [
+            {"kind": SegmentKind(row.kind).name.lower(), "bytes": row.size, "digest": row.digest.hex()}
+            for row in module.segments
+        ],
+    }
+
+
+def _export(module: Module, ordinal: int) -> Description:
+    row, strings = module.exports[ordinal], module.strings
+    arguments = module.arguments[row.arguments_start : row.arguments_end]
+    results = module.results[row.results_start : row.results_end]
+    return {
+        "name": strings[row.name],
+        "doc": strings[row.doc],
+        "arguments": [
+            {"name": strings[value.name], "type": tensor(module, value.dtype, value.dims_start, value.dims_end)}
+            for value in arguments
+        ],
+        "results": [
+            {
+                "name": strings[value.name],
+                "type": tensor(module, value.dtype, value.dims_start, value.dims_end),
+                "alias": None if value.alias == NONE else value.alias,
+            }
+            for value in results
+        ],
+    }
+
+
+def tensor(module: Module, dtype: int, start: int, end: int) -> str:
+    """`4x8xf32`; a dynamic dimension is `?`."""
+    dims = ["?" if dim < 0 else str(dim) for dim in module.dims[start:end]]
+    return "x".join([*dims, BY_CODE[dtype].name])
+
+
+def _program(module: Module, program: Program) -> Description:
+    strings = module.strings
+    functions = module.functions[program.functions_start : program.functions_end]
+    executables = module.executables[program.executables_start : program.executables_end]
+    constants = module.constants[program.constants_start : program.constants_end]
+    return {
+        "name": strings[program.name],
+        "profile": strings[program.profile],
+        "features": list(feature_names(program.features)),
+        "functions": [
+            {"name": strings[row.name], "bytecode_bytes": row.bytecode_end - row.bytecode_start} for row in functions
+        ],
+        "initializers": program.initializers_end - program.initializers_start,
+        "globals": program.globals_end - program.globals_start,
+        "executables": [_executable(module, program.executables_start + i) for i in range(len(executables))],
+        "constants": [
+            {
+                "name": strings[row.name],
+                "type": tensor(module, row.dtype, row.dims_start, row.dims_end),
+                "bytes": module.segments[row.segment].size,
+                "segment": row.segment,
+            }
+            for row in constants
+        ],
+    }
+
+
+def _executable(module: Module, ordinal: int) -> Description:
+    row, strings = module.executables[ordinal], module.strings
+    return {
+        "name": strings[row.name],
+        "entries": [
+            {
+                "name": strings[entry.name],
+                "bindings": [
+                    {"access": Access(binding.access).name.lower(), "bytes": binding.length}
+                    for binding in module.bindings[entry.bindings_start : entry.bindings_end]
+                ],
+                "parameter_words": entry.parameter_words,
+            }
+            for entry in module.executable_entries[row.entries_start : row.entries_end]
+        ],
+        "variants": [
+            {
+                "format": strings[variant.format],
+                "features": list(feature_names(variant.features)),
+                "bytes": module.segments[variant.payload].size,
+                "segment": variant.payload,
+            }
+            for variant in module.variants[row.variants_start : row.variants_end]
+        ],
+    }
+
+
+def listing(found: Description) -> Iterator[str]:
+    """The description as lines for people."""
+    yield f"module: {found['bytes']:,} bytes, format {found['format']}, by {found['producer']}, digest {found['digest'][:16]}"
+    for key, value in found["attributes"].items():
+        yield f"  {key}: {value}"
+    yield "exports:"
+    for export in found["exports"]:
+        yield f"  {signature(export)}" + (f"  // {export['doc']}" if export["doc"] else "")
+    for program in found["programs"]:
+        payload = sum(variant["bytes"] for row in program["executables"] for variant in row["variants"])
+        constants = sum({row["segment"]: row["bytes"] for row in program["constants"]}.values())
+        code = sum(row["bytecode_bytes"] for row in program["functions"])
+        needs = f", needs {', '.join(program['features'])}" if program["features"] else ""
+        yield (
+            f"program {program['name']}: profile {program['profile']}{needs}; bytecode {code:,} bytes in "
+            f"{len(program['functions'])} functions, {program['initializers']} initializers, executables {payload:,} "
+            f"bytes, constants {constants:,} bytes"
+        )
+        for row in program["executables"]:
+            bindings = "; ".join(
+                ", ".join(f"{b['access']} {b['bytes']:,}" for b in entry["bindings"]) for entry in row["entries"]
+            )
+            formats = ", ".join(f"{v['format']} {v['bytes']:,} bytes" for v in row["variants"])
+            yield f"  executable {row['name']}: {formats} (bindings: {bindings})"
+        for row in program["constants"]:
+            yield f"  constant {row['name']}: {row['type']}, {row['bytes']:,} bytes, segment {row['segment']}"
+    total = sum(row["bytes"] for row in found["segments"])
+    yield f"segments: {len(found['segments'])}, {total:,} bytes"
+
+
+def signature(export: Description) -> str:
+    """`main(x: 4xf32) -> (4xf32)`."""
+    arguments = ", ".join(
+        f"{value['name']}: {value['type']}" if value["name"] else value["type"] for value in export["arguments"]
+    )
+    results = ", ".join(
+        value["type"] + (f" in place of argument {value['alias']}" if value["alias"] is not None else "")
+        for value in export["results"]
+    )
+    return f"{export['name']}({arguments}) -> ({results})"
+
+
+def payloads(module: Module) -> Iterator[str]:
+    """Each executable variant's code in the readable form of its format."""
+    for program in module.programs:
+        for row in module.executables[program.executables_start : program.executables_end]:
+            for variant in module.variants[row.variants_start : row.variants_end]:
+                format = module.strings[variant.format]
+                yield f"// program {module.strings[program.name]}, executable {module.strings[row.name]}, {format}"
+                yield readable(format, module.segment(variant.payload))
+
+
+def readable(format: str, payload: memoryview) -> str:
+    if format == "tensor-bytecode":
+        from orchestrion.schema.tensor_disassembler import disassemble
+
+        return disassemble(payload)
+    if format == "spirv":
+        from .spirv_text import disassemble as spirv
+
+        return spirv(payload)
+    if format == "opencl-c":
+        return bytes(payload).decode("utf-8", "backslashreplace")
+    return f"// {len(payload)} bytes"
+
+
+def dump(options: argparse.Namespace) -> int:
+    module = open_module(options.module)
+    if options.verify:
+        for ordinal in range(len(module.segments)):
+            module.segment(ordinal)
+    if options.json:
+        json.dump(describe(module), sys.stdout, indent=2)
+        print()
+        return cli.DONE
+    for line in listing(describe(module)):
+        print(line)
+    if options.disassemble:
+        from orchestrion.schema.disassembler import disassemble
+
+        print("\n" + disassemble(module))
+        for text in payloads(module):
+            print(text)
+    return cli.DONE
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    made = cli.parser("vm-dump", "Lists what a module holds.")
+    made.add_argument("module", metavar="MODULE.fb")
+    made.add_argument("--json", action="store_true", help="the same as data")
+    made.add_argument("--disassemble", action="store_true", help="also the bytecode and every executable, as text")
+    made.add_argument("--verify", action="store_true", help="read every segment and check its digest")
+    return cli.run("vm-dump", made, dump, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
