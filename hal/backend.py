@@ -13,7 +13,7 @@ Rules for both sides:
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
 
@@ -230,10 +230,23 @@ class BackendDevice(ABC):
     def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """What a driver says of itself to the conformance suite; cases are named as `orchestrion.hal.cts` lists them."""
+
+    #: case -> why it can never pass here
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+    #: case -> why it fails for now; when it passes all the same, that is a failure
+    expected_failures: Mapping[str, str] = field(default_factory=dict)
+    #: False: dispatches are accepted and not executed, so that what they would compute is not checked
+    computes: bool = True
+
+
 class BackendDriver(ABC):
     """A driver as the entry-point group `orchestrion.hal` names it: a class without arguments."""
 
     name: str
+    conformance: Conformance = Conformance()
 
     @abstractmethod
     def devices(self) -> list[DeviceInfo]:

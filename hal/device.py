@@ -87,6 +87,16 @@ class Device:
 
     def close(self) -> tuple[str, ...]:
         """Wait for submitted work and end use. Gives `leaks`, and warns (`ResourceWarning`) when there are any."""
+        return self._end(warn=True)
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """As `close`; no warning on top of an exception, whose traceback may hold handles."""
+        self._end(warn=kind is None)
+
+    def _end(self, warn: bool) -> tuple[str, ...]:
         if self.closed:
             return ()
         failure = None
@@ -100,14 +110,8 @@ class Device:
         if self.home.shares == 0:
             self.executables.clear()
             self.home.close()
-        if leaks:
-            warnings.warn(f"device {self.info.id} closed with {', '.join(leaks)} not released", ResourceWarning, 2)
+        if leaks and warn:
+            warnings.warn(f"device {self.info.id} closed with {', '.join(leaks)} not released", ResourceWarning, 3)
         if failure is not None:
             raise failure
         return leaks
-
-    def __enter__(self) -> Device:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()

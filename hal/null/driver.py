@@ -7,7 +7,7 @@ folder to copy for a new driver: the same file names hold the same nouns in ever
 
 import numpy as np
 
-from orchestrion.hal.backend import BackendDevice, BackendDriver, DeviceInfo, Limits
+from orchestrion.hal.backend import BackendDevice, BackendDriver, Conformance, DeviceInfo, Limits
 from orchestrion.schema.profiles import FEATURES, PROFILES
 
 from .device import NullDevice
@@ -39,6 +39,7 @@ INFO = DeviceInfo(
 
 class NullDriver(BackendDriver):
     name = "null"
+    conformance = Conformance(computes=False)
 
     def devices(self) -> list[DeviceInfo]:
         return [INFO]

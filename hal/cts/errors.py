@@ -1,0 +1,194 @@
+"""Each rule of the front, broken once: the error, and the words that must be in it.
+
+A row is one case. These do not depend on the driver; they run on each because a driver relies on them.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from orchestrion.hal.backend import BufferUsage, Entry, MemoryType
+from orchestrion.hal.buffer import Buffer, BufferView
+from orchestrion.hal.command_buffer import CommandBuffer, Range
+from orchestrion.hal.device import Device
+from orchestrion.hal.errors import HalError, InvalidArgument, PolicyRefused, Unsupported
+from orchestrion.hal.policy import NATIVE_FORMATS, Policy
+from orchestrion.hal.registry import open_device
+from orchestrion.hal.semaphore import Fence
+from orchestrion.schema.dtypes import BY_NAME
+
+from .case import Group
+from .kernels import ADD, INCREMENT, parameters
+from .rig import Rig, whole
+
+case = Group("errors")
+
+TRANSFER, DISPATCH = BufferUsage.TRANSFER, BufferUsage.DISPATCH
+
+
+def only(rig: Rig, usage: BufferUsage) -> Buffer:
+    """A buffer of 64 bytes that may be used in one way."""
+    return rig.device.allocator.allocate(64, MemoryType.DEVICE_LOCAL, usage)
+
+
+def bind(rig: Rig, *bindings: Range, entry: int = ADD, words: bytes = parameters(16)) -> None:
+    """Record a dispatch over two slots and the given bindings."""
+    rig.recording(2).dispatch(rig.executable(), entry, (16, 1, 1), bindings, words)
+
+
+def copying(rig: Rig) -> CommandBuffer:
+    """A finished recording that copies bytes 0 to 32 of slot 0 to bytes 16 to 48 of slot 1."""
+    commands = rig.recording(2)
+    commands.copy(0, 0, 1, 16, 32)
+    commands.finish()
+    return commands
+
+
+def build(rig: Rig, *bindings: tuple[str, int], words: int = 0, size: tuple[int, int, int] = (1, 1, 1)) -> None:
+    format = rig.device.info.formats[0]
+    rig.device.create_executable(format, memoryview(b""), (Entry("f", bindings, words, size),))
+
+
+def imported_dispatch(rig: Rig) -> None:
+    with open_device("null") as foreign:
+        bind(rig, (foreign.allocator.allocate(64), 0, 64), (0, 0, 64), (1, 0, 64))
+
+
+def foreign_table(rig: Rig) -> None:
+    with open_device("null") as foreign:
+        rig.run(copying(rig), rig.zeros(64), foreign.allocator.allocate(64))
+
+
+def foreign_recording(rig: Rig) -> None:
+    with open_device("null") as foreign:
+        commands = foreign.create_command_buffer()
+        commands.finish()
+        rig.run(commands)
+
+
+def finished(rig: Rig) -> CommandBuffer:
+    commands = rig.recording()
+    commands.finish()
+    return commands
+
+
+def untrusted(rig: Rig) -> None:
+    native = [format for format in rig.device.info.formats if format in NATIVE_FORMATS]
+    if not native:
+        raise PolicyRefused("opencl-c is native code")  # nothing to refuse: the device runs none
+    device = Device(rig.device.home, (), rig.device.executables, Policy())
+    try:
+        device.create_executable(native[0], memoryview(b"x"), (), bytes(32))
+    finally:
+        device.close()
+
+
+def promised(rig: Rig) -> None:
+    gate, semaphore = rig.device.create_semaphore(), rig.device.create_semaphore()
+    rig.device.queue.submit(None, (), Fence([(gate, 1)]), Fence([(semaphore, 5)]))
+    try:
+        semaphore.signal(5)
+    finally:
+        gate.signal(1)
+
+
+def twice_promised(rig: Rig) -> None:
+    gate, semaphore = rig.device.create_semaphore(), rig.device.create_semaphore()
+    rig.device.queue.submit(None, (), Fence([(gate, 1)]), Fence([(semaphore, 5)]))
+    try:
+        rig.device.queue.submit(None, (), None, Fence([(semaphore, 5)]))
+    finally:
+        gate.signal(1)
+
+
+Rule = tuple[str, type[HalError], str, Callable[[Rig], object]]
+
+RULES: tuple[Rule, ...] = (
+    # buffers
+    ("negative_size", InvalidArgument, "allocation of -1 bytes", lambda r: r.device.allocator.allocate(-1)),
+    ("no_usage", InvalidArgument, "usage 0", lambda r: only(r, BufferUsage(0))),
+    ("mapping_not_visible", InvalidArgument, "needs memory type HOST_VISIBLE", lambda r: only(r, BufferUsage.MAPPING)),
+    ("write_beyond", InvalidArgument, "bytes 60 to 68", lambda r: r.zeros(64).write(np.zeros(8, np.uint8), 60)),
+    ("write_before", InvalidArgument, "bytes -1 to 7", lambda r: r.zeros(64).write(np.zeros(8, np.uint8), -1)),
+    ("read_beyond", InvalidArgument, "bytes 0 to 65", lambda r: r.zeros(64).read(np.zeros(65, np.uint8))),
+    ("read_strided", InvalidArgument, "not contiguous", lambda r: r.zeros(64).read(np.zeros((8, 8), np.uint8)[:, :2])),
+    ("map_usage", InvalidArgument, "lacks usage MAPPING", lambda r: only(r, TRANSFER).map()),
+    ("view_beyond", InvalidArgument, "bytes 4 to 68", lambda r: BufferView(r.zeros(64), BY_NAME["f32"], (16,), 4)),
+    ("view_unaligned", InvalidArgument, "not a multiple", lambda r: BufferView(r.zeros(64), BY_NAME["f32"], (1,), 2)),
+    ("view_negative", InvalidArgument, "negative", lambda r: BufferView(r.zeros(64), BY_NAME["f32"], (-1,))),
+    (
+        "view_dtype",
+        InvalidArgument,
+        r"int32\(4,\) does not fit a view f32\(4,\)",
+        lambda r: BufferView(r.zeros(64), BY_NAME["f32"], (4,)).write(np.zeros(4, np.int32)),
+    ),
+    # executables
+    ("format", Unsupported, "not tape", lambda r: r.device.create_executable("tape", memoryview(b""), ())),
+    ("untrusted_native_code", PolicyRefused, "opencl-c is native code", untrusted),
+    ("entry_access", InvalidArgument, "access 'append'", lambda r: build(r, ("append", 4))),
+    ("entry_workgroup", InvalidArgument, "workgroup size", lambda r: build(r, size=(0, 1, 1))),
+    ("workgroup_limit", Unsupported, "invocations in a workgroup", lambda r: build(r, size=(2**20, 2**20, 1))),
+    ("binding_limit", Unsupported, "bindings", lambda r: build(r, *[("read", 4)] * 5000)),
+    ("parameter_limit", Unsupported, "bytes of parameters", lambda r: build(r, words=2**20)),
+    # recordings
+    ("entry_range", InvalidArgument, "entry 3 of an executable with 3", lambda r: bind(r, entry=3)),
+    ("binding_count", InvalidArgument, "2 bindings, expected 3", lambda r: bind(r, (0, 0, 64), (1, 0, 64))),
+    (
+        "parameter_size",
+        InvalidArgument,
+        "4 bytes of parameters, expected 8",
+        lambda r: bind(r, whole(r.zeros(64)), entry=INCREMENT, words=bytes(4)),
+    ),
+    (
+        "binding_least_length",
+        InvalidArgument,
+        "binding 1: 0 bytes, the code needs 4",
+        lambda r: bind(r, (0, 0, 64), (0, 0, 0), (1, 0, 64)),
+    ),
+    (
+        "binding_range",
+        InvalidArgument,
+        "bytes 0 to 128",
+        lambda r: bind(r, (r.zeros(64), 0, 128), (0, 0, 64), (1, 0, 64)),
+    ),
+    ("binding_slot", InvalidArgument, "slot 2 of a command", lambda r: bind(r, (2, 0, 64), (0, 0, 64), (1, 0, 64))),
+    ("binding_usage", InvalidArgument, "usage DISPATCH", lambda r: bind(r, whole(only(r, TRANSFER)), entry=INCREMENT)),
+    ("binding_device", InvalidArgument, "buffer of device null", imported_dispatch),
+    ("negative_offset", InvalidArgument, "offset -16", lambda r: r.recording(1).fill(0, -16, 16, b"\0")),
+    ("copy_range", InvalidArgument, "bytes 60 to 68", lambda r: r.recording(1).copy(r.zeros(64), 60, 0, 0, 8)),
+    ("copy_usage", InvalidArgument, "usage TRANSFER", lambda r: r.recording(1).copy(only(r, DISPATCH), 0, 0, 0, 8)),
+    ("copy_overlap", InvalidArgument, "overlaps itself", lambda r: r.recording(1).copy(0, 0, 0, 4, 8)),
+    ("fill_pattern", InvalidArgument, "pattern of 3 bytes", lambda r: r.recording(1).fill(0, 0, 9, b"abc")),
+    ("fill_alignment", InvalidArgument, "not whole patterns", lambda r: r.recording(1).fill(0, 2, 8, b"abcd")),
+    ("fill_length", InvalidArgument, "not whole patterns", lambda r: r.recording(1).fill(0, 4, 6, b"abcd")),
+    ("record_after_finish", InvalidArgument, "finished, not recording", lambda r: finished(r).barrier()),
+    ("finish_twice", InvalidArgument, "finished, not recording", lambda r: finished(r).finish()),
+    # submits
+    ("not_finished", InvalidArgument, "recording, not finished", lambda r: r.run(r.recording())),
+    ("submit_not_finished", InvalidArgument, "recording, not", lambda r: r.device.queue.submit(r.recording())),
+    ("table_count", InvalidArgument, "1 buffers for .* 2 slots", lambda r: r.run(copying(r), r.zeros(64))),
+    ("table_length", InvalidArgument, "slot 1: .* 40 bytes", lambda r: r.run(copying(r), r.zeros(64), r.zeros(40))),
+    ("table_usage", InvalidArgument, "slot 0: .* TRANSFER", lambda r: r.run(copying(r), *[only(r, DISPATCH)] * 2)),
+    ("table_overlap", InvalidArgument, "overlaps itself", lambda r: r.run(copying(r), *[r.zeros(64)] * 2)),
+    ("table_device", InvalidArgument, "slot 1: buffer of device null", foreign_table),
+    ("recording_device", InvalidArgument, "command buffer of device null", foreign_recording),
+    ("buffers_alone", InvalidArgument, "without a command", lambda r: r.device.queue.submit(None, (r.zeros(4),))),
+    # semaphores
+    ("semaphore_initial", InvalidArgument, "value -1", lambda r: r.device.create_semaphore(-1)),
+    ("semaphore_backwards", InvalidArgument, "not above", lambda r: r.device.create_semaphore(3).signal(3)),
+    ("semaphore_promised", InvalidArgument, "not below 5", promised),
+    ("semaphore_promised_twice", InvalidArgument, "not above 5", twice_promised),
+)  # fmt: skip
+
+
+def _case(error: type[HalError], words: str, act: Callable[[Rig], object]) -> Callable[[Rig], None]:
+    def broken(rig: Rig) -> None:
+        with pytest.raises(error, match=words):
+            act(rig)
+
+    return broken
+
+
+for _name, _error, _words, _act in RULES:
+    case.add(_name, _case(_error, _words, _act))
