@@ -9,10 +9,10 @@ is a runtime array of scalars. Parameters are one PushConstant Block struct of u
 
 What the checker asks beyond the specification, so that it can prove everything in one pass:
 - Blocks stand in structured order: a header, then each arm (true before false, cases as listed) or a loop's body and
-  then its continue block, then the merge block. A branch goes to the block that follows it, to the merge block of the
-  innermost selection, to the merge or continue block of the innermost loop, or back from a continue block to its
+  then its one continue block, then the merge block. A branch goes to the block that follows it, to the merge block of
+  the innermost selection, to the merge or continue block of the innermost loop, or from a continue block back to its
   header. Cases do not fall through. A value made inside an arm, or in a loop after its header block, is used outside
-  of it only through an OpPhi of the merge block.
+  of it only through an OpPhi of the merge block (a continue block that only the body's end branches to sees the body).
 - An index into anything but a runtime array is provably in range: a constant, an OpBitwiseAnd, OpUMod or UMin with
   a constant, a local invocation id, or a sum, product, quotient, right shift, select or widening of such.
 - A binding that the entry calls "read" is never stored to.
@@ -36,7 +36,7 @@ class Op:
     """One instruction.
 
     `layout` names its operands: T result type, R result, v value, t type, c constant, l label, x any id,
-    n literal word, s literal string; `*` after one repeats it, `?` makes it optional, `(v l)*` repeats a pair.
+    n literal word, s literal string; `*` after one repeats it, `(n l)*` repeats a pair.
     `section` is the part of a module it may stand in (the order of SECTIONS). `rule` names the checker's typing rule.
     """
 
@@ -176,7 +176,7 @@ OPS: tuple[Op, ...] = (
     Op(241, "OpAtomicOr", "T R v c c v", "function", "atomic"),
     Op(242, "OpAtomicXor", "T R v c c v", "function", "atomic"),
     # control flow
-    Op(245, "OpPhi", "T R (v l)*", "function", "phi"),
+    Op(245, "OpPhi", "T R (x l)*", "function", "phi"),
     Op(246, "OpLoopMerge", "l l n", "function", "loop_merge"),
     Op(247, "OpSelectionMerge", "l n", "function", "selection_merge"),
     Op(248, "OpLabel", "R", "function", "label"),
@@ -245,19 +245,20 @@ CAPABILITIES: tuple[Capability, ...] = (
 
 STORAGE_CLASSES: dict[str, int] = {"Input": 1, "Workgroup": 4, "Function": 7, "PushConstant": 9, "StorageBuffer": 12}
 
-#: decoration -> (code, number of literals). NoContraction belongs on every float operation, comparisons included.
-DECORATIONS: dict[str, tuple[int, int]] = {
-    "Block": (2, 0),
-    "ArrayStride": (6, 1),
-    "BuiltIn": (11, 1),
-    "Restrict": (19, 0),
-    "Aliased": (20, 0),
-    "NonWritable": (24, 0),
-    "NonReadable": (25, 0),
-    "Binding": (33, 1),
-    "DescriptorSet": (34, 1),
-    "Offset": (35, 1),
-    "NoContraction": (42, 0),
+#: decoration -> (code, number of literals, what it decorates: a struct or array type, a struct's member, a variable, a
+#: value). NoContraction belongs on every float operation, comparisons included.
+DECORATIONS: dict[str, tuple[int, int, str]] = {
+    "Block": (2, 0, "struct"),
+    "ArrayStride": (6, 1, "array"),
+    "BuiltIn": (11, 1, "variable"),
+    "Restrict": (19, 0, "variable"),
+    "Aliased": (20, 0, "variable"),
+    "NonWritable": (24, 0, "variable"),
+    "NonReadable": (25, 0, "variable"),
+    "Binding": (33, 1, "variable"),
+    "DescriptorSet": (34, 1, "variable"),
+    "Offset": (35, 1, "member"),
+    "NoContraction": (42, 0, "value"),
 }
 
 #: built-in input variables: a u32 vector of three, LocalInvocationIndex a u32.
