@@ -15,6 +15,8 @@ from .core import Operation
 #: dialect name -> the module whose `DIALECT` declares it
 DIALECTS: Final[dict[str, str]] = {
     "builtin": "orchestrion.compiler.ir.builtin",
+    "func": "orchestrion.compiler.stablehlo.func",
+    "stablehlo": "orchestrion.compiler.stablehlo.dialect",
     "flow": "orchestrion.compiler.flow.dialect",
     "util": "orchestrion.compiler.flow.util",
     "hl_seq": "orchestrion.compiler.sequencer.hl_seq",

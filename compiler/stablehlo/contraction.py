@@ -1,0 +1,150 @@
+"""StableHLO ops that combine many elements into one: `reduce`, `dot_general`, and `return`, which ends a reducer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DialectAttr
+from orchestrion.compiler.ir.core import Operation, Trait
+from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
+from orchestrion.compiler.ir.types import TensorType
+
+from .base import ShapeError, StablehloOp, axes, tensor_of
+
+_LIST: Final = re.compile(r"(\w+)\s*=\s*\[([0-9,\s]*)\]")
+
+
+class Return(Operation):
+    """Ends a reducer with its values."""
+
+    name = "stablehlo.return"
+    values = operands()
+    traits = frozenset({Trait.TERMINATOR})
+
+
+class Reduce(StablehloOp):
+    """Combines the elements along `dimensions`, starting with the init values, in any order.
+
+    The reducer takes one scalar per operand for the accumulators, then one per operand for the elements.
+    """
+
+    name = "stablehlo.reduce"
+    inputs = operands(TensorType)
+    init_values = operands(TensorType)
+    dimensions = attr(DenseArray)
+    body = region()
+    out = results(TensorType)
+    traits = frozenset({Trait.PURE, Trait.ISOLATED})
+    same_size = True
+
+    def infer(self) -> Sequence[TensorType]:
+        types = [tensor_of(value) for value in self.inputs]
+        if not types:
+            raise ShapeError("has no operands")
+        if any(t.shape != types[0].shape for t in types):
+            raise ShapeError(f"operands differ in shape: {', '.join(map(str, types))}")
+        if len(self.results) != len(types):
+            raise ShapeError(f"{len(types)} operands need as many results, not {len(self.results)}")
+        gone = axes("dimensions", self.dimensions, types[0].rank)
+        kept = tuple(size for axis, size in enumerate(types[0].shape) if axis not in gone)
+        self._check_reducer([TensorType((), t.element) for t in types])
+        return [TensorType(kept, t.element) for t in types]
+
+    def _check_reducer(self, scalars: list[TensorType]) -> None:
+        inits = [value.type for value in self.init_values]
+        if inits != scalars:
+            raise ShapeError(f"init values must be ({_list(scalars)}), are ({_list(inits)})")
+        block = self.body.blocks[0] if self.body.blocks else None
+        if block is None or len(self.body.blocks) != 1:
+            raise ShapeError(f"the reducer needs one block, has {len(self.body.blocks)}")
+        arguments = [argument.type for argument in block.arguments]
+        if arguments != scalars * 2:
+            raise ShapeError(f"the reducer must take ({_list(scalars * 2)}), takes ({_list(arguments)})")
+        given = [value.type for value in block.last.operands] if isinstance(block.last, Return) else []
+        if given != scalars:
+            raise ShapeError(f"the reducer must return ({_list(scalars)}), returns ({_list(given)})")
+
+
+@dataclass(frozen=True, slots=True)
+class DotDimensions:
+    """Which axes of a dot's operands belong together; the rest are free. Result: batch, free of lhs, free of rhs."""
+
+    lhs_batch: tuple[int, ...]
+    rhs_batch: tuple[int, ...]
+    lhs_contract: tuple[int, ...]
+    rhs_contract: tuple[int, ...]
+
+    @classmethod
+    def of(cls, attribute: DialectAttr) -> DotDimensions:
+        """From `#stablehlo.dot<lhs_batching_dimensions = [0], ...>`. Raises ShapeError."""
+        body = attribute.body
+        found = {key: tuple(int(x) for x in text.split(",") if x.strip()) for key, text in _LIST.findall(body)}
+        unknown = [key for key in found if key not in _DOT_KEYS]
+        if attribute.name != "stablehlo.dot" or unknown or _LIST.sub("", body).strip(" ,\n"):
+            raise ShapeError(f"dot_dimension_numbers {attribute} is not understood")
+        return cls(*(found.get(key, ()) for key in _DOT_KEYS))
+
+    def attribute(self) -> DialectAttr:
+        values = (self.lhs_batch, self.rhs_batch, self.lhs_contract, self.rhs_contract)
+        parts = [f"{key} = {list(value)}" for key, value in zip(_DOT_KEYS, values, strict=True) if value]
+        return DialectAttr("stablehlo.dot", ", ".join(parts))
+
+    def free(self, rank: int, left: bool) -> tuple[int, ...]:
+        """The axes of one operand that are neither batch nor contracted, in order."""
+        bound = self.lhs_batch + self.lhs_contract if left else self.rhs_batch + self.rhs_contract
+        return tuple(axis for axis in range(rank) if axis not in bound)
+
+
+_DOT_KEYS: Final = (
+    "lhs_batching_dimensions",
+    "rhs_batching_dimensions",
+    "lhs_contracting_dimensions",
+    "rhs_contracting_dimensions",
+)
+
+
+class DotGeneral(StablehloOp):
+    """Sums products over the contracted axes. Operands and result may differ in element type only before legalizing."""
+
+    name = "stablehlo.dot_general"
+    lhs = operand(TensorType)
+    rhs = operand(TensorType)
+    dot_dimension_numbers = attr(DialectAttr)
+    precision_config = optional(ArrayAttr)
+    algorithm = optional(DialectAttr)
+    out = result(TensorType)
+    traits = frozenset({Trait.PURE})
+
+    @property
+    def dimensions(self) -> DotDimensions:
+        return DotDimensions.of(self.dot_dimension_numbers)
+
+    def infer(self) -> Sequence[TensorType]:
+        left, right, dims = tensor_of(self.lhs), tensor_of(self.rhs), self.dimensions
+        _pairs("batching", left, right, dims.lhs_batch, dims.rhs_batch)
+        _pairs("contracting", left, right, dims.lhs_contract, dims.rhs_contract)
+        axes("lhs axes", DenseArray(dims.lhs_batch + dims.lhs_contract), left.rank)
+        axes("rhs axes", DenseArray(dims.rhs_batch + dims.rhs_contract), right.rank)
+        if left.element != right.element:
+            raise ShapeError(f"operands differ in element type: {left}, {right}")
+        shape = [left.shape[axis] for axis in (*dims.lhs_batch, *dims.free(left.rank, True))]
+        shape += [right.shape[axis] for axis in dims.free(right.rank, False)]
+        return [TensorType(tuple(shape), tensor_of(self.out).element)]
+
+
+def _pairs(what: str, left: TensorType, right: TensorType, lhs: tuple[int, ...], rhs: tuple[int, ...]) -> None:
+    if len(lhs) != len(rhs):
+        raise ShapeError(f"{len(lhs)} {what} axes on the left, {len(rhs)} on the right")
+    for a, b in zip(lhs, rhs, strict=True):
+        if a >= left.rank or b >= right.rank or left.shape[a] != right.shape[b]:
+            raise ShapeError(f"{what} axes {a} of {left} and {b} of {right} do not match")
+
+
+def _list(types: Sequence[object]) -> str:
+    return ", ".join(map(str, types))
+
+
+OPS: Final[dict[str, type[Operation]]] = {cls.name: cls for cls in (Return, Reduce, DotGeneral)}

@@ -1,0 +1,12 @@
+"""The StableHLO dialect, as far as it is supported.
+
+What is not here is unregistered and refused by the legality check.
+"""
+
+from __future__ import annotations
+
+from orchestrion.compiler.ir.dialect import Dialect
+
+from . import contraction, elementwise, structural
+
+DIALECT = Dialect("stablehlo", [*elementwise.OPS.values(), *structural.OPS.values(), *contraction.OPS.values()])

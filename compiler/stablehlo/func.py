@@ -1,0 +1,90 @@
+"""The func dialect: functions, calls, returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr, SymbolRef, UnitAttr
+from orchestrion.compiler.ir.core import Block, Operation, Trait
+from orchestrion.compiler.ir.declare import attr, operands, optional, region, results
+from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.ir.types import FunctionType
+
+
+class Func(Operation):
+    """A function. Public (visible from outside) unless `sym_visibility` says otherwise."""
+
+    name = "func.func"
+    sym_name = attr(StringAttr)
+    function_type = attr(FunctionType)
+    sym_visibility = optional(StringAttr)
+    arg_attrs = optional(ArrayAttr)
+    res_attrs = optional(ArrayAttr)
+    no_inline = optional(UnitAttr)
+    body = region()
+    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
+
+    @property
+    def is_public(self) -> bool:
+        return self.sym_visibility is None or self.sym_visibility.value == "public"
+
+    @property
+    def is_declaration(self) -> bool:
+        """It has no body."""
+        return not self.body.blocks
+
+    @property
+    def entry(self) -> Block:
+        return self.body.blocks[0]
+
+    def check(self) -> Iterator[str]:
+        if self.is_declaration:
+            return
+        given = tuple(argument.type for argument in self.entry.arguments)
+        if given != self.function_type.inputs:
+            yield f"type {self.function_type} does not fit the arguments ({', '.join(map(str, given))})"
+        for attrs, count, what in (
+            (self.arg_attrs, len(self.function_type.inputs), "arguments"),
+            (self.res_attrs, len(self.function_type.results), "results"),
+        ):
+            if attrs is not None and len(attrs) != count:
+                yield f"{len(attrs)} attribute dictionaries for {count} {what}"
+
+
+class Call(Operation):
+    """Calls a function by its symbol."""
+
+    name = "func.call"
+    arguments = operands()
+    callee = attr(SymbolRef)
+    no_inline = optional(UnitAttr)
+    arg_attrs = optional(ArrayAttr)
+    res_attrs = optional(ArrayAttr)
+    outputs = results()
+
+    def check(self) -> Iterator[str]:
+        target = SymbolTables().lookup(self, self.callee)
+        if not isinstance(target, Func):
+            yield f"{self.callee} is no function"
+            return
+        given = FunctionType(tuple(v.type for v in self.operands), tuple(r.type for r in self.results))
+        if given != target.function_type:
+            yield f"{self.callee} is of type {target.function_type}, called as {given}"
+
+
+class Return(Operation):
+    """Ends a function with its results."""
+
+    name = "func.return"
+    values = operands()
+    traits = frozenset({Trait.TERMINATOR})
+
+    def check(self) -> Iterator[str]:
+        func = self.parent_op
+        given = tuple(value.type for value in self.operands)
+        if isinstance(func, Func) and given != func.function_type.results:
+            yield f"returns ({', '.join(map(str, given))}) from a function of type {func.function_type}"
+
+
+DIALECT = Dialect("func", [Func, Call, Return])
