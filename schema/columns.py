@@ -1,18 +1,17 @@
-"""The checks of single columns, compiled once from the attributes in `module.fbs`.
+"""The checks of columns, derived once from the attributes in `module.fbs`.
 
-A check takes all values of a column at once (`max` of a tuple costs less than one comparison per row in Python), and
-only when one fails looks for the row to name. `first` checks need nothing but the counts. `second` checks follow
-ordinals and ranges, which the first have proved; owned ranges do not overlap, so following them is linear.
+A check takes all values of a column at once (`max` of a tuple costs less than a comparison per row in Python), and
+looks for the row to name only when it fails. Owned ranges do not overlap, so following them takes linear time.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from itertools import chain
 from operator import le
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from .errors import ModuleError
-from .layout import Column, Layout, Vector, layout
+from .layout import Column, Vector, layout
 from .rows import NONE, SegmentKind
 
 Values = tuple[int, ...]
@@ -26,183 +25,191 @@ class Tables:
     def __init__(self, slots: int) -> None:
         self.counts = [0] * slots
         self.offsets = [0] * slots
-        self.columns: list[tuple[Values, ...]] = [()] * slots
+        self.columns: list[list[Values]] = [[]] * slots
 
 
-Check = Callable[[Tables], None]
+class Source(NamedTuple):
+    """A column to check. A range takes two values from `position` on."""
+
+    slot: int
+    position: int
+    vector: Vector
+    column: Column
+
+    def fail(self, tables: Tables, row: int, message: str) -> NoReturn:
+        name = f"{self.vector.name}[{row}]" + (f".{self.column.name}" if self.column.name else "")
+        raise ModuleError(f"{name}: {message}", tables.offsets[self.slot] + row * self.vector.format.size)
+
+
+class Local(NamedTuple):
+    """A column of ordinals within the range `target` of the owning row, which owns this row by its range `own`."""
+
+    source: Source
+    owner: int
+    own: int
+    target: int
 
 
 class Checks(NamedTuple):
-    first: tuple[Check, ...]
-    second: tuple[Check, ...]
+    """Each kind of check with the columns that it looks at; targets are vectors."""
+
+    allowed: tuple[tuple[frozenset[int], Source], ...]
+    ordinals: tuple[tuple[Vector, tuple[Source, ...]], ...]
+    ranges: tuple[tuple[Vector, Source], ...]
+    owned: tuple[tuple[Vector, tuple[tuple[Source, ...], ...]], ...]
+    local: tuple[Local, ...]
+    kinds: tuple[tuple[int, int, SegmentKind, Source], ...]
 
 
 @cache
 def checks() -> Checks:
     plan = layout()
-    first: list[Check] = []
-    second: list[Check] = []
-    for vector in plan.vectors:
-        for column in vector.columns:
-            first += _first(plan, vector, column)
-            second += _second(plan, vector, column)
-    owned = dict.fromkeys(c.attributes["owns"] for v in plan.vectors for c in v.columns if "owns" in c.attributes)
-    first += (_owned(plan, plan.vector(name)) for name in owned)
-    return Checks(tuple(first), tuple(second))
+    sources = [Source(v.slot, c.position, v, c) for v in plan.vectors for c in v.columns]
+
+    def having(attribute: str) -> list[tuple[Vector, Source]]:
+        """The columns with an attribute, and the vector that it names."""
+        found = [(s.column.attributes[attribute], s) for s in sources if attribute in s.column.attributes]
+        return [(plan.vector(name or "strings"), source) for name, source in found]
+
+    ordinals: dict[str, list[Source]] = {}
+    for target, source in having("string") + having("index"):
+        ordinals.setdefault(target.name, []).append(source)
+    owned: dict[str, dict[int, list[Source]]] = {}
+    for target, source in having("owns"):
+        owned.setdefault(target.name, {}).setdefault(source.slot, []).append(source)
+    allowed = ((plan.allowed(source.column), source) for source in sources)
+    return Checks(
+        allowed=tuple((values, source) for values, source in allowed if values is not None),
+        ordinals=tuple((plan.vector(name), tuple(found)) for name, found in ordinals.items()),
+        ranges=tuple(having("range")),
+        owned=tuple((plan.vector(name), tuple(map(tuple, found.values()))) for name, found in owned.items()),
+        local=tuple(_local(source) for source in sources if "local" in source.column.attributes),
+        kinds=tuple(_kind(target, source) for target, source in having("index") if "kind" in source.column.attributes),
+    )
 
 
-def _first(plan: Layout, vector: Vector, column: Column) -> Iterator[Check]:
-    has = column.attributes
-    allowed = plan.allowed(column)
-    if allowed is not None:
-        yield _allowed(vector, column, allowed)
-    if "string" in has:
-        yield _index(vector, column, plan.vector("strings"))
-    if "index" in has:
-        yield _index(vector, column, plan.vector(has["index"]))
-    if "range" in has:
-        yield _range(vector, column, plan.vector(has["range"]))
+def _local(source: Source) -> Local:
+    owner, own = layout().owner(source.vector.name)
+    target = next(c for c in owner.columns if c.name == source.column.attributes["local"])
+    return Local(source, owner.slot, own.position, target.position)
 
 
-def _second(plan: Layout, vector: Vector, column: Column) -> Iterator[Check]:
-    has = column.attributes
-    if "local" in has:
-        yield _local(plan, vector, column)
-    if "kind" in has:
-        yield _kind(plan, vector, column)
+def _kind(target: Vector, source: Source) -> tuple[int, int, SegmentKind, Source]:
+    position = next(c.position for c in target.columns if c.type == SegmentKind.__name__)
+    return target.slot, position, SegmentKind[source.column.attributes["kind"]], source
 
 
-def bad(tables: Tables, vector: Vector, row: int, column: Column, message: str) -> ModuleError:
-    name = f"{vector.name}[{row}]" + (f".{column.name}" if column.name else "")
-    return ModuleError(f"{name}: {message}", tables.offsets[vector.slot] + row * vector.format.size)
+def verify(tables: Tables) -> None:
+    """Raises `ModuleError` for the first value that breaks what the schema says of its column."""
+    plan = checks()
+    _verify_ordinals(tables, plan)
+    _verify_allowed(tables, plan)
+    _verify_ranges(tables, plan)
+    _verify_owned(tables, plan)
+    _verify_local(tables, plan)
+    _verify_kinds(tables, plan)
 
 
-def _allowed(vector: Vector, column: Column, allowed: frozenset[int]) -> Check:
-    slot, position = vector.slot, column.position
-    what = "element type" if "dtype" in column.attributes else column.type
-
-    def check(tables: Tables) -> None:
-        columns = tables.columns[slot]
-        if columns and not allowed.issuperset(columns[position]):
-            row, value = next((r, v) for r, v in enumerate(columns[position]) if v not in allowed)
-            raise bad(tables, vector, row, column, f"no {what} has code {value}")
-
-    return check
+def _verify_ordinals(tables: Tables, plan: Checks) -> None:
+    columns = tables.columns
+    for target, sources in plan.ordinals:
+        count = tables.counts[target.slot]
+        for source in sources:
+            found = columns[source[0]]
+            if found and max(found[source[1]]) >= count:
+                _out_of_range(tables, source, target, count)
 
 
-def _index(vector: Vector, column: Column, target: Vector) -> Check:
-    slot, position, target_slot = vector.slot, column.position, target.slot
-    none = NONE if "optional" in column.attributes else -1
-
-    def check(tables: Tables) -> None:
-        columns = tables.columns[slot]
-        if not columns or max(columns[position]) < tables.counts[target_slot]:
-            return
-        count = tables.counts[target_slot]
-        for row, value in enumerate(columns[position]):
-            if value >= count and value != none:
-                raise bad(tables, vector, row, column, f"{value} is out of range ({count} {target.name})")
-
-    return check
+def _out_of_range(tables: Tables, source: Source, target: Vector, count: int) -> None:
+    optional = "optional" in source.column.attributes
+    for row, value in enumerate(tables.columns[source.slot][source.position]):
+        if value >= count and not (optional and value == NONE):
+            source.fail(tables, row, f"{value} is out of range ({count} {target.name})")
 
 
-def _range(vector: Vector, column: Column, target: Vector) -> Check:
-    slot, position, target_slot = vector.slot, column.position, target.slot
+def _verify_allowed(tables: Tables, plan: Checks) -> None:
+    columns = tables.columns
+    for values, source in plan.allowed:
+        found = columns[source[0]]
+        if found and not values.issuperset(found[source[1]]):
+            row, value = next((row, v) for row, v in enumerate(found[source[1]]) if v not in values)
+            what = "element type" if "dtype" in source.column.attributes else source.column.type
+            source.fail(tables, row, f"no {what} has code {value}")
 
-    def check(tables: Tables) -> None:
-        columns = tables.columns[slot]
-        if not columns:
-            return
-        starts, ends = columns[position], columns[position + 1]
-        count = tables.counts[target_slot]
+
+def _verify_ranges(tables: Tables, plan: Checks) -> None:
+    for target, source in plan.ranges:
+        found = tables.columns[source.slot]
+        if not found:
+            continue
+        starts, ends, count = found[source.position], found[source.position + 1], tables.counts[target.slot]
         if max(ends) <= count and all(map(le, starts, ends)):
-            return
+            continue
         for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
             if start > end or end > count:
-                message = f"{start} to {end} is out of range ({count} bytes of {target.name})"
-                raise bad(tables, vector, row, column, message)
-
-    return check
+                source.fail(tables, row, f"{start} to {end} is out of range ({count} bytes of {target.name})")
 
 
-def _owned(plan: Layout, target: Vector) -> Check:
-    """All ranges that own rows of `target` follow each other, in the owners' order, from its first row to its last."""
-    owners = []
-    for vector in plan.vectors:
-        columns = [c for c in vector.columns if c.attributes.get("owns") == target.name]
-        if columns:
-            owners.append((vector, columns, tuple(c.position for c in columns)))
-
-    def check(tables: Tables) -> None:
+def _verify_owned(tables: Tables, plan: Checks) -> None:
+    """All ranges that own rows of a vector follow each other, in the owners' order, from its first row to its last."""
+    columns, counts = tables.columns, tables.counts
+    for target, owners in plan.owned:
         free = 0
-        for vector, owning, positions in owners:
-            columns = tables.columns[vector.slot]
-            if not columns:
+        for sources in owners:
+            if not columns[sources[0][0]]:
                 continue
-            if len(positions) == 1:
-                starts, ends = columns[positions[0]], columns[positions[0] + 1]
-            else:
-                starts = tuple(chain.from_iterable(zip(*(columns[p] for p in positions), strict=True)))
-                ends = tuple(chain.from_iterable(zip(*(columns[p + 1] for p in positions), strict=True)))
-            if starts != (free, *ends[:-1]) or not all(map(le, starts, ends)):
-                place = _gap(free, starts, ends)
-                row, number = divmod(place, len(owning))
-                message = f"{starts[place]} to {ends[place]} does not continue at {ends[place - 1] if place else free}"
-                raise bad(tables, vector, row, owning[number], message)
-            free = ends[-1]
-        if free != tables.counts[target.slot]:
-            message = f"{target.name} has {tables.counts[target.slot]} rows; their owners end at {free}"
-            raise ModuleError(message, tables.offsets[target.slot])
-
-    return check
+            first = free
+            for start, end in _ranges(tables, sources):
+                if start != free or end < start:
+                    _gap(tables, sources, first)
+                free = end
+        if free != counts[target.slot]:
+            count = counts[target.slot]
+            raise ModuleError(
+                f"{target.name} has {count} rows; {free} of them have owners", tables.offsets[target.slot]
+            )
 
 
-def _gap(free: int, starts: Values, ends: Values) -> int:
-    for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
+def _ranges(tables: Tables, sources: tuple[Source, ...]) -> Iterable[tuple[int, int]]:
+    """The ranges of one vector's rows that own the same rows: by row, and within a row by column."""
+    found = tables.columns[sources[0][0]]
+    if len(sources) == 1:
+        position = sources[0][1]
+        return zip(found[position], found[position + 1])  # noqa: B905 (columns of one table)
+    return chain.from_iterable(zip(*(zip(found[s[1]], found[s[1] + 1]) for s in sources)))  # noqa: B905
+
+
+def _gap(tables: Tables, sources: tuple[Source, ...], free: int) -> None:
+    for place, (start, end) in enumerate(_ranges(tables, sources)):
         if start != free or end < start:
-            return place
+            row, number = divmod(place, len(sources))
+            sources[number].fail(tables, row, f"{start} to {end} does not continue at {free}")
         free = end
-    raise AssertionError("the ranges follow each other")
 
 
-def _local(plan: Layout, vector: Vector, column: Column) -> Check:
-    """An ordinal counts within a range of the row that owns this one, and that range has so many rows."""
-    owner, owning = plan.owner(vector.name)
-    name = column.attributes["local"]
-    target = next(c for c in owner.columns if c.name == name)
-    slot, position, owner_slot = vector.slot, column.position, owner.slot
-    own, other = owning.position, target.position
-    none = NONE if "optional" in column.attributes else -1
-
-    def check(tables: Tables) -> None:
-        columns = tables.columns[slot]
-        if not columns:
-            return
-        values, owners = columns[position], tables.columns[owner_slot]
-        for start, end, low, high in zip(owners[own], owners[own + 1], owners[other], owners[other + 1], strict=True):
+def _verify_local(tables: Tables, plan: Checks) -> None:
+    for source, owner, own, target in plan.local:
+        found = tables.columns[source.slot]
+        if not found:
+            continue
+        values, owners = found[source.position], tables.columns[owner]
+        none = NONE if "optional" in source.column.attributes else -1
+        bounds = zip(owners[own], owners[own + 1], owners[target], owners[target + 1], strict=True)
+        for start, end, low, high in bounds:
             if start == end or max(values[start:end]) < high - low:
                 continue
             for row in range(start, end):
                 if values[row] >= high - low and values[row] != none:
-                    raise bad(tables, vector, row, column, f"{values[row]} is out of range ({high - low} {name})")
+                    name = source.column.attributes["local"]
+                    source.fail(tables, row, f"{values[row]} is out of range ({high - low} {name} of its owner)")
 
-    return check
 
-
-def _kind(plan: Layout, vector: Vector, column: Column) -> Check:
-    """The row that an ordinal names is of the kind that the column is for."""
-    target = plan.vector(column.attributes["index"])
-    kind = SegmentKind[column.attributes["kind"]]
-    kinds = next(c.position for c in target.columns if c.type == SegmentKind.__name__)
-    slot, position, target_slot = vector.slot, column.position, target.slot
-
-    def check(tables: Tables) -> None:
-        columns = tables.columns[slot]
-        if not columns:
-            return
-        found = tables.columns[target_slot][kinds] if tables.columns[target_slot] else ()
-        for row, value in enumerate(columns[position]):
-            if value != NONE and found[value] != kind:
-                raise bad(tables, vector, row, column, f"{target.name}[{value}] is no {kind.name} segment")
-
-    return check
+def _verify_kinds(tables: Tables, plan: Checks) -> None:
+    for slot, position, kind, source in plan.kinds:
+        found = tables.columns[source.slot]
+        if not found:
+            continue
+        kinds = tables.columns[slot][position] if tables.columns[slot] else ()
+        for row, value in enumerate(found[source.position]):
+            if value != NONE and kinds[value] != kind:
+                source.fail(tables, row, f"segments[{value}] is no {kind.name} segment")

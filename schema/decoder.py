@@ -7,10 +7,12 @@ segment is read only when `Module.segment` is asked for it.
 
 import os
 import struct
-from itertools import repeat
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
 
 from . import container
-from .columns import Tables, checks
+from .columns import Tables, verify
 from .container import Container
 from .errors import ModuleError
 from .layout import Vector, layout
@@ -49,31 +51,28 @@ def decode(file: Container) -> Module:
 
 def decode_root(root: memoryview) -> Module:
     """Decode and verify size prefix and root. The module has no `container` yet."""
-    plan = layout()
-    table, size, fields = _root_table(root)
-    module = Module()
-    module.header = header = _header(root, plan.header, table, size, fields)
-    if len(fields) > len(plan.vectors) + 1:
-        raise ModuleError(
-            f"the root table has {len(fields)} fields; format {MAJOR}.{MINOR} has {len(plan.vectors) + 1}"
-        )
-    tables = Tables(len(plan.vectors) + 1)
-    present = len(fields)
-    for vector in plan.vectors:
-        slot = vector.slot
-        field = fields[slot] if slot < present else 0
-        data = _elements(root, vector, table, size, field, tables) if field else _absent(root, vector, table)
-        setattr(module, vector.name, _rows(vector, data, tables))
-    if header.producer >= len(module.strings):
-        raise ModuleError(f"header.producer: {header.producer} is out of range ({len(module.strings)} strings)")
-    first, second = checks()
-    for check in first:
-        check(tables)
-    for check in second:
-        check(tables)
+    module, tables = structure(root)
+    producer = module.header.producer
+    if producer >= len(module.strings):
+        raise ModuleError(f"header.producer: {producer} is out of range ({len(module.strings)} strings)")
+    verify(tables)
     for rule in RULES:
         rule(module)
     return module
+
+
+def structure(root: memoryview) -> tuple[Module, Tables]:
+    """The first act alone: every vector lies inside the root, but what its rows say is not verified."""
+    plan = layout()
+    table, size, fields = _root_table(root)
+    module = Module()
+    module.header = _header(root, plan.header, table, size, fields)
+    slots = len(plan.vectors) + 1
+    if len(fields) > slots:
+        raise ModuleError(f"the root table has {len(fields)} fields; format {MAJOR}.{MINOR} has {slots}")
+    tables = Tables(slots)
+    _vectors(module, root, table, size, fields + (0,) * (slots - len(fields)), tables)
+    return module, tables
 
 
 def _root_table(root: memoryview) -> tuple[int, int, tuple[int, ...]]:
@@ -108,43 +107,67 @@ def _header(root: memoryview, vector: Vector, table: int, size: int, fields: tup
     return header
 
 
-def _elements(root: memoryview, vector: Vector, table: int, size: int, field: int, tables: Tables) -> memoryview:
-    """The bytes of a vector's elements, aligned and inside the root; notes their offset and number."""
+def _vectors(module: Module, root: memoryview, table: int, size: int, fields: tuple[int, ...], tables: Tables) -> None:
+    """Every vector as Python values, and their columns for the checks. One loop without calls: this is the hot part."""
     length = len(root)
-    place = table + field
-    if place & 3 or field + 4 > size:
-        raise ModuleError(f"{vector.name}: its field lies at {place}, out of the table or not aligned", table)
-    start = place + _U32.unpack_from(root, place)[0] + 4
-    if start & 3 or start % vector.alignment or start > length:
-        raise ModuleError(f"{vector.name} lies at {start}, out of range or not aligned ({length} bytes)", place)
-    count = _U32.unpack_from(root, start - 4)[0]
-    end = start + count * vector.format.size
-    if end > length:
-        raise ModuleError(f"{vector.name} has {count} elements, which end at {end} of {length} bytes", start - 4)
-    tables.offsets[vector.slot] = start
-    tables.counts[vector.slot] = count
-    return root[start:end]
+    unpack, counts, offsets, columns = _U32.unpack_from, tables.counts, tables.offsets, tables.columns
+    for slot, vector, name, mask, width, iterate, row in _plan():
+        field = fields[slot]
+        if not field:
+            setattr(module, name, _absent(root, vector, table))
+            continue
+        place = table + field
+        if place & 3 or field + 4 > size:
+            raise ModuleError(f"{name}: its field lies at {place}, out of the table or not aligned", table)
+        start = place + unpack(root, place)[0] + 4
+        if start & mask or start > length:
+            raise ModuleError(f"{name} lies at {start}, out of range or not aligned ({length} bytes)", place)
+        counts[slot] = count = unpack(root, start - 4)[0]
+        offsets[slot] = start
+        end = start + count * width
+        if end > length:
+            raise ModuleError(f"{name} has {count} elements, which end at {end} of {length} bytes", start - 4)
+        if row is None:
+            setattr(module, name, _plain(vector, root[start:end], tables))
+            continue
+        rows = list(map(row, iterate(root[start:end])))
+        columns[slot] = list(zip(*rows))  # noqa: B905 (strict costs a third more)
+        setattr(module, name, rows)
 
 
-def _absent(root: memoryview, vector: Vector, table: int) -> memoryview:
+@cache
+def _plan() -> tuple[tuple[int, Vector, str, int, int, Callable[[memoryview], Any], Callable[[Any], Any] | None], ...]:
+    """What `_vectors` wants of each vector: slot, itself, name, alignment mask, width, decoder, maker of rows."""
+    return tuple(
+        (
+            v.slot,
+            v,
+            v.name,
+            max(v.alignment, 4) - 1,
+            v.format.size,
+            v.format.iter_unpack,
+            v.row and partial(tuple.__new__, v.row),
+        )
+        for v in layout().vectors
+    )
+
+
+def _absent(root: memoryview, vector: Vector, table: int) -> object:
     if "required" in vector.columns[0].attributes:
         raise ModuleError(f"the root has no {vector.name}", table)
-    return root[:0]
+    return root[:0] if vector.element == "uint8" else ()
 
 
-def _rows(vector: Vector, data: memoryview, tables: Tables) -> object:
-    """A vector's elements as Python values; notes their columns for the checks."""
+def _plain(vector: Vector, data: memoryview, tables: Tables) -> object:
+    """A vector of bytes or numbers."""
+    if vector.name == "strings":
+        return _strings(vector, data, tables)
     if vector.element == "uint8":
-        return _strings(vector, data, tables) if vector.name == "strings" else data
-    if not data:
-        return ()
-    if vector.row is None:
-        numbers = struct.unpack(f"<{tables.counts[vector.slot]}{vector.format.format[1:]}", data)
-        tables.columns[vector.slot] = (numbers,)
-        return numbers
-    rows = list(map(tuple.__new__, repeat(vector.row), vector.format.iter_unpack(data)))
-    tables.columns[vector.slot] = tuple(zip(*rows, strict=True))
-    return rows
+        return data
+    numbers = struct.unpack(f"<{tables.counts[vector.slot]}{vector.format.format[1:]}", data)
+    if numbers:
+        tables.columns[vector.slot] = [numbers]
+    return numbers
 
 
 def _strings(vector: Vector, data: memoryview, tables: Tables) -> list[str]:
@@ -155,17 +178,6 @@ def _strings(vector: Vector, data: memoryview, tables: Tables) -> list[str]:
         raise ModuleError(f"strings are not UTF-8: {error.reason}", offset) from None
     tables.counts[vector.slot] = len(strings)
     return strings
-
-
-def find_vector(root: memoryview, name: str) -> tuple[int, int]:
-    """Offset and number of a vector's elements in a root that is not verified further; (0, 0) when it is absent."""
-    vector = layout().vector(name)
-    table, size, fields = _root_table(root)
-    if vector.slot >= len(fields) or not fields[vector.slot]:
-        return 0, 0
-    tables = Tables(vector.slot + 1)
-    _elements(root, vector, table, size, fields[vector.slot], tables)
-    return tables.offsets[vector.slot], tables.counts[vector.slot]
 
 
 def initial_value(type_name: str, bits: int) -> int | float | None:

@@ -3,6 +3,7 @@
 Each rule is a function of the decoded module, listed in `RULES`; it relies on every ordinal and range being sound.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from math import prod
 
@@ -34,17 +35,19 @@ def _dims(module: Module) -> None:
 
 
 def _shapes(module: Module) -> None:
-    for what, rows in (("arguments", module.arguments), ("results", module.results)):
-        for number, row in enumerate(rows):
-            _shape_bytes(what, number, module.dims[row.dims_start : row.dims_end], row.dtype)
+    dims = module.dims
+    for number, row in enumerate(module.arguments):
+        _shape_bytes("arguments", number, dims[row.dims_start : row.dims_end], row.dtype)
+    for number, result in enumerate(module.results):
+        _shape_bytes("results", number, dims[result.dims_start : result.dims_end], result.dtype)
 
 
 def _names(module: Module) -> None:
     for what, rows in (("exports", module.exports), ("programs", module.programs)):
         names = [module.strings[row.name] for row in rows]
         if len(set(names)) != len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
-            raise ModuleError(f"two {what} are called {twice!r}")
+            name, count = Counter(names).most_common(1)[0]
+            raise ModuleError(f"{count} {what} are called {name!r}")
 
 
 def _programs(module: Module) -> None:

@@ -54,7 +54,7 @@ def decode(data: memoryview) -> SourceMap:
         texts = str(data[text:], "utf-8").split("\0")
     except UnicodeDecodeError as error:
         raise ModuleError(f"source map: not UTF-8: {error.reason}", text + error.start) from None
-    rows: list[tuple[int, int, int]] = list(_ROW.iter_unpack(data[_HEAD.size : text]))  # type: ignore[arg-type]
+    rows: list[tuple[int, int, int]] = list(_ROW.iter_unpack(data[_HEAD.size : text]))
     previous = (0, -1)
     for place, (function, pc, location) in enumerate(rows):
         if (function, pc) <= previous:

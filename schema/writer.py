@@ -30,6 +30,8 @@ from .profiles import feature_bits
 from .rows import MAJOR, MINOR, NONE, Access, GlobalFlags, ImportFlags, InitializerKind, SegmentKind
 from .rules import NUMBERS
 
+_DIGEST_OFFSET = 8  # in a row of `segments`
+
 Data = bytes | bytearray | memoryview | npt.NDArray[Any]
 
 
@@ -190,19 +192,20 @@ def write_file(path: str | os.PathLike[str], module: Module) -> None:
 
 
 def reseal(data: bytes) -> bytes:
-    """A damaged file with all its digests and checksums made to fit, as far as they can still be found.
+    """A damaged file with its digests and checksums made to fit, those of segments included.
 
-    For tests and fuzzers, so that what they damage reaches the verifiers behind the digests.
+    For tests and fuzzers, so that what they damage reaches the verifiers behind the digests. `ModuleError` when the
+    damage hides where a digest belongs.
     """
     data = container.reseal(data)
     file = container.open_bytes(data)
-    place, count = decoder.find_vector(file.root, "segments")
-    size = layout().vector("segments").format.size
+    _, tables = decoder.structure(file.root)
+    vector = layout().vector("segments")
     sealed = bytearray(data)
-    for ordinal, (offset, _) in enumerate(file.spans[:count]):
+    for ordinal, (offset, _) in enumerate(file.spans[: tables.counts[vector.slot]]):
         if offset:
-            digest = place + ordinal * size + 8
-            sealed[digest : digest + 32] = sha256(file.segment(ordinal)).digest()
+            place = tables.offsets[vector.slot] + ordinal * vector.format.size + _DIGEST_OFFSET
+            sealed[place : place + 32] = sha256(file.segment(ordinal)).digest()
     return container.reseal(bytes(sealed))
 
 
@@ -222,7 +225,7 @@ def _pieces(module: Module) -> list[bytes | memoryview]:
 
 def _view(data: Data) -> memoryview:
     """The bytes of a buffer, where they lie."""
-    view = memoryview(data)
+    view = memoryview(data)  # type: ignore[arg-type]  # NumPy arrays are buffers, which Python 3.11 cannot say
     if not view.c_contiguous:
         raise ValueError("a constant or payload is not contiguous")
     return view.cast("B") if view.nbytes else memoryview(b"")
