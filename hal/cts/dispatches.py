@@ -95,8 +95,7 @@ def zero_workload(rig: Rig) -> None:
     """No invocations: recorded, and nothing happens."""
     buffer = rig.buffer(rig.words(1, 2, 3, 4))
     commands = rig.recording()
-    executable = rig.executable()
-    commands.dispatch(executable, INCREMENT, (0, 1, 1), [whole(buffer)], bytes(8))
+    rig.dispatch_grid(commands, INCREMENT, [whole(buffer)], (0, 1, 1), 4)
     commands.finish()
     rig.run(commands)
     rig.holds(buffer, rig.words(1, 2, 3, 4))
@@ -137,7 +136,7 @@ def workload_in_three_dimensions(rig: Rig) -> None:
     """A kernel sees the linear workgroup index of the grid."""
     buffer = rig.zeros(4 * 60)
     commands = rig.recording()
-    commands.dispatch(rig.executable(), IOTA, (3, 4, 5), [whole(buffer)], rig.words(60, 0).tobytes())
+    rig.dispatch_grid(commands, IOTA, [whole(buffer)], (3, 4, 5), 60)
     commands.finish()
     rig.run(commands)
     rig.computed(buffer, np.arange(60, dtype=np.uint32))

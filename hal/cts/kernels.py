@@ -1,35 +1,83 @@
 """The code that cases dispatch: three entries, in every executable format.
 
-All three take the same two parameters, `n` (elements) and `value`, work on 32-bit unsigned words, guard `i < n`, and
-use the linear workgroup index. The texts stand in `payloads/`.
+All work on 32-bit unsigned words for `n` elements. Formats with parameters take `n` and `value` as two parameter words,
+guard `i < n` and use the linear workgroup index; their texts stand in `payloads/`. Tensor bytecode
+has no parameters: there each (n, value) is a program of its own.
 """
 
 import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
-from orchestrion.hal.backend import Entry
+import numpy as np
 
+from orchestrion.hal.backend import Entry
+from orchestrion.schema import tensor_encoding
+from orchestrion.schema.dtypes import BY_NAME
+from orchestrion.schema.tensor_bytecode import EntryCode
+from orchestrion.schema.tensor_shapes import TensorType
+
+#: entries by number: c[i] = a[i] + b[i] + value; out[i] = i + value; data[i] = data[i] + value
 ADD, IOTA, INCREMENT = 0, 1, 2
 
+WORKGROUPS = ((64, 1, 1), (1, 1, 1), (64, 1, 1))
+
 ENTRIES: tuple[Entry, ...] = (
-    #: c[i] = a[i] + b[i] + value
-    Entry("add", (("read", 4), ("read", 4), ("write", 4)), 2, (64, 1, 1)),
-    #: out[i] = i + value, one workgroup per element
-    Entry("iota", (("write", 4),), 2, (1, 1, 1)),
-    #: data[i] = data[i] + value
-    Entry("increment", (("readwrite", 4),), 2, (64, 1, 1)),
+    Entry("add", (("read", 4), ("read", 4), ("write", 4)), 2, WORKGROUPS[ADD]),
+    Entry("iota", (("write", 4),), 2, WORKGROUPS[IOTA]),
+    Entry("increment", (("readwrite", 4),), 2, WORKGROUPS[INCREMENT]),
 )
 
-#: executable format -> file in `payloads/`
-PAYLOADS: dict[str, str] = {
-    "spirv": "kernels.spv",
-    "opencl-c": "kernels.cl",
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """An executable to create, and how to dispatch one of its entries."""
+
+    format: str
+    payload: bytes
+    entries: tuple[Entry, ...]
+    parameters: bytes
+
+
+def _words(format: str, file: str) -> Callable[[int, int], Kernel]:
+    def make(n: int, value: int) -> Kernel:
+        payload = (files("orchestrion.hal.cts") / "payloads" / file).read_bytes()
+        return Kernel(format, payload, ENTRIES, struct.pack("<II", n, value))
+
+    return make
+
+
+def _tensor(n: int, value: int) -> Kernel:
+    codes = _tensor_codes(n, value)
+    entries = tuple(
+        Entry(row.name, code.accesses, 0, row.workgroup_size) for row, code in zip(ENTRIES, codes, strict=True)
+    )
+    return Kernel("tensor-bytecode", tensor_encoding.encode(codes), entries, b"")
+
+
+def _tensor_codes(n: int, value: int) -> list[EntryCode]:
+    words = TensorType(BY_NAME["ui32"], (n,))
+    constant = np.full(n, value, "<u4").tobytes()
+    codes = [EntryCode(len(row.bindings)) for row in ENTRIES]
+
+    def store_sum(code: EntryCode, values: range, binding: int) -> None:
+        added = code.emit("constant", (), words, constant)
+        total = code.emit("add", (*values, *added))
+        code.emit("store_output", total, binding)
+
+    a = codes[ADD].emit("load_input", (), 0, words)
+    b = codes[ADD].emit("load_input", (), 1, words)
+    store_sum(codes[ADD], codes[ADD].emit("add", (*a, *b)), 2)
+    store_sum(codes[IOTA], codes[IOTA].emit("iota", (), words, 0), 0)
+    store_sum(codes[INCREMENT], codes[INCREMENT].emit("load_input", (), 0, words), 0)
+    return codes
+
+
+#: executable format -> its kernels over `n` elements with `value`
+FORMATS: dict[str, Callable[[int, int], Kernel]] = {
+    "tensor-bytecode": cache(_tensor),
+    "spirv": _words("spirv", "kernels.spv"),
+    "opencl-c": _words("opencl-c", "kernels.cl"),
 }
-
-
-def payload(format: str) -> bytes:
-    return (files("orchestrion.hal.cts") / "payloads" / PAYLOADS[format]).read_bytes()
-
-
-def parameters(n: int, value: int = 0) -> bytes:
-    return struct.pack("<II", n, value)

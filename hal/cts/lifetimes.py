@@ -11,7 +11,7 @@ from orchestrion.hal.semaphore import Semaphore
 from orchestrion.schema.dtypes import BY_NAME
 
 from .case import Group
-from .kernels import INCREMENT, parameters
+from .kernels import INCREMENT
 from .rig import Rig, whole
 
 case = Group("lifetimes")
@@ -76,7 +76,7 @@ def use_after_release(rig: Rig) -> None:
         lambda: view.write(np.zeros(4, np.float32)),
         lambda: view.read(),
         lambda: commands.fill(buffer, 0, 4, b"\0"),
-        lambda: commands.dispatch(executable, INCREMENT, (1, 1, 1), [whole(other)], parameters(1)),
+        lambda: commands.dispatch(executable, INCREMENT, (1, 1, 1), [whole(other)]),
         lambda: rig.run(finished, buffer),
         lambda: semaphore.signal(1),
         lambda: semaphore.wait(1),

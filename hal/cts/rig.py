@@ -51,20 +51,36 @@ class Rig:
         if self.computes:
             np.testing.assert_array_equal(self.contents(buffer)[: want.nbytes].view(np.uint32), want)
 
-    def executable(self) -> Executable:
+    def kernel(self, n: int, value: int = 0) -> kernels.Kernel:
         """The suite's kernels in the first of the device's formats that has them."""
         for format in self.device.info.formats:
-            if format in kernels.PAYLOADS:
-                return self.device.create_executable(format, memoryview(kernels.payload(format)), kernels.ENTRIES)
+            if format in kernels.FORMATS:
+                return kernels.FORMATS[format](n, value)
         raise LookupError(f"no kernels of the suite in {', '.join(self.device.info.formats)}")
+
+    def executable(self, n: int = 16, value: int = 0) -> Executable:
+        kernel = self.kernel(n, value)
+        return self.device.create_executable(kernel.format, memoryview(kernel.payload), kernel.entries)
 
     def recording(self, slots: int = 0) -> CommandBuffer:
         return self.device.create_command_buffer(slots)
 
     def dispatch(self, commands: CommandBuffer, entry: int, bindings: Sequence[Range], n: int, value: int = 0) -> None:
         """Record an entry of the kernels over `n` elements."""
-        executable = self.executable()
-        commands.dispatch(executable, entry, (n, 1, 1), bindings, kernels.parameters(n, value))
+        self.dispatch_grid(commands, entry, bindings, (n, 1, 1), n, value)
+
+    def dispatch_grid(
+        self,
+        commands: CommandBuffer,
+        entry: int,
+        bindings: Sequence[Range],
+        workload: tuple[int, int, int],
+        n: int,
+        value: int = 0,
+    ) -> None:
+        """As `dispatch`, with a workload of its own."""
+        executable = self.executable(n, value)
+        commands.dispatch(executable, entry, workload, bindings, self.kernel(n, value).parameters)
         executable.release()
 
     def run(self, commands: CommandBuffer, *buffers: Buffer) -> None:

@@ -16,7 +16,7 @@ def counted(rig: Rig) -> None:
     buffer, other = rig.device.allocator.allocate(64), rig.device.allocator.allocate(60)
     buffer.write(np.zeros(16, np.uint32))
     commands = rig.recording(1)
-    rig.dispatch(commands, IOTA, [(0, 0, 64)], 16)
+    rig.dispatch(commands, IOTA, [(0, 0, 64)], 16, 1)
     rig.dispatch(commands, INCREMENT, [whole(buffer)], 16, 1)
     commands.fill(other, 0, 60, b"\0\0\0\0")
     commands.finish()

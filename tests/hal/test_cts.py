@@ -1,9 +1,15 @@
 """The conformance suite on the package's own drivers; one that is missing is skipped with its own reason."""
 
+import shutil
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+
 import pytest
 
-from orchestrion.hal.cts import catalogue
+from orchestrion.hal.cts import catalogue, kernels
 from orchestrion.hal.registry import BUILT_IN
+from orchestrion.schema.profiles import PROFILES
 
 
 @pytest.mark.parametrize("device", BUILT_IN)
@@ -13,3 +19,22 @@ def test_conformance(case: str, device: str) -> None:
     if reason is not None:
         pytest.skip(reason)
     catalogue.run(case, device)
+
+
+def test_every_format_has_kernels() -> None:
+    assert set(kernels.FORMATS) == {profile.format for profile in PROFILES.values()}
+
+
+def test_spirv_is_what_its_text_says(tmp_path: Path) -> None:
+    """The recipe in the text's head gives the committed words, and they are valid."""
+    folder = files("orchestrion.hal.cts") / "payloads"
+    for tool in ("spirv-as", "spirv-val"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed (Debian package spirv-tools)")
+    text, words = tmp_path / "kernels.spvasm", tmp_path / "kernels.spv"
+    text.write_bytes((folder / "kernels.spvasm").read_bytes())
+    subprocess.run(["spirv-as", "--target-env", "spv1.3", text, "-o", words], check=True)
+    subprocess.run(["spirv-val", "--target-env", "vulkan1.1", words], check=True)
+    # the header's third word names the assembler and its version
+    committed = (folder / "kernels.spv").read_bytes()
+    assert words.read_bytes()[12:] == committed[12:] and words.read_bytes()[:8] == committed[:8]
