@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestrion.compiler.ir.locations import UNKNOWN, Location, source_text
+from orchestrion.compiler.ir.locations import UNKNOWN, FileLoc, Location, source_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,29 +27,28 @@ class Diagnostic:
 
 
 class CompileError(Exception):
-    """The program cannot be compiled; `diagnostics` says each reason."""
-
-    #: how the message ends, by whose fault
-    whose = ""
+    """The program cannot be compiled; `diagnostics` says each reason, in the order of the program."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic] | str) -> None:
         self.diagnostics: tuple[Diagnostic, ...] = (
             (Diagnostic(diagnostics),) if isinstance(diagnostics, str) else tuple(diagnostics)
         )
-        super().__init__("\n".join(map(str, self.diagnostics)) + self.whose)
+        super().__init__("\n".join(map(str, self.diagnostics)))
 
 
 class ParseError(CompileError):
     """Text that is not IR. `line` and `column` count from 1."""
 
     def __init__(self, message: str, file: str, line: int, column: int) -> None:
-        from orchestrion.compiler.ir.locations import FileLoc
-
         super().__init__([Diagnostic(message, FileLoc(file, line, column))])
         self.file, self.line, self.column = file, line, column
 
 
-class InternalError(CompileError):
+class InternalError(Exception):
     """The compiler itself is wrong: a pass left IR that breaks a rule."""
 
-    whose = "\nthis is a fault of the compiler, not of the program: please report it with the program that shows it"
+    def __init__(self, made_by: str, diagnostics: Iterable[Diagnostic]) -> None:
+        self.made_by = made_by
+        self.diagnostics = tuple(diagnostics)
+        found = "\n".join(map(str, self.diagnostics))
+        super().__init__(f"a fault of the compiler, please report it: {made_by} left IR that breaks a rule\n{found}")

@@ -7,12 +7,18 @@ one that stays carries the locations of all (fused), so that nothing in the sour
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
 from .attributes import DictAttr
 from .core import Block, Operation, Region, Trait, Value
 from .dominance import Dominance
 from .effects import is_pure
 from .locations import fused
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+    from .builtin import Module
 
 Known = dict[Hashable, list[Operation]]
 
@@ -93,3 +99,8 @@ def _region_key(region: Region, names: dict[Value | Block, int]) -> Hashable:
             shape = (op.name, DictAttr.of(op.properties), DictAttr.of(op.attributes))
             parts.append((shape, tuple(r.type for r in op.results), operands, targets, nested))
     return tuple(parts)
+
+
+def run(module: Module, options: Options) -> None:
+    """The pass `cse`."""
+    merge_equal(module)

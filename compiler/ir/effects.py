@@ -5,7 +5,14 @@ An op with regions is as pure as what is in them: a reduction with a pure reduce
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .core import Operation, Trait
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+    from .builtin import Module
 
 
 def is_pure(op: Operation) -> bool:
@@ -44,3 +51,8 @@ def erase_dead(top: Operation) -> None:
                     op.erase()
                 elif op.regions:
                     erase_dead(op)
+
+
+def run(module: Module, options: Options) -> None:
+    """The pass `dce`."""
+    erase_dead(module)

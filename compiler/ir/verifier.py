@@ -38,9 +38,9 @@ def check_input(top: Operation) -> None:
 
 
 def check_own(top: Operation, made_by: str) -> None:
-    """Raises InternalError with everything that is wrong in IR that a pass of ours left."""
+    """Raises InternalError with everything that is wrong in IR that we made."""
     if found := verify(top):
-        raise InternalError([Diagnostic(f"after {made_by}: {d.message}", d.loc, d.op) for d in found])
+        raise InternalError(made_by, found)
 
 
 def _messages(op: Operation, dominance: Dominance, tables: SymbolTables) -> Iterator[str]:

@@ -192,6 +192,6 @@ def _class(name: str, fields: str, commutative: bool, accuracy: bool) -> type[El
 
 _TABLE: Final[tuple[type[Elementwise], ...]] = tuple(_class(*row) for row in _ROWS)
 
-OPS: Final[dict[str, type[Elementwise]]] = {
-    cls.name: cls for cls in (*_TABLE, Compare, Select, Clamp, Convert, BitcastConvert)
-}
+_ALL: Final[tuple[type[Elementwise], ...]] = (*_TABLE, Compare, Select, Clamp, Convert, BitcastConvert)
+
+OPS: Final = {cls.name: cls for cls in _ALL}

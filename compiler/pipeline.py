@@ -1,0 +1,126 @@
+"""The phases and their passes: one table.
+
+A phase is a list of passes; its IR is text that can be printed, read back and continued from to the same bytes. A pass
+is a function `run(module, options)`, imported when it runs, that changes the module in place and keeps to the user's
+fault by `CompileError`. The verifier looks at what each phase leaves: what it finds there is our fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Final
+
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.verifier import check_own
+
+#: phase -> what its IR is; in order
+PHASES: Final[dict[str, str]] = {
+    "input": "what the frontend read: func, stablehlo, chlo, with locations and argument attributes",
+    "stablehlo": "supported StableHLO ops only, calls inlined, simplified",
+    "flow": "dispatches over tensors; executables as functions over tensors",
+    "hl_seq": "one program per target; tensors are resources with lifetimes",
+    "ll_seq": "setup, run and teardown; memory planned; the binding ABI of executables is frozen",
+    "executables": "the bodies of executables in their target's IR",
+    "bytecode": "vm: registers, instructions, payloads",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a compilation is asked for. `targets` are names of `schema.profiles.PROFILES`, best first."""
+
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A row: name on the command line, phase, `module:function`, the reason for its place."""
+
+    name: str
+    phase: str
+    path: str
+    why: str
+
+    @cached_property
+    def run(self) -> Callable[[Module, Options], None]:
+        module, _, function = self.path.partition(":")
+        found: Callable[[Module, Options], None] = getattr(import_module(f"orchestrion.compiler.{module}"), function)
+        return found
+
+
+PASSES: Final[tuple[Pass, ...]] = (
+    Pass("drop-annotations", "stablehlo", "stablehlo.annotations:run", "what only a partitioner reads goes first"),
+    Pass("erase-private", "stablehlo", "stablehlo.erase_private:run", "what nobody calls need not be supported"),
+    Pass("expand", "stablehlo", "stablehlo.expand:run", "ops that are others in disguise, before they are refused"),
+    Pass("dce", "stablehlo", "ir.effects:run", "what nobody uses need not be supported"),
+    Pass("check-legality", "stablehlo", "stablehlo.legality:run", "every refusal at once, before anything is rewritten"),
+    Pass("inline", "stablehlo", "stablehlo.inline:run", "all that follows looks at one function at a time"),
+    Pass("canonicalize", "stablehlo", "stablehlo.canonicalize:run", "constants and identities across former calls"),
+    Pass("cse", "stablehlo", "ir.cse:run", "equal ops are alike only once operands are canonical"),
+    Pass("dce", "stablehlo", "ir.effects:run", "merging and folding leave ops without users"),
+    Pass("hoist-constants", "flow", "flow.hoist_constants:run", "constants are globals before regions form"),
+    Pass("elide-empty", "flow", "flow.elide_empty:run", "tensors without elements need no dispatch"),
+    Pass("form-dispatch-regions", "flow", "flow.form_dispatch_regions:run", "fusion decides what a launch computes"),
+    Pass("outline-dispatch-regions", "flow", "flow.outline_dispatch_regions:run", "regions become executables"),
+    Pass("deduplicate-executables", "flow", "flow.deduplicate_executables:run", "equal executables are built once"),
+    Pass("convert-to-hl-seq", "hl_seq", "sequencer.convert_to_hl_seq:run", "from here on each target has its own copy"),
+    Pass("freeze-abi", "ll_seq", "sequencer.freeze_abi:run", "workloads are still at the dispatches"),
+    Pass("convert-to-ll-seq", "ll_seq", "sequencer.convert_to_ll_seq:run", "memory is planned over final executables"),
+    Pass("lower-executables", "executables", "targets.lower:run", "emission only, honouring the ABI"),
+    Pass("convert-to-vm", "bytecode", "bytecode.convert_to_vm:run", "calls of the hal module instead of ll_seq ops"),
+    Pass("assign-registers", "bytecode", "bytecode.assign_registers:run", "over final instructions"),
+)
+
+#: called with what has just been done and the module: a pass, or the name of a phase
+AfterPass = Callable[[Pass, Module], None]
+AfterPhase = Callable[[str, Module], None]
+
+
+def passes_of(phase: str) -> list[Pass]:
+    return [row for row in PASSES if row.phase == phase]
+
+
+def named(names: Iterable[str]) -> list[Pass]:
+    """The passes of these names. Raises CompileError for a name without a row."""
+    rows = {row.name: row for row in PASSES}
+    unknown = [name for name in names if name not in rows]
+    if unknown:
+        raise CompileError(f"no pass is called {', '.join(unknown)}; passes are {', '.join(rows)}")
+    return [rows[name] for name in names]
+
+
+def phases_between(start: str, stop: str) -> list[str]:
+    """The phases after `start` up to `stop`. Raises CompileError for a name that is none, or an order that is not."""
+    order = list(PHASES)
+    for name in (start, stop):
+        if name not in PHASES:
+            raise CompileError(f"no phase is called {name}; phases are {', '.join(PHASES)}")
+    if order.index(stop) < order.index(start):
+        raise CompileError(f"the input is of phase {start}, which comes after {stop}")
+    return order[order.index(start) + 1 : order.index(stop) + 1]
+
+
+def run_passes(module: Module, passes: Sequence[Pass], options: Options, after_pass: AfterPass | None = None) -> None:
+    for row in passes:
+        row.run(module, options)
+        if after_pass is not None:
+            after_pass(row, module)
+
+
+def run_phases(
+    module: Module,
+    phases: Sequence[str],
+    options: Options,
+    after_pass: AfterPass | None = None,
+    after_phase: AfterPhase | None = None,
+) -> None:
+    """Takes the module through the phases, one after the other. Raises CompileError, or InternalError for our faults."""
+    for phase in phases:
+        run_passes(module, passes_of(phase), options, after_pass)
+        check_own(module, f"phase {phase}")
+        if after_phase is not None:
+            after_phase(phase, module)
