@@ -1,0 +1,129 @@
+"""Timing for the benchmarks: candidates in turn within one process, medians, ratios round by round.
+
+Each round times every candidate once (a block of calls), in an order that rotates, so that drift of the machine's speed
+falls on all of them alike. A ratio is the median over rounds of candidate over base within the same round.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+
+#: distribution -> what to import: the peers that a script may need, all on PyPI
+PEERS = {
+    "jax": "jax",
+    "onnx": "onnx",
+    "onnxruntime": "onnxruntime",
+    "iree-base-compiler": "iree.compiler",
+    "iree-base-runtime": "iree.runtime",
+}
+
+
+def need(*distributions: str) -> None:
+    """Install the peers that are missing into this environment."""
+    from importlib.util import find_spec
+
+    def there(module: str) -> bool:
+        try:
+            return find_spec(module) is not None
+        except ModuleNotFoundError:
+            return False
+
+    missing = [name for name in distributions if not there(PEERS[name])]
+    if missing:
+        print(f"installing {', '.join(missing)}", flush=True)
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *missing], check=True)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds per call of one candidate, one number per round."""
+
+    name: str
+    rounds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.rounds)
+
+
+def measure(
+    candidates: dict[str, Callable[[], object]], calls: int, rounds: int = 30, warm_up: int = 3
+) -> dict[str, Timing]:
+    """Time each candidate `rounds` times, `calls` calls at a go."""
+    names = list(candidates)
+    for name in names:
+        for _ in range(warm_up):
+            candidates[name]()
+    seen: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(rounds):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            function = candidates[name]
+            start = time.perf_counter()
+            for _ in range(calls):
+                function()
+            seen[name].append((time.perf_counter() - start) / calls)
+    return {name: Timing(name, tuple(values)) for name, values in seen.items()}
+
+
+def ratio(timings: dict[str, Timing], name: str, base: str) -> float:
+    """The median over rounds of `name` over `base`."""
+    pairs = zip(timings[name].rounds, timings[base].rounds, strict=True)
+    return statistics.median(a / b for a, b in pairs)
+
+
+def table(title: str, timings: dict[str, Timing], base: str, notes: Sequence[str] = ()) -> None:
+    """Print medians, and how many times as long as `base` each takes."""
+    print(f"\n{title}")
+    for note in notes:
+        print(f"  {note}")
+    width = max(map(len, timings))
+    for name, timing in timings.items():
+        spread = f"min {unit(min(timing.rounds))}, max {unit(max(timing.rounds))}"
+        print(f"  {name:<{width}}  median {unit(timing.median):>9}  {ratio(timings, name, base):6.2f}x  ({spread})")
+
+
+def unit(seconds: float) -> str:
+    for factor, name in ((1, "s"), (1e3, "ms"), (1e6, "us")):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.2f} {name}"
+    return f"{seconds * 1e9:.1f} ns"
+
+
+def machine() -> str:
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = (line for line in cpuinfo.read_text().splitlines() if line.startswith("model name"))
+        model = next(lines, f": {model}").split(":", 1)[1].strip()
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}"
+
+
+def versions(*distributions: str) -> str:
+    from importlib.metadata import version
+
+    return ", ".join(f"{name} {version(name)}" for name in distributions)
+
+
+def arguments(description: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--rounds", type=int, default=30, help="how often each candidate is timed")
+    parser.add_argument("--json", metavar="FILE", help="also write the medians, in seconds")
+    options = parser.parse_args()
+    print(f"{description}\n{machine()}")
+    return options
+
+
+def save(path: str | None, timings: dict[str, Timing]) -> None:
+    if path:
+        Path(path).write_text(json.dumps({name: timing.median for name, timing in timings.items()}, indent=2) + "\n")
