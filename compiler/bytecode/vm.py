@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
-    Attribute,
     DenseArray,
     FloatAttr,
     IntegerAttr,
@@ -24,7 +23,7 @@ from orchestrion.compiler.ir.core import Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.declare import successor as successor_field
 from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.types import DialectType, FunctionType, Type, scalar
+from orchestrion.compiler.ir.types import Attribute, DialectType, FunctionType, Type, scalar
 from orchestrion.schema.isa import INSTRUCTIONS, Instruction
 from orchestrion.schema.isa import Operand as Row
 from orchestrion.schema.signature import BUILTIN_REF_TYPES, NUMBER_TYPES

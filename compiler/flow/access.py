@@ -7,24 +7,35 @@ their operands; an op that moves elements or sums them up starts new ones. Ops o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from math import isqrt
+from math import prod
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.stablehlo.base import tensor_of
+from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.structural import (
+    BroadcastInDim,
+    Concatenate,
+    Constant,
+    Iota,
+    Pad,
+    Reshape,
+    Reverse,
+    Slice,
+    Transpose,
+)
 
 #: how a value is reached: the ops in between, outermost first, with the operand number where it matters
 Path = tuple[tuple[int, int], ...]
-Paths = Mapping[Path, int]
 ROOT: Final[Path] = ()
 
-HEROES: Final = frozenset({"stablehlo.reduce", "stablehlo.dot_general"})
-GENERATORS: Final = frozenset({"stablehlo.constant", "stablehlo.iota"})
-MOVEMENT: Final = frozenset(
-    f"stablehlo.{name}"
-    for name in ("reshape", "transpose", "slice", "broadcast_in_dim", "pad", "concatenate", "reverse")
-)
+#: ops with a schedule of their own
+HEROES: Final = (Reduce, DotGeneral)
+#: ops without operands
+GENERATORS: Final = (Constant, Iota)
+#: ops that place elements without computing on them
+MOVEMENT: Final = (Reshape, Transpose, Slice, BroadcastInDim, Pad, Concatenate, Reverse)
 #: elementwise ops that cost much more than a read
 EXPENSIVE: Final = frozenset(
     f"stablehlo.{name}"
@@ -37,28 +48,36 @@ EXPENSIVE: Final = frozenset(
 
 def elements(value: Value) -> int:
     """Number of elements of a tensor value."""
-    assert isinstance(value.type, TensorType), value.type
-    return value.type.num_elements
+    return tensor_of(value).num_elements
 
 
-def is_elementwise(op: Operation) -> bool:
-    return not (op.name in HEROES or op.name in GENERATORS or op.name in MOVEMENT)
+def is_expensive(op: Operation) -> bool:
+    return op.name in EXPENSIVE
 
 
 def operand_paths(op: Operation, index: int, path: Path, reads: int) -> tuple[Path, int]:
     """The path to operand `index` of an op that is itself read `reads` times on `path`, and how often it is read."""
-    rule = _RULES.get(op.name, _same_element)
-    return rule(op, index, path, reads)
+    match op:
+        case Elementwise() | Reshape():
+            return _same_element(op, index, path, reads)
+        case Pad() | Concatenate():
+            return _one_of_several(op, index, path, reads)
+        case Reduce():
+            return _reduced(op, index, path, reads)
+        case DotGeneral():
+            return (*path, (id(op), index)), reads * _depth(op)
+        case _:
+            return _moved(op, path, reads)
 
 
 def _same_element(op: Operation, index: int, path: Path, reads: int) -> tuple[Path, int]:
     """Elementwise: the same element, except for a scalar that goes with every element (select, clamp)."""
     if elements(op.operands[index]) == elements(op.results[0]):
         return path, reads
-    return _moved(op, index, path, reads)
+    return _moved(op, path, reads)
 
 
-def _moved(op: Operation, index: int, path: Path, reads: int) -> tuple[Path, int]:
+def _moved(op: Operation, path: Path, reads: int) -> tuple[Path, int]:
     return (*path, (id(op), 0)), reads
 
 
@@ -68,26 +87,13 @@ def _one_of_several(op: Operation, index: int, path: Path, reads: int) -> tuple[
     return (*path, (id(op), index)), max(share, 1)
 
 
-def _reduced(op: Operation, index: int, path: Path, reads: int) -> tuple[Path, int]:
-    ratio = elements(op.operands[index]) // max(elements(op.results[0]), 1)
-    return (*path, (id(op), 0 if index < len(op.operands) // 2 else 1)), reads * max(ratio, 1)
+def _reduced(op: Reduce, index: int, path: Path, reads: int) -> tuple[Path, int]:
+    """Each input element is read once in all; an init value once per result element."""
+    is_init = index >= len(op.inputs)
+    ratio = 1 if is_init else elements(op.inputs[0]) // max(elements(op.results[0]), 1)
+    return (*path, (id(op), int(is_init))), reads * max(ratio, 1)
 
 
-def _contracted(op: Operation, index: int, path: Path, reads: int) -> tuple[Path, int]:
-    """Dot: out = b*m*n, lhs = b*m*k, rhs = b*n*k elements, and every out element reads k of each; b = 1 is assumed."""
-    lhs, rhs = (elements(value) for value in op.operands)
-    depth = isqrt(lhs * rhs // max(elements(op.results[0]), 1))
-    return (*path, (id(op), index)), reads * max(depth, 1)
-
-
-_RULES: Final[dict[str, Callable[[Operation, int, Path, int], tuple[Path, int]]]] = {
-    "stablehlo.reshape": _same_element,
-    "stablehlo.transpose": _moved,
-    "stablehlo.slice": _moved,
-    "stablehlo.broadcast_in_dim": _moved,
-    "stablehlo.reverse": _moved,
-    "stablehlo.pad": _one_of_several,
-    "stablehlo.concatenate": _one_of_several,
-    "stablehlo.reduce": _reduced,
-    "stablehlo.dot_general": _contracted,
-}
+def _depth(op: DotGeneral) -> int:
+    """How many elements of each operand go into one of the result."""
+    return max(prod(tensor_of(op.lhs).shape[axis] for axis in op.dimensions.lhs_contract), 1)

@@ -13,6 +13,7 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import operation_text
 
 from .dialect import Dispatch, Executable
+from .symbols import Names
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -27,23 +28,20 @@ def run(module: Module, options: Options) -> None:
         kept[symbol] = first.setdefault(operation_text(executable), executable)
         if kept[symbol] is not executable:
             executable.erase()
-    dispatches = [op for op in module.walk() if isinstance(op, Dispatch)]
-    for dispatch in dispatches:
+    names = Names.of(module)
+    for func in module.block:
+        _renumber(func, kept, names)
+
+
+def _renumber(func: Operation, kept: dict[str, Executable], names: Names) -> None:
+    """`main_dispatch_2` is the third executable that `main` is the first to use."""
+    number = 0
+    for dispatch in [op for op in func.walk() if isinstance(op, Dispatch)]:
         executable = kept[dispatch.entry.root]
         if not executable.sym_name.value:
-            _rename(executable, _fresh(dispatch, kept))
+            _rename(executable, names.fresh(f"{func.symbol}_dispatch_{number}"))
+            number += 1
         dispatch.entry = SymbolRef(executable.sym_name.value, (executable.sym_name.value,))
-
-
-def _fresh(dispatch: Dispatch, kept: dict[str, Executable]) -> str:
-    """`main_dispatch_2` for the third executable that `main` is the first to use."""
-    function = dispatch.parent_op
-    assert function is not None
-    named = {executable.sym_name.value for executable in kept.values()}
-    number = 0
-    while (name := f"{function.symbol}_dispatch_{number}") in named:
-        number += 1
-    return name
 
 
 def _rename(executable: Executable, name: str) -> None:

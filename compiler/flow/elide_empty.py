@@ -13,7 +13,8 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.ops import BroadcastInDim, Constant
+from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant
 
 from .dialect import Empty
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 def run(module: Module, options: Options) -> None:
     for func in module.block:
-        if func.name == "func.func":
-            _elide(func.regions[0].block)
+        if isinstance(func, Func):
+            _elide(func.body.block)
 
 
 def _elide(block: Block) -> None:
@@ -35,7 +36,7 @@ def _elide(block: Block) -> None:
             continue
         for result in op.results:
             _replace(result, op)
-        if op.next_op is not None and all(not r.uses and _is_empty(r) for r in op.results):
+        if op.results and all(not r.uses and _is_empty(r) for r in op.results):
             op.erase()
 
 
@@ -61,7 +62,6 @@ def _broadcast(builder: Builder, value: Value) -> Value:
     assert isinstance(value.type, TensorType)
     scalar = value.type.with_shape(())
     zero = DenseElements(scalar, bytes(ELEMENT_BYTES[str(scalar.element)]))
-    constant = builder.build(Constant, value=zero, output=scalar)
-    return builder.build(
-        BroadcastInDim, operand=constant.results[0], broadcast_dimensions=dense_ints(), output=value.type
-    ).results[0]
+    constant = builder.build(Constant, value=zero, out=scalar)
+    broadcast = builder.build(BroadcastInDim, operand_=constant.out, broadcast_dimensions=dense_ints(), out=value.type)
+    return broadcast.out

@@ -18,8 +18,11 @@ from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
+from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.structural import Concatenate, Constant
 
-from .access import EXPENSIVE, GENERATORS, MOVEMENT, elements, is_elementwise
+from .access import GENERATORS, MOVEMENT, elements, is_expensive
 from .dialect import DispatchRegion, Empty, Splat, Yield
 from .groups import MAX_BINDINGS, Group, Grouping
 from .util import GlobalLoad
@@ -33,8 +36,8 @@ OUTSIDE: Final = (GlobalLoad, Splat, Empty)
 
 def run(module: Module, options: Options) -> None:
     for func in module.block:
-        if func.name == "func.func":
-            _form(func.regions[0].block)
+        if isinstance(func, Func):
+            _form(func.body.block)
 
 
 def _form(block: Block) -> None:
@@ -52,7 +55,7 @@ def _refuse_wide(block: Block) -> None:
     """An op that alone needs more buffers than a dispatch may bind."""
     wide = []
     for op in block:
-        sources = {value for value in op.operands if value.defining_op is None or not _is_generator(value.defining_op)}
+        sources = {value for value in op.operands if not isinstance(value.defining_op, GENERATORS)}
         needed = len(sources) + len(op.results)
         if op.next_op is not None and not isinstance(op, OUTSIDE) and needed > MAX_BINDINGS:
             wide.append(Diagnostic(f"needs {needed} buffers, a dispatch has at most {MAX_BINDINGS}", op.loc, op.name))
@@ -66,11 +69,10 @@ def _place_splats(block: Block) -> None:
     assert terminator is not None
     for index, value in enumerate(terminator.operands):
         source = value.defining_op
-        if source is None or source.name != "stablehlo.constant":
+        if not isinstance(source, Constant):
             continue
-        elements = source.get_as("value", DenseElements)
-        assert elements is not None and elements.is_splat, "hoist-constants runs before"
-        splat = Builder(block, terminator, source.loc).build(Splat, value=_scalar(elements), output=value.type)
+        assert source.value.is_splat, "hoist-constants runs before"
+        splat = Builder(block, terminator, source.loc).build(Splat, value=_scalar(source.value), output=value.type)
         terminator.set_operand(index, splat.output)
 
 
@@ -78,15 +80,11 @@ def _scalar(elements: DenseElements) -> DenseElements:
     return DenseElements(elements.type.with_shape(()), elements.data)
 
 
-def _is_generator(op: Operation) -> bool:
-    return op.name in GENERATORS
-
-
 def _is_cheap(op: Operation) -> bool:
     """Whether computing it again in each reader beats a trip through memory."""
-    if op.name in GENERATORS or op.name in MOVEMENT:
-        return op.name != "stablehlo.concatenate"
-    return is_elementwise(op) and op.name not in EXPENSIVE and elements(op.results[0]) == 1
+    if isinstance(op, (*GENERATORS, *MOVEMENT)):
+        return not isinstance(op, Concatenate)
+    return isinstance(op, Elementwise) and not is_expensive(op) and elements(op.results[0]) == 1
 
 
 def _place(op: Operation, grouping: Grouping) -> None:
@@ -124,7 +122,8 @@ def _emit(block: Block, grouping: Grouping, order: dict[Operation, int]) -> None
     assert terminator is not None
     made: dict[Value, Value] = {}
     for group in _sorted(grouping, order):
-        roots = [r for op in sorted(group.roots, key=order.__getitem__) for r in op.results if grouping.escapes(r, group)]
+        ops = sorted(group.roots, key=order.__getitem__)
+        roots = [result for op in ops for result in op.results if grouping.escapes(result, group)]
         made.update(_build(group, roots, made, terminator, order))
     for index, value in enumerate(terminator.operands):
         terminator.set_operand(index, made.get(value, value))

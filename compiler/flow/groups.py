@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.stablehlo.contraction import DotGeneral
 
-from .access import EXPENSIVE, GENERATORS, HEROES, MOVEMENT, ROOT, Path, elements, operand_paths
+from .access import GENERATORS, HEROES, MOVEMENT, ROOT, Path, elements, is_expensive, operand_paths
 
 #: buffers that one dispatch may bind; every device of interest allows as many
 MAX_BINDINGS: Final = 16
@@ -44,7 +45,7 @@ class Group:
 
     def _add(self, op: Operation, paths: dict[Path, int]) -> None:
         self.paths[op] = paths
-        if op.name in HEROES:
+        if isinstance(op, HEROES):
             self.hero = op
 
     def paths_to(self, op: Operation) -> dict[Path, int]:
@@ -65,7 +66,7 @@ class Group:
         for op in inside:
             for value in op.operands:
                 source = value.defining_op
-                if source is None or (source not in ops and source.name not in GENERATORS):
+                if source is None or (source not in ops and not isinstance(source, GENERATORS)):
                     found[value] = None
         return found
 
@@ -88,14 +89,13 @@ class Group:
             return False
         if len(self.captures(op)) + outputs > MAX_BINDINGS:
             return False
-        if op.name in HEROES:
+        if isinstance(op, HEROES):
             return self.hero is None and list(paths) == [ROOT] and elements(op.results[0]) == self.workload
-        if op.name in MOVEMENT or op.name in GENERATORS or op.name == "stablehlo.convert":
+        if isinstance(op, (*MOVEMENT, *GENERATORS)) or op.name == "stablehlo.convert":
             return True
         if sum(paths.values()) <= elements(op.results[0]):
             return True
-        is_dot = self.hero is not None and self.hero.name == "stablehlo.dot_general"
-        return op.name not in EXPENSIVE and not is_dot
+        return not is_expensive(op) and not isinstance(self.hero, DotGeneral)
 
 
 class Grouping:

@@ -8,7 +8,10 @@ from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.structural import Constant
 
+from .symbols import Names
 from .util import Global, GlobalLoad
 
 if TYPE_CHECKING:
@@ -17,21 +20,23 @@ if TYPE_CHECKING:
 
 def run(module: Module, options: Options) -> None:
     named: dict[DenseElements, Global] = {}
-    functions = [op for op in module.block if op.name == "func.func"]
+    names = Names.of(module)
+    functions = [op for op in module.block if isinstance(op, Func)]
     for func in functions:
         loaded: dict[Global, Operation] = {}
-        for op in func.regions[0].block.ops:
-            elements = op.get_as("value", DenseElements) if op.name == "stablehlo.constant" else None
-            if elements is None or elements.is_splat or elements.type.num_elements == 0:
+        for op in func.body.block.ops:
+            if not isinstance(op, Constant) or op.value.is_splat or op.value.type.num_elements == 0:
                 continue
+            elements = op.value
             variable = named.get(elements)
             if variable is None:
+                name = names.fresh(f"constant_{len(named)}")
                 variable = named[elements] = Builder.before(functions[0]).build(
-                    Global, sym_name=f"constant_{len(named)}", type=elements.type, value=elements, loc=op.loc
+                    Global, sym_name=name, type=elements.type, value=elements, loc=op.loc
                 )
             if variable not in loaded:
                 loaded[variable] = Builder.before(op).build(
                     GlobalLoad, ref=SymbolRef(variable.sym_name.value), value=elements.type
                 )
-            op.result.replace_by(loaded[variable].result)
+            op.out.replace_by(loaded[variable].result)
             op.erase()

@@ -17,18 +17,20 @@ from orchestrion.compiler.stablehlo.func import Func, Return
 
 from .access import elements
 from .dialect import Dispatch, DispatchRegion, Executable
+from .symbols import Names
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
 
 
 def run(module: Module, options: Options) -> None:
+    names = Names.of(module)
     for func in module.block.ops:
         if not isinstance(func, Func):
             continue
         regions = [op for op in func.regions[0].block if isinstance(op, DispatchRegion)]
         for number, region in enumerate(regions):
-            _outline(region, f"{func.symbol}_dispatch_{number}", func)
+            _outline(region, names.fresh(f"{func.symbol}_dispatch_{number}"), func)
 
 
 def _outline(region: DispatchRegion, name: str, func: Func) -> None:

@@ -11,7 +11,7 @@ It knows nothing of IR.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Vulkan allows a device to ask for at most this alignment of a storage buffer's offset; no OpenCL device asks for more.
+#: The most that Vulkan lets a device ask of a storage buffer's offset; no OpenCL device asks for more.
 ALIGNMENT = 256
 
 

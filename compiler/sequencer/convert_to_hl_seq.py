@@ -44,7 +44,8 @@ def _convert(op: Operation) -> Operation:
             return util.Global.build(sym_name=op.sym_name, type=type, value=op.value, loc=op.loc)
         case Func():
             return _Function(op).convert()
-    raise AssertionError(f"{op.name} in a module after the flow phase")
+        case _:
+            raise AssertionError(f"{op.name} in a module after the flow phase")
 
 
 def _resource(type: Type, lifetime: str) -> DialectType:

@@ -12,11 +12,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.flow import util
+from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.compiler.ir.types import FunctionType, TensorType
 from orchestrion.compiler.stablehlo.func import Func
 
 from . import hl_seq, ll_seq
@@ -47,7 +48,8 @@ class _Program:
         self.globals = [op for op in self.block if isinstance(op, util.Global)]
         self.executables = [op for op in self.block if isinstance(op, ll_seq.Executable)]
         self.anchor = self.functions[0]
-        self.made: list[tuple[str, Type]] = []
+        self.names = Names.of(program)
+        self.stored: dict[str | int, util.Global] = {}
 
     def convert(self) -> None:
         places, buffers = self._constants()
@@ -55,13 +57,14 @@ class _Program:
         program = self._program_initializer(buffers)
         context = self._context_initializer(plans)
         builder = Builder(self.block, self.anchor, self.loc)
-        for name, type in self.made:
-            builder.build(util.Global, sym_name=name, type=type)
+        for variable in self.stored.values():
+            builder.insert(variable)
         for kind, body in (("program", program), ("context", context)):
             if len(body.ops) > 1:
                 builder.build(util.Initializer, kind=kind, body=Region([body]))
         for func, found in plans.items():
-            Builder.before(func).insert(_run_function(func, found))
+            recording = self.stored.get(id(func))
+            Builder.before(func).insert(_run_function(func, found, recording))
         for op in (*self.globals, *self.functions):
             op.erase()
 
@@ -82,8 +85,10 @@ class _Program:
             end += align(value.nbytes)
         return places, buffers
 
-    def _store(self, builder: Builder, name: str, value: Value) -> None:
-        self.made.append((name, value.type))
+    def _store(self, builder: Builder, home: str | int, value: Value, name: str) -> None:
+        """Keeps a value in a new global; `home` is what it will be looked up by."""
+        name = self.names.fresh(name)
+        self.stored[home] = util.Global.build(sym_name=name, type=value.type, loc=builder.loc)
         builder.build(util.GlobalStore, ref=SymbolRef(name), value=value)
 
     def _program_initializer(self, buffers: dict[str, list[tuple[DenseElements, int]]]) -> Block:
@@ -92,20 +97,19 @@ class _Program:
         for executable in self.executables:
             name = executable.sym_name.value
             with builder.at(executable.loc):
-                built = builder.build(
-                    ll_seq.CreateExecutable, executable=SymbolRef(name), output=ll_seq.EXECUTABLE
-                )
-                self._store(builder, executable_global(name), built.output)
+                built = builder.build(ll_seq.CreateExecutable, executable=SymbolRef(name), output=ll_seq.EXECUTABLE)
+                self._store(builder, name, built.output, f"{name}_executable")
         for name, content in buffers.items():
             last, offset = content[-1]
             constant = builder.build(
                 ll_seq.Constant,
+                label=name,
                 values=ArrayAttr(tuple(value for value, _ in content)),
                 offsets=dense_ints(*(offset for _, offset in content)),
                 size=offset + last.nbytes,
                 output=ll_seq.BUFFER,
             )
-            self._store(builder, name, constant.output)
+            self._store(builder, name, constant.output, f"{name}_buffer")
         builder.build(util.Return)
         return block
 
@@ -113,35 +117,29 @@ class _Program:
         block = Block()
         builder = Builder(block, loc=self.loc)
         size = max(found.arena_size for found in plans.values())
-        homes: dict[str | int, Value] = {}
+        values: dict[str, Value] = {}
         if size:
-            arena = builder.build(ll_seq.Allocate, size=size, output=ll_seq.BUFFER)
-            self._store(builder, ARENA, arena.output)
-            homes[ARENA] = arena.output
+            values[ARENA] = builder.build(ll_seq.Allocate, size=size, output=ll_seq.BUFFER).output
+            self._store(builder, ARENA, values[ARENA], "arena")
         for func, found in plans.items():
             if found.commands:
                 with builder.at(func.loc):
-                    recording = _Recorder(builder, found, homes).record()
-                    self._store(builder, recording_global(func), recording)
+                    recording = _Recorder(builder, found, self.stored, values).record()
+                    self._store(builder, id(func), recording, f"{func.symbol}_recording")
         builder.build(util.Return)
         return block
 
 
-def executable_global(executable: str) -> str:
-    return f"{executable}_executable"
-
-
-def recording_global(func: Func) -> str:
-    return f"{func.symbol}_recording"
-
-
 class _Recorder:
-    """Emits the recording of one function. `homes` home -> value, shared by the recordings of an initializer."""
+    """Emits the recording of one function. `values` are the globals that the initializer has loaded or made."""
 
-    def __init__(self, builder: Builder, plan: Plan, homes: dict[str | int, Value]) -> None:
+    def __init__(
+        self, builder: Builder, plan: Plan, stored: dict[str | int, util.Global], values: dict[str, Value]
+    ) -> None:
         self.outer = builder
         self.plan = plan
-        self.homes = homes
+        self.stored = stored
+        self.values = values
         self.body = Block([ll_seq.SLOT] * len(plan.slots))
         self.inner = Builder(self.body)
 
@@ -164,13 +162,15 @@ class _Recorder:
                     self._copy(command.reads[0], command.writes[0])
                 case hl_seq.Splat():
                     self._fill(op, command.writes[0])
+                case _:
+                    raise AssertionError(f"{op.name} among the commands of a plan")
 
     def _dispatch(self, op: hl_seq.Dispatch, places: tuple[Place, ...]) -> None:
         self.inner.build(
             ll_seq.Dispatch,
             entry=op.entry,
             offsets=dense_ints(*(place.offset for place in places)),
-            executable=self._global(executable_global(op.entry.root), ll_seq.EXECUTABLE),
+            executable=self._load(op.entry.root),
             bindings=[self._home(place) for place in places],
         )
 
@@ -192,22 +192,25 @@ class _Recorder:
     def _home(self, place: Place) -> Value:
         if isinstance(place.home, int):
             return self.body.arguments[place.home]
-        return self._global(place.home, ll_seq.BUFFER)
+        return self._load(place.home)
 
-    def _global(self, name: str, type: Type) -> Value:
-        if name not in self.homes:
-            self.homes[name] = self.outer.build(util.GlobalLoad, ref=SymbolRef(name), value=type).value
-        return self.homes[name]
+    def _load(self, home: str) -> Value:
+        if home not in self.values:
+            self.values[home] = _load(self.outer, self.stored[home])
+        return self.values[home]
 
 
-def _run_function(func: Func, plan: Plan) -> Operation:
+def _load(builder: Builder, variable: util.Global) -> Value:
+    return builder.build(util.GlobalLoad, ref=SymbolRef(variable.sym_name.value), value=variable.type).value
+
+
+def _run_function(func: Func, plan: Plan, recording: util.Global | None) -> Operation:
     """Checks, destinations, execution, return."""
     signature = func.properties["function_type"]
     assert isinstance(signature, FunctionType)
     arguments = func.regions[0].block.arguments
-    block = Block([ll_seq.VIEW] * (len(signature.inputs) + len(signature.results)))
-    for view, argument in zip(block.arguments, arguments, strict=False):
-        view._loc = argument.loc
+    locs = [argument.loc for argument in arguments] + [func.loc] * len(signature.results)
+    block = Block([ll_seq.VIEW] * len(locs), locs)
     builder = Builder(block, loc=func.loc)
     buffers: dict[tuple[str, int], Value] = {}
     for index, type in enumerate(signature.inputs):
@@ -222,13 +225,16 @@ def _run_function(func: Func, plan: Plan) -> Operation:
         if kind == "result":
             storage = builder.build(ll_seq.Storage, view=results[index], output=ll_seq.BUFFER)
             buffers[kind, index] = storage.output
-    if plan.commands:
-        recording = builder.build(
-            util.GlobalLoad, ref=SymbolRef(recording_global(func)), value=ll_seq.RECORDING
-        )
-        builder.build(ll_seq.Execute, recording=recording.value, slots=[buffers[slot] for slot in plan.slots])
+    if recording is not None:
+        slots = [buffers[slot] for slot in plan.slots]
+        builder.build(ll_seq.Execute, recording=_load(builder, recording), slots=slots)
     builder.build(ll_seq.Return, values=results)
-    properties = {k: v for k, v in func.properties.items() if k in ("arg_attrs", "res_attrs")}
     return ll_seq.Function.build(
-        sym_name=func.symbol, signature=signature, body=Region([block]), loc=func.loc, attributes=func.attributes, **properties
+        sym_name=func.sym_name,
+        signature=signature,
+        arg_attrs=func.arg_attrs,
+        res_attrs=func.res_attrs,
+        body=Region([block]),
+        attributes=func.attributes,
+        loc=func.loc,
     )

@@ -71,12 +71,13 @@ class Executable(Operation):
 
 
 class Entry(Operation):
-    """One entry point: its bindings with access and least length, its static workload, and, once lowered, its workgroup."""
+    """One entry point: bindings with access and least length, static workload, and, once lowered, workgroup size."""
 
     name = "ll_seq.entry"
     sym_name = attr(StringAttr)
     workload = attr(DenseArray)
     bindings = attr(ArrayAttr)
+    workgroup_size = optional(DenseArray)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
 
@@ -113,9 +114,10 @@ class CreateExecutable(Operation):
 
 
 class Constant(Operation):
-    """A read-only buffer of `size` bytes with each of the values at its offset, zero between."""
+    """A read-only buffer of `size` bytes with each of the values at its offset, zero between; named in the module."""
 
     name = "ll_seq.constant"
+    label = attr(StringAttr)
     values = attr(ArrayAttr)
     offsets = attr(DenseArray)
     size = attr(IntegerAttr)

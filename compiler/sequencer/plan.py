@@ -73,16 +73,14 @@ class _Planner:
         self._place_transients()
         pending: list[Command] = []
         for op in self.commands:
-            command = Command(op, self._of(op.operands), self._of(op.results))
+            reads = tuple(self.places[value] for value in op.operands)
+            command = Command(op, reads, tuple(self.places[value] for value in op.results))
             if any(_conflicts(command, earlier) for earlier in pending):
                 self.result.commands.append(Command(None))
                 pending.clear()
             self.result.commands.append(command)
             pending.append(command)
         return self.result
-
-    def _of(self, values: object) -> tuple[Place, ...]:
-        return tuple(self.places[value] for value in values)  # type: ignore[attr-defined]
 
     def _place_slots(self) -> None:
         """Used arguments, then results, each a slot unless it has no bytes."""
@@ -109,7 +107,7 @@ class _Planner:
                 self.places[op.value] = self.constants[op.ref.root]
 
     def _place_transients(self) -> None:
-        step = {op: index for index, op in enumerate(self.commands)}
+        step: dict[Operation, int] = {op: index for index, op in enumerate(self.commands)}
         values = [r for op in self.commands for r in op.results if lifetime_of(r.type) == "transient"]
         tenants = []
         for value in values:

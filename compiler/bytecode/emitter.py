@@ -1,0 +1,79 @@
+"""Emits vm instructions into a block: constants made once per scope, calls of the `hal` native module.
+
+`imports` collects the native functions that were called. A scope is what may share constants: a whole function where
+every instruction counts, one command of a recording where registers would run out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrion.compiler.ir.attributes import IntegerAttr, SymbolRef
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.locations import UNKNOWN, Location
+from orchestrion.compiler.ir.types import Type, scalar
+from orchestrion.schema.hal_imports import HAL_IMPORTS
+from orchestrion.schema.signature import bank_of, parse_signature
+
+from .vm import OPS, type_name, value_type
+
+#: a call's arguments: values, or numbers that become constants, or None for a null reference
+Arguments = Sequence[Value | int | None]
+
+
+class Emitter:
+    """Appends to a block."""
+
+    def __init__(self, block: Block, imports: set[str], loc: Location = UNKNOWN) -> None:
+        self.builder = Builder(block, loc=loc)
+        self.imports = imports
+        self._constants: dict[tuple[str, int | None], Value] = {}
+
+    def new_scope(self) -> None:
+        self._constants.clear()
+
+    def op(self, row: str, **fields: Any) -> Operation:
+        return self.builder.build(OPS[row], **fields)
+
+    def constant(self, type: str, value: int | None) -> Value:
+        """An integer of type i32 or i64, or (None) a null reference."""
+        key = type, value
+        if key not in self._constants:
+            self._constants[key] = self._make(type, value)
+        return self._constants[key]
+
+    def _make(self, type: str, value: int | None) -> Value:
+        result = value_type(type)
+        if value is None:
+            return self.op("ref.null", d=result).result
+        return self.op(f"{type}.const", value=IntegerAttr(value, scalar(type)), d=result).result
+
+    def call(self, name: str, *arguments: Value | int | None) -> Value | None:
+        """Calls a function of the `hal` module; gives its result, if it has one."""
+        signature = parse_signature(HAL_IMPORTS[name].signature)
+        types = signature.expand(len(arguments))
+        assert types is not None, f"{name} does not take {len(arguments)} arguments"
+        self.imports.add(name)
+        values = [
+            argument if isinstance(argument, Value) else self.constant(type, argument)
+            for type, argument in zip(types, arguments, strict=True)
+        ]
+        results = [value_type(type) for type in signature.results]
+        op = self.op("call_import", callee=SymbolRef(name), arguments=values, outputs=results)
+        return op.results[0] if results else None
+
+    def value(self, name: str, *arguments: Value | int | None) -> Value:
+        """As `call`, of a function that gives a value."""
+        result = self.call(name, *arguments)
+        assert result is not None, f"{name} gives nothing"
+        return result
+
+    def load(self, variable: str, type: Type) -> Value:
+        bank = bank_of(type_name(type))
+        return self.op(f"global.load.{bank}", **{"from": SymbolRef(variable), "d": type}).result
+
+    def store(self, variable: str, value: Value) -> None:
+        bank = bank_of(type_name(value.type))
+        self.op(f"global.store.{bank}", to=SymbolRef(variable), a=value)

@@ -1,0 +1,55 @@
+"""What callers see of a function: names, types, which result may alias which argument, from its attributes.
+
+The name of an argument or result is the frontend's `orchestrion.name`, else `argN` or `resultN`. `tf.aliasing_output`
+on an argument is JAX's word for: this result may take the argument's storage.
+"""
+
+from __future__ import annotations
+
+from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr
+from orchestrion.compiler.ir.types import Attribute
+from orchestrion.compiler.sequencer import ll_seq
+
+from . import vm
+
+
+def export_of(function: ll_seq.Function) -> vm.Export:
+    inputs, results = function.signature.inputs, function.signature.results
+    taken, given = _attrs(function.arg_attrs, len(inputs)), _attrs(function.res_attrs, len(results))
+    arguments = [
+        {"name": _name(attrs, f"arg{i}"), "type": type}
+        for i, (type, attrs) in enumerate(zip(inputs, taken, strict=True))
+    ]
+    outputs: list[dict[str, Attribute]] = [
+        {"name": _name(attrs, f"result{i}"), "type": type}
+        for i, (type, attrs) in enumerate(zip(results, given, strict=True))
+    ]
+    for output, argument in _aliases(taken).items():
+        outputs[output]["alias"] = IntegerAttr(argument)
+    name = function.sym_name
+    doc = function.get_as("orchestrion.doc", StringAttr)
+    return vm.Export.build(
+        sym_name=name, function=name, arguments=arguments, outputs=outputs, doc=doc, loc=function.loc
+    )
+
+
+def _attrs(given: ArrayAttr | None, count: int) -> list[DictAttr]:
+    """One dictionary per argument or result."""
+    if given is None:
+        return [DictAttr(())] * count
+    return [item for item in given if isinstance(item, DictAttr)]
+
+
+def _name(attrs: DictAttr, otherwise: str) -> StringAttr:
+    name = attrs.get("orchestrion.name")
+    return name if isinstance(name, StringAttr) else StringAttr(otherwise)
+
+
+def _aliases(arguments: list[DictAttr]) -> dict[int, int]:
+    """result -> argument"""
+    found = {}
+    for index, attrs in enumerate(arguments):
+        output = attrs.get("tf.aliasing_output")
+        if isinstance(output, IntegerAttr):
+            found[output.value] = index
+    return found

@@ -1,0 +1,117 @@
+"""One `vm.func` as its row of the module file: encoded instructions, frame, and where each stands in the source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import accumulate
+
+from orchestrion.compiler.ir.attributes import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, SymbolRef
+from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.locations import source_text
+from orchestrion.schema import encoding, writer
+from orchestrion.schema.isa import BANKS, Instruction
+from orchestrion.schema.signature import bank_of
+
+from .assign_registers import LETTERS
+from .vm import Func, field_name, type_name
+
+#: operand kind -> name -> ordinal
+Ordinals = Mapping[str, Mapping[str, int]]
+
+
+def function_row(func: Func, ordinals: Ordinals) -> writer.Function:
+    """The row of a function whose registers are assigned."""
+    assert func.frame is not None, f"{func.sym_name} has no registers"
+    i32, i64, f32, f64, ref = counts = func.frame.ints
+    encoder = _Encoder(func, counts, ordinals)
+    type = func.function_type
+    return writer.Function(
+        name=func.sym_name.value,
+        bytecode=encoder.code(),
+        arguments=[type_name(t) for t in type.inputs],
+        results=[type_name(t) for t in type.results],
+        registers=(i32, i64, f32, f64, ref),
+        locations=encoder.locations(),
+    )
+
+
+class _Encoder:
+    """Two passes: the place of every instruction, then the bytes."""
+
+    def __init__(self, func: Func, counts: tuple[int, ...], ordinals: Ordinals) -> None:
+        self.ordinals = ordinals
+        self.ops: list[Operation] = [op for block in func.body.blocks for op in block]
+        starts = accumulate(counts, initial=0)
+        self.base = {LETTERS[bank]: start for bank, start in zip(BANKS, starts, strict=False)}
+        self.registers: dict[Value, int] = {}
+        self._arguments(func.body.blocks[0])
+        for op in self.ops:
+            self._results(op)
+        self.pcs = list(accumulate((self._size(op) for op in self.ops), initial=0))
+        place = dict(zip(self.ops, self.pcs, strict=False))
+        self.targets = {block: place[block.first] for block in func.body.blocks if block.first is not None}
+
+    def _arguments(self, block: Block) -> None:
+        taken: dict[str, int] = dict.fromkeys(BANKS, 0)
+        for argument in block.arguments:
+            bank = bank_of(type_name(argument.type))
+            self.registers[argument] = self.base[LETTERS[bank]] + taken[bank]
+            taken[bank] += 1
+
+    def _results(self, op: Operation) -> None:
+        names = op.get_as("registers", ArrayAttr)
+        for value, name in zip(op.results, names or (), strict=True):
+            assert isinstance(name, StringAttr)
+            self.registers[value] = self.base[name.value[0]] + int(name.value[1:])
+
+    def code(self) -> bytes:
+        return encoding.encode_all((_row(op), self._operands(op)) for op in self.ops)
+
+    def locations(self) -> list[tuple[int, str]]:
+        """Only where the location changes."""
+        found: list[tuple[int, str]] = []
+        for op, pc in zip(self.ops, self.pcs, strict=False):
+            text = source_text(op.loc)
+            if text != (found[-1][1] if found else ""):
+                found.append((pc, text))
+        return found
+
+    def _size(self, op: Operation) -> int:
+        self.targets = dict.fromkeys(op.successors, 0)
+        return encoding.size(_row(op), self._operands(op))
+
+    def _operands(self, op: Operation) -> list[encoding.Operand]:
+        reads, writes, targets = iter(op.operands), iter(op.results), iter(op.successors)
+        found: list[encoding.Operand] = []
+        for spec in _row(op).operands:
+            match spec.kind:
+                case "registers":
+                    found.append(tuple(self.registers[value] for value in (writes if spec.result else reads)))
+                case "target":
+                    found.append(self.targets[next(targets)])
+                case "targets":
+                    found.append(tuple(self.targets[block] for block in targets))
+                case kind if kind in (*BANKS, "ref"):
+                    found.append(self.registers[next(writes if spec.result else reads)])
+                case kind:
+                    found.append(self._property(op, field_name(spec), kind))
+        return found
+
+    def _property(self, op: Operation, name: str, kind: str) -> int | str:
+        value = op.properties[name]
+        match value:
+            case IntegerAttr():
+                return value.value
+            case FloatAttr():
+                return value.bits
+            case StringAttr():
+                return value.value
+            case SymbolRef():
+                return self.ordinals[kind][value.root]
+            case _:
+                raise AssertionError(f"{op.name}: {name} is {value}")
+
+
+def _row(op: Operation) -> Instruction:
+    row: Instruction = getattr(type(op), "row")  # noqa: B009  made by vm.py, one class per row
+    return row

@@ -1,0 +1,27 @@
+"""Payloads of executables as attributes: source as a string, anything else as bytes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import DenseElements, StringAttr
+from orchestrion.compiler.ir.types import Attribute, tensor
+
+#: formats whose payload is text
+TEXT_FORMATS: Final = frozenset({"opencl-c"})
+
+
+def payload_attribute(data: bytes, format: str) -> Attribute:
+    if format in TEXT_FORMATS:
+        return StringAttr(data.decode())
+    return DenseElements(tensor((len(data),), "ui8"), data)
+
+
+def payload_bytes(payload: Attribute) -> bytes | memoryview:
+    """The inverse of `payload_attribute`."""
+    if isinstance(payload, StringAttr):
+        return payload.value.encode()
+    assert isinstance(payload, DenseElements), payload
+    if payload.is_splat:
+        return bytes(payload.data) * payload.type.num_elements
+    return payload.data

@@ -1,0 +1,136 @@
+"""From `vm` IR to the rows of a module file. Nothing is decided here: the IR says it all.
+
+Functions, globals, constants and executables are numbered in the order of their program's text, imports in the
+module's. Constants stay where they lie in memory; padded ones are put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrion.compiler.ir.attributes import (
+    ArrayAttr,
+    DenseArray,
+    DenseElements,
+    DictAttr,
+    IntegerAttr,
+    StringAttr,
+)
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.types import Attribute, TensorType
+from orchestrion.schema import writer
+from orchestrion.schema.dtypes import BY_NAME
+from orchestrion.schema.profiles import PROFILES
+from orchestrion.schema.rows import Access, InitializerKind
+
+from . import vm
+from .function import function_row
+from .payload import payload_bytes
+
+_ACCESS = {"read": Access.Read, "write": Access.Write, "readwrite": Access.ReadWrite}
+_KINDS = {"program": InitializerKind.Program, "context": InitializerKind.Context}
+
+
+def module_rows(module: Module) -> writer.Module:
+    """What `schema.writer.write` takes, from a module after the `bytecode` phase."""
+    imports = [op for op in module.block if isinstance(op, vm.Import)]
+    exports = [op for op in module.block if isinstance(op, vm.Export)]
+    ordinals = {op.sym_name.value: index for index, op in enumerate(imports)}
+    return writer.Module(
+        programs=[_program(op, exports, ordinals) for op in module.block if isinstance(op, vm.Program)],
+        exports=[_export(op) for op in exports],
+        imports=[writer.Import(op.sym_name.value, op.signature.value) for op in imports],
+    )
+
+
+def _program(program: vm.Program, exports: list[vm.Export], imports: dict[str, int]) -> writer.Program:
+    ops = program.body.block.ops
+    functions = [op for op in ops if isinstance(op, vm.Func)]
+    variables = [op for op in ops if isinstance(op, vm.Global)]
+    constants = [op for op in ops if isinstance(op, vm.Constant)]
+    names = {op.sym_name.value: index for index, op in enumerate(functions)}
+    ordinals = {
+        "import": imports,
+        "function": names,
+        "global": {op.sym_name.value: index for index, op in enumerate(variables)},
+        "constant": {op.sym_name.value: index for index, op in enumerate(constants)},
+    }
+    name = program.sym_name.value
+    return writer.Program(
+        name=name,
+        profile=PROFILES[name].name,
+        functions=[function_row(op, ordinals) for op in functions],
+        entries=[names[export.function.value] for export in exports],
+        globals=[writer.Global(op.sym_name.value, vm.type_name(op.type), op.mutable is not None) for op in variables],
+        initializers=[
+            writer.Initializer(names[op.function.root], _KINDS[op.kind.value])
+            for op in ops
+            if isinstance(op, vm.Initializer)
+        ],
+        executables=[_executable(op) for op in ops if isinstance(op, vm.Executable)],
+        constants=[_constant(op) for op in constants],
+        features=frozenset(_strings(program.features)),
+    )
+
+
+def _export(export: vm.Export) -> writer.Export:
+    doc = export.doc.value if export.doc is not None else ""
+    arguments = [_value(item) for item in export.arguments]
+    return writer.Export(export.sym_name.value, arguments, [_value(item) for item in export.outputs], doc)
+
+
+def _value(item: Attribute) -> writer.Value:
+    assert isinstance(item, DictAttr)
+    name, type, alias = item.get("name"), item.get("type"), item.get("alias")
+    assert isinstance(name, StringAttr) and isinstance(type, TensorType)
+    argument = alias.value if isinstance(alias, IntegerAttr) else None
+    return writer.Value(name.value, BY_NAME[str(type.element)], type.shape, argument)
+
+
+def _executable(op: vm.Executable) -> writer.Executable:
+    entries = [item for item in op.entries if isinstance(item, DictAttr)]
+    variant = writer.Variant(
+        format=op.format.value,
+        payload=payload_bytes(op.payload),
+        workgroup_sizes=[_workgroup_size(entry) for entry in entries],
+        features=frozenset(_strings(op.features)),
+        shared_memory_bytes=op.shared_memory.value,
+    )
+    return writer.Executable(op.sym_name.value, [_entry(entry) for entry in entries], [variant])
+
+
+def _workgroup_size(entry: DictAttr) -> tuple[int, int, int]:
+    size = entry.get("workgroup_size")
+    assert isinstance(size, DenseArray)
+    x, y, z = size.ints
+    return x, y, z
+
+
+def _entry(entry: DictAttr) -> writer.Entry:
+    name, bindings = entry.get("name"), entry.get("bindings")
+    assert isinstance(name, StringAttr) and isinstance(bindings, ArrayAttr)
+    return writer.Entry(name.value, [_binding(item) for item in bindings])
+
+
+def _binding(item: Attribute) -> writer.Binding:
+    assert isinstance(item, DictAttr)
+    access, length = item.get("access"), item.get("length")
+    assert isinstance(access, StringAttr) and isinstance(length, IntegerAttr)
+    return writer.Binding(_ACCESS[access.value], length.value)
+
+
+def _constant(op: vm.Constant) -> writer.Constant:
+    """A constant on its own keeps its type; several in one segment are bytes."""
+    values = [value for value in op.values if isinstance(value, DenseElements)]
+    name, size = op.sym_name.value, op.size.value
+    if len(values) == 1 and values[0].nbytes == size:
+        type = values[0].type
+        return writer.Constant(name, values[0].data, BY_NAME[str(type.element)], type.shape)
+    data = bytearray(size)
+    for value, offset in zip(values, op.offsets.ints, strict=True):
+        data[offset : offset + value.nbytes] = value.data
+    return writer.Constant(name, data, BY_NAME["ui8"], (size,))
+
+
+def _strings(items: ArrayAttr) -> Iterator[str]:
+    return (item.value for item in items if isinstance(item, StringAttr))

@@ -1,0 +1,28 @@
+"""Names for symbols that passes make: the wished one, or the same with a number when somebody has it already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.symbols import table_of
+
+
+class Names:
+    """Gives names that are new in a scope."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = set(taken)
+
+    @classmethod
+    def of(cls, scope: Operation) -> Names:
+        return cls(table_of(scope))
+
+    def fresh(self, wish: str) -> str:
+        """`wish`, else `wish_1`, `wish_2` ..."""
+        name, number = wish, 0
+        while name in self._taken:
+            number += 1
+            name = f"{wish}_{number}"
+        self._taken.add(name)
+        return name
