@@ -104,20 +104,20 @@ SCALARS: tuple[ScalarOp, ...] = (
     _row("round_nearest_even", "T", "T", "nearest integral value, ties to even; keeps the sign", f=np.rint),
     _row("is_finite", "T", "i1", "x is neither infinite nor NaN", f=np.isfinite),
     # Functions of one variable, after IEEE 754 section 9.2.
-    _row("exponential", "T", "T", "e^x", f=m.widened(np.exp)),
-    _row("exponential_minus_one", "T", "T", "e^x - 1 without cancellation; -0 gives -0", f=m.widened(np.expm1)),
-    _row("log", "T", "T", "natural logarithm; log(+-0) = -inf; NaN below zero", f=m.widened(np.log)),
+    _row("exponential", "T", "T", "e^x", f=m.Widened(np.exp)),
+    _row("exponential_minus_one", "T", "T", "e^x - 1 without cancellation; -0 gives -0", f=m.Widened(np.expm1)),
+    _row("log", "T", "T", "natural logarithm; log(+-0) = -inf; NaN below zero", f=m.Widened(np.log)),
     _row(
-        "log_plus_one", "T", "T", "log(1 + x) without cancellation; -1 gives -inf, -0 gives -0", f=m.widened(np.log1p)
+        "log_plus_one", "T", "T", "log(1 + x) without cancellation; -1 gives -inf, -0 gives -0", f=m.Widened(np.log1p)
     ),
     _row("logistic", "T", "T", "1 / (1 + e^-x), accurate in relative terms on both sides", f=m.logistic),
     _row("sqrt", "T", "T", "square root, correctly rounded; sqrt(-0) = -0; NaN below zero", f=np.sqrt),
     _row("rsqrt", "T", "T", "1 / sqrt(x); +0 gives inf, -0 gives -inf, inf gives 0; NaN below zero", f=m.rsqrt),
-    _row("cbrt", "T", "T", "cube root, of negative values too; keeps the sign of zero", f=m.widened(np.cbrt)),
-    _row("sine", "T", "T", "sin(x), x in radians, argument reduced exactly; NaN for infinities", f=m.widened(np.sin)),
-    _row("cosine", "T", "T", "cos(x), x in radians, argument reduced exactly; NaN for infinities", f=m.widened(np.cos)),
-    _row("tan", "T", "T", "tan(x), x in radians, argument reduced exactly; NaN for infinities", f=m.widened(np.tan)),
-    _row("tanh", "T", "T", "hyperbolic tangent; keeps the sign of zero", f=m.widened(np.tanh)),
+    _row("cbrt", "T", "T", "cube root, of negative values too; keeps the sign of zero", f=m.Widened(np.cbrt)),
+    _row("sine", "T", "T", "sin(x), x in radians, argument reduced exactly; NaN for infinities", f=m.Widened(np.sin)),
+    _row("cosine", "T", "T", "cos(x), x in radians, argument reduced exactly; NaN for infinities", f=m.Widened(np.cos)),
+    _row("tan", "T", "T", "tan(x), x in radians, argument reduced exactly; NaN for infinities", f=m.Widened(np.tan)),
+    _row("tanh", "T", "T", "hyperbolic tangent; keeps the sign of zero", f=m.Widened(np.tanh)),
     # Arithmetic of two operands.
     _row("add", "T T", "T", "x + y; integers wrap; on i1 or", b=np.logical_or, su=np.add, f=np.add),
     _row("subtract", "T T", "T", "x - y; integers wrap", su=np.subtract, f=np.subtract),
@@ -145,9 +145,9 @@ SCALARS: tuple[ScalarOp, ...] = (
         "x^y; floats as C pow (x^0 = 1^y = 1 even for NaN); integers wrap, and for y < 0 give 1 for x = 1, "
         "(-1)^y for x = -1, else 0",
         su=m.power_int,
-        f=m.widened(np.power),
+        f=m.Widened(np.power),
     ),
-    _row("atan2", "T T", "T", "angle of the point (y, x) in (-pi, pi], as C atan2(x0, x1)", f=m.widened(np.arctan2)),
+    _row("atan2", "T T", "T", "angle of the point (y, x) in (-pi, pi], as C atan2(x0, x1)", f=m.Widened(np.arctan2)),
     _row(
         "maximum",
         "T T",

@@ -1,0 +1,43 @@
+"""Memory of the reference device: NumPy arrays of bytes, 64-byte aligned; imported host memory is used as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orchestrion.hal.backend import BackendBuffer, Bytes
+from orchestrion.hal.errors import OutOfMemory
+
+if TYPE_CHECKING:
+    from .command_buffer import ReferenceCommandBuffer
+
+ALIGNMENT = 64
+
+
+class ReferenceBuffer(BackendBuffer):
+    """`host` is the memory itself. `users` are recordings that keep views of it from their last run."""
+
+    __slots__ = ("host", "size", "users")
+
+    def __init__(self, host: Bytes) -> None:
+        self.host: Bytes | None = host
+        self.size = host.size
+        self.users: set[ReferenceCommandBuffer] = set()
+
+    @classmethod
+    def allocate(cls, size: int, limit: int) -> ReferenceBuffer:
+        """Zeroed memory. OutOfMemory above `limit` bytes or when the system has no more."""
+        if size > limit:
+            raise OutOfMemory(f"allocation of {size} bytes, the device has {limit}")
+        try:
+            memory = np.zeros(size + ALIGNMENT - 1, np.uint8)
+        except (MemoryError, ValueError) as error:
+            raise OutOfMemory(f"allocation of {size} bytes failed: {error}") from error
+        start = -memory.ctypes.data % ALIGNMENT
+        return cls(memory[start : start + size])
+
+    def release(self) -> None:
+        for user in tuple(self.users):
+            user.unbind()
+        del self.host

@@ -1,0 +1,37 @@
+"""The reference device: makes the objects of its sibling files."""
+
+from orchestrion.hal.backend import BackendDevice, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
+from orchestrion.hal.errors import Unsupported
+from orchestrion.hal.timeline import SoftSemaphore
+from orchestrion.schema.tensor_bytecode import FORMAT
+
+from .buffer import ReferenceBuffer
+from .command_buffer import ReferenceCommandBuffer
+from .executable import ReferenceExecutable
+from .queue import ReferenceQueue
+
+
+class ReferenceDevice(BackendDevice):
+    def __init__(self, info: DeviceInfo) -> None:
+        self.info = info
+        self.queue = self._queue = ReferenceQueue()
+
+    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> ReferenceBuffer:
+        return ReferenceBuffer.allocate(size, self.info.memory_bytes)
+
+    def import_host(self, memory: Bytes) -> ReferenceBuffer:
+        return ReferenceBuffer(memory)
+
+    def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> ReferenceExecutable:
+        if format != FORMAT:
+            raise Unsupported(f"format {format}, this device runs {FORMAT}")
+        return ReferenceExecutable(payload, entries)
+
+    def create_command_buffer(self, slots: int) -> ReferenceCommandBuffer:
+        return ReferenceCommandBuffer(self.info.memory_bytes)
+
+    def create_semaphore(self, initial: int) -> SoftSemaphore:
+        return SoftSemaphore(initial)
+
+    def close(self) -> None:
+        self._queue.close()

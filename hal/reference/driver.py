@@ -1,0 +1,55 @@
+"""The reference driver: one device, always there, that runs tensor bytecode with NumPy on the host.
+
+It is the definition of what a program means, independent of every code generator: every other device is compared with
+it, and it is compared with XLA. Slow and obvious on purpose; quick only in what a call costs beside its work.
+"""
+
+import os
+
+import numpy as np
+
+from orchestrion.hal.backend import BackendDevice, BackendDriver, DeviceInfo, Limits
+from orchestrion.schema.profiles import FEATURES
+from orchestrion.schema.tensor_bytecode import FORMAT
+
+from .device import ReferenceDevice
+
+NO_LIMIT = 2**63 - 1
+
+
+class ReferenceDriver(BackendDriver):
+    name = "reference"
+
+    def devices(self) -> list[DeviceInfo]:
+        return [
+            DeviceInfo(
+                driver=self.name,
+                index=0,
+                name="NumPy",
+                vendor="Orchestrion",
+                version=np.__version__,
+                formats=(FORMAT,),
+                features=frozenset(FEATURES),
+                limits=Limits(
+                    max_workgroup_count=(NO_LIMIT, NO_LIMIT, NO_LIMIT),
+                    max_workgroup_size=NO_LIMIT,
+                    max_binding_length=NO_LIMIT,
+                    max_bindings=65535,
+                    max_parameter_bytes=0,
+                    shared_memory_bytes=0,
+                    min_binding_alignment=1,
+                    host_import_alignment=1,
+                ),
+                memory_bytes=_memory_bytes(),
+            )
+        ]
+
+    def open(self, info: DeviceInfo) -> BackendDevice:
+        return ReferenceDevice(info)
+
+
+def _memory_bytes() -> int:
+    """The machine's memory, where the system tells."""
+    if not hasattr(os, "sysconf"):
+        return NO_LIMIT
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,181 @@
+"""What each op computes, in NumPy: the definition that every other device is compared with.
+
+A kernel takes the operands, then one array per result, which it fills: contiguous, and no part of an operand.
+Elementwise ops are the meanings of `schema.scalars`; ops that NumPy answers with a view are in `views.py`.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrion.schema.dtypes import DType
+from orchestrion.schema.tensor_bytecode import Body, Code, Instruction
+from orchestrion.schema.tensor_shapes import Ints, TensorType, Types
+
+Array = npt.NDArray[Any]
+Kernel = Callable[..., Any]
+
+
+def kernel_of(code: Code, instruction: Instruction) -> Kernel:
+    """The function that computes an instruction of this code."""
+    operands = [code.values[operand] for operand in instruction.operands]
+    scalar = instruction.row.scalar
+    if scalar is not None:
+        return scalar.meaning(operands[-1].dtype.kind)
+    return KERNELS[instruction.row.name](operands, instruction.types, *instruction.attributes)
+
+
+def constant_array(type: TensorType, data: bytes) -> Array:
+    """The elements of a constant, read-only."""
+    return np.frombuffer(data, type.dtype.numpy).reshape(type.shape)
+
+
+def iota(_: Types, results: Types, type: TensorType, axis: int) -> Kernel:
+    along = tuple(-1 if position == axis else 1 for position in range(type.rank))
+
+    def run(out: Array) -> None:
+        np.copyto(out, np.arange(type.shape[axis]).reshape(along), casting="unsafe")
+
+    return run
+
+
+def pad(operands: Types, results: Types, low: Ints, high: Ints, interior: Ints) -> Kernel:
+    kept, placed = [], []
+    for axis, size in enumerate(operands[0].shape):
+        step, first = interior[axis] + 1, low[axis]
+        begin = max(0, -(first // step))
+        end = max(begin, min(size, -(-(results[0].shape[axis] - first) // step)))
+        kept.append(slice(begin, end))
+        start = first + begin * step
+        placed.append(slice(start, start + max(0, (end - begin - 1) * step + 1) if end > begin else start, step))
+    source, target = tuple(kept), tuple(placed)
+
+    def run(x: Array, value: Array, out: Array) -> None:
+        out[...] = value
+        out[target] = x[source]
+
+    return run
+
+
+def concatenate(operands: Types, results: Types, axis: int) -> Kernel:
+    def run(*arrays: Array) -> None:
+        np.concatenate(arrays[:-1], axis, arrays[-1])
+
+    return run
+
+
+def dot_general(
+    operands: Types,
+    results: Types,
+    left_batch: Ints,
+    right_batch: Ints,
+    left_contract: Ints,
+    right_contract: Ints,
+    dtype: DType,
+) -> Kernel:
+    left, right = operands
+    left_free = _rest(left.rank, left_batch + left_contract)
+    right_free = _rest(right.rank, right_batch + right_contract)
+    left_order, right_order = left_batch + left_free + left_contract, right_batch + right_contract + right_free
+    batch = tuple(left.shape[axis] for axis in left_batch)
+    batches = (prod(batch),) if batch else ()
+    depth = prod(left.shape[axis] for axis in left_contract)
+    rows = prod(left.shape[axis] for axis in left_free)
+    columns = prod(right.shape[axis] for axis in right_free)
+    wide = dtype.numpy if dtype.bits >= left.dtype.bits else left.dtype.numpy
+
+    def run(x: Array, y: Array, out: Array) -> None:
+        a = _matrix(x.transpose(left_order).reshape(*batches, rows, depth), wide)
+        b = _matrix(y.transpose(right_order).reshape(*batches, depth, columns), wide)
+        result = out.reshape(*batches, rows, columns)
+        if wide == out.dtype:
+            np.matmul(a, b, result)
+        else:
+            np.copyto(result, np.matmul(a, b), casting="unsafe")
+
+    return run
+
+
+def _matrix(x: Array, dtype: np.dtype[Any]) -> Array:
+    """The array in the type, laid out so that NumPy hands it to BLAS: one of the last two strides is an element."""
+    x = x.astype(dtype, copy=False)
+    direct = x.flags.aligned and dtype.itemsize in x.strides[-2:] and 0 not in x.strides[-2:]
+    return x if direct else np.array(x, order="C")
+
+
+def reduce(operands: Types, results: Types, axes: Ints, body: Body) -> Kernel:
+    shape, count = operands[0].shape, len(results)
+    reduced, kept = tuple(sorted(axes)), _rest(len(shape), axes)
+    last = bool(reduced) and reduced[-1] == len(shape) - 1
+    order = (*kept, *reduced) if last else (*reduced, *kept)
+    depth, lanes = prod(shape[axis] for axis in reduced), prod(shape[axis] for axis in kept)
+    matrix = (lanes, depth) if last else (depth, lanes)
+    axis = 1 if last else 0
+    combine = body_function(body)
+
+    def run(*arrays: Array) -> None:
+        initial, outs = arrays[count : 2 * count], arrays[2 * count :]
+        starts = [np.broadcast_to(value, (lanes,)) for value in initial]
+        if depth == 0:
+            totals: Sequence[Array] = starts
+        else:
+            level = [x.transpose(order).reshape(matrix) for x in arrays[:count]]
+            totals = combine(*starts, *(x.reshape(lanes) for x in _tree(level, axis, depth, combine)))
+        for out, total in zip(outs, totals, strict=True):
+            out.reshape(lanes)[:] = total
+
+    return run
+
+
+def _tree(level: list[Array], axis: int, depth: int, combine: Kernel) -> list[Array]:
+    """Combine neighbours along the axis until one is left."""
+
+    def at(start: int, stop: int) -> tuple[slice, ...]:
+        return (slice(None),) * axis + (slice(start, stop, 2),)
+
+    while depth > 1:
+        even = depth - depth % 2
+        level_up = combine(*(x[at(0, even)] for x in level), *(x[at(1, even)] for x in level))
+        if depth % 2:
+            level_up = [np.concatenate((x, y[at(even, depth)]), axis) for x, y in zip(level_up, level, strict=True)]
+        level, depth = level_up, (depth + 1) // 2
+    return level
+
+
+def body_function(body: Body) -> Kernel:
+    """The body over many lanes at once: takes an array per parameter, all of one shape, gives the list of results."""
+    steps = []
+    constants: dict[int, Array] = {}
+    for one in body.instructions:
+        if one.row.scalar is None:
+            constants[one.first] = constant_array(*one.attributes)
+        else:
+            steps.append((kernel_of(body, one), one.operands, one.first, one.types[0].dtype.numpy))
+
+    def run(*parameters: Array) -> list[Array]:
+        shape = parameters[0].shape
+        values: dict[int, Array] = dict(enumerate(parameters))
+        for ordinal, constant in constants.items():
+            values[ordinal] = np.broadcast_to(constant, shape)
+        for kernel, operands, result, dtype in steps:
+            values[result] = out = np.empty(shape, dtype)
+            kernel(*[values[operand] for operand in operands], out)
+        return [values[result] for result in body.results]
+
+    return run
+
+
+def _rest(rank: int, axes: Ints) -> Ints:
+    return tuple(axis for axis in range(rank) if axis not in axes)
+
+
+KERNELS: dict[str, Callable[..., Kernel]] = {
+    "iota": iota,
+    "pad": pad,
+    "concatenate": concatenate,
+    "dot_general": dot_general,
+    "reduce": reduce,
+}

@@ -1,0 +1,224 @@
+"""An entry of tensor bytecode made ready to run: a list of steps over registers, each step a closure.
+
+Registers hold arrays, one per value. Some are filled when buffers are bound (inputs, constants, views of
+them, outputs) and stay for as many runs as use the same buffers; the steps fill the rest. In the usual form a value
+that is stored is computed straight into the output's memory. Where a binding that is written overlaps another, the
+`careful` form is used: it copies inputs when they are loaded and writes outputs when they are stored.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrion.hal.backend import Bytes
+from orchestrion.schema.dtypes import BOOL
+from orchestrion.schema.tensor_bytecode import LOAD, STORE, EntryCode, Instruction
+from orchestrion.schema.tensor_shapes import Ints, TensorType
+
+from .kernels import Kernel, constant_array, kernel_of
+from .memory import last_uses, peak_bytes
+from .views import View, view_of
+
+Array = npt.NDArray[Any]
+Registers = list[Any]
+Step = Callable[[Registers], None]
+
+_BYTE = np.dtype(np.uint8)
+#: Registers that keep at most this many bytes alive are not cleared early: it would take longer than it is worth.
+SMALL = 4096
+
+
+class CompiledEntry:
+    """Steps, and what fills the registers before them. `scratch_bytes` is the most a run takes beside its bindings."""
+
+    __slots__ = ("_registers", "_typed", "_viewed", "scratch_bytes", "steps")
+
+    def __init__(
+        self,
+        steps: tuple[Step, ...],
+        registers: Registers,
+        typed: tuple[tuple[int, int, np.dtype[Any], Ints], ...],
+        viewed: tuple[tuple[int, View, int], ...],
+        scratch_bytes: int,
+    ) -> None:
+        self.steps = steps
+        self._registers = registers
+        self._typed = typed
+        self._viewed = viewed
+        self.scratch_bytes = scratch_bytes
+
+    def bind(self, memories: Sequence[tuple[Bytes, int]]) -> Registers:
+        """Registers for these bindings, each (memory, offset)."""
+        registers = self._registers.copy()
+        for register, binding, dtype, shape in self._typed:
+            memory, offset = memories[binding]
+            registers[register] = np.ndarray(shape, dtype, memory, offset)
+        for register, view, operand in self._viewed:
+            registers[register] = view(registers[operand])
+        return registers
+
+
+def compile_entry(entry: EntryCode, careful: bool) -> CompiledEntry:
+    """The steps of a verified entry."""
+    return _Compiler(entry, careful).run()
+
+
+class _Compiler:
+    """Goes through the instructions once; `emit` has a method per role that an instruction can have."""
+
+    def __init__(self, entry: EntryCode, careful: bool) -> None:
+        self.entry = entry
+        self.careful = careful
+        self.registers: Registers = [None] * len(entry.values)
+        self.steps: list[Step] = []
+        self.typed: list[tuple[int, int, np.dtype[Any], Ints]] = []
+        self.viewed: list[tuple[int, View, int]] = []
+        #: values there before the first step -> whether their elements lie in row-major order without gaps
+        self.bound: dict[int, bool] = {}
+        #: values computed in place of an output -> its binding
+        self.direct: dict[int, int] = {} if careful else _direct(entry)
+        #: per value, the bytes it owns, and those it keeps alive
+        self.owned = [0] * len(entry.values)
+        self.kept = [0] * len(entry.values)
+
+    def run(self) -> CompiledEntry:
+        entry, last = self.entry, last_uses(self.entry)
+        drops = [-1] * len(entry.values)
+        for ordinal, instruction in enumerate(entry.instructions):
+            self._emit(instruction)
+            made = range(instruction.first, instruction.first + len(instruction.types))
+            for value in {*made, *instruction.operands}:
+                if last[value] == ordinal and self.kept[value] > SMALL:
+                    drops[value] = ordinal
+                    self.steps.append(_drop(value))
+        peak = peak_bytes(entry, self.owned, drops)
+        return CompiledEntry(tuple(self.steps), self.registers, tuple(self.typed), tuple(self.viewed), peak)
+
+    def _emit(self, instruction: Instruction) -> None:
+        row = instruction.row
+        if row is LOAD:
+            self._load(instruction)
+        elif row is STORE:
+            self._store(instruction)
+        elif row.name == "constant":
+            self.registers[instruction.first] = constant_array(*instruction.attributes)
+            self.bound[instruction.first] = True
+        elif row.view:
+            self._view(instruction)
+        else:
+            self._compute(instruction)
+
+    def _load(self, instruction: Instruction) -> None:
+        binding, type = instruction.attributes
+        value = instruction.first
+        if type.dtype.kind == BOOL:
+            raw = self._memory_register(binding, _BYTE, type.shape)
+            self._allocate(value, type)
+            self.steps.append(_call(np.not_equal, (raw, self._zero()), (value,)))
+        elif self.careful:
+            raw = self._memory_register(binding, type.dtype.numpy, type.shape)
+            self._allocate(value, type)
+            self.steps.append(_copy(raw, value))
+        else:
+            self.typed.append((value, binding, type.dtype.numpy, type.shape))
+            self.bound[value] = True
+
+    def _store(self, instruction: Instruction) -> None:
+        (value,), (binding,) = instruction.operands, instruction.attributes
+        if self.direct.get(value) == binding:
+            return
+        type = self.entry.values[value]
+        self.steps.append(_copy(value, self._memory_register(binding, type.dtype.numpy, type.shape)))
+
+    def _view(self, instruction: Instruction) -> None:
+        (operand,), value = instruction.operands, instruction.first
+        view = view_of(instruction, self.entry.values[operand])
+        may_copy = instruction.row.name == "reshape" and not self.bound.get(operand)
+        if operand in self.bound and not may_copy:
+            self.viewed.append((value, view, operand))
+            self.bound[value] = instruction.row.name == "reshape"
+            return
+        self.owned[value] = instruction.types[0].bytes if may_copy else 0
+        self.kept[value] = self.kept[operand] + self.owned[value]
+        self.steps.append(_apply(view, operand, value))
+
+    def _compute(self, instruction: Instruction) -> None:
+        outs = tuple(range(instruction.first, instruction.first + len(instruction.types)))
+        for value, type in zip(outs, instruction.types, strict=True):
+            if value in self.direct:
+                self.typed.append((value, self.direct[value], type.dtype.numpy, type.shape))
+            else:
+                self._allocate(value, type)
+        self.steps.append(_call(kernel_of(self.entry, instruction), instruction.operands, outs))
+
+    def _allocate(self, value: int, type: TensorType) -> None:
+        self.owned[value] = self.kept[value] = type.bytes
+        self.steps.append(_empty(value, type.shape, type.dtype.numpy))
+
+    def _memory_register(self, binding: int, dtype: np.dtype[Any], shape: Ints) -> int:
+        """A register beside the values' for the memory of a binding."""
+        self.registers.append(None)
+        self.typed.append((len(self.registers) - 1, binding, dtype, shape))
+        return len(self.registers) - 1
+
+    def _zero(self) -> int:
+        self.registers.append(np.zeros((), np.uint8))
+        return len(self.registers) - 1
+
+
+def _direct(entry: EntryCode) -> dict[int, int]:
+    """Values that an instruction computes and that are stored whole: each into the first binding it is stored to."""
+    computed = {
+        value
+        for instruction in entry.instructions
+        if not instruction.row.view and instruction.row is not LOAD and instruction.row.name != "constant"
+        for value in range(instruction.first, instruction.first + len(instruction.types))
+    }
+    direct: dict[int, int] = {}
+    for instruction in entry.instructions:
+        if instruction.row is STORE and instruction.operands[0] in computed:
+            direct.setdefault(instruction.operands[0], instruction.attributes[0])
+    return direct
+
+
+def _call(kernel: Kernel, operands: tuple[int, ...], outs: tuple[int, ...]) -> Step:
+    used = (*operands, *outs)
+    if len(used) == 2:
+        x, z = used
+        return lambda registers: kernel(registers[x], registers[z])
+    if len(used) == 3:
+        x, y, z = used
+        return lambda registers: kernel(registers[x], registers[y], registers[z])
+    return lambda registers: kernel(*[registers[value] for value in used])
+
+
+def _apply(view: View, operand: int, value: int) -> Step:
+    def step(registers: Registers) -> None:
+        registers[value] = view(registers[operand])
+
+    return step
+
+
+def _empty(value: int, shape: Ints, dtype: np.dtype[Any]) -> Step:
+    empty = np.empty
+
+    def step(registers: Registers) -> None:
+        registers[value] = empty(shape, dtype)
+
+    return step
+
+
+def _copy(source: int, target: int) -> Step:
+    def step(registers: Registers) -> None:
+        registers[target][...] = registers[source]
+
+    return step
+
+
+def _drop(value: int) -> Step:
+    def step(registers: Registers) -> None:
+        registers[value] = None
+
+    return step

@@ -1,0 +1,66 @@
+"""The queue of the reference device: a worker for what is submitted, the caller's thread for what is executed.
+
+NumPy keeps what it does about overflow and the like in a context variable. Work runs inside a context in which all
+of it is silent, for entering one costs 20 ns and `np.errstate` 2 us; IEEE results are the definition, warnings are not.
+"""
+
+from collections.abc import Sequence
+from contextvars import Context, copy_context
+from functools import partial
+
+import numpy as np
+
+from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendQueue, Bytes, Point
+from orchestrion.hal.timeline import Worker
+
+from .command_buffer import ReferenceCommandBuffer
+
+
+def silent_context() -> Context:
+    """A context for one thread at a time."""
+    context = copy_context()
+    context.run(partial(np.seterr, all="ignore"))
+    return context
+
+
+class ReferenceQueue(BackendQueue):
+    __slots__ = ("_run", "_worker", "_worker_run")
+
+    def __init__(self) -> None:
+        self._worker = Worker("orchestrion-reference")
+        self._run = silent_context().run
+        self._worker_run = silent_context().run
+
+    def submit(
+        self,
+        commands: BackendCommandBuffer | None,
+        table: Sequence[BackendBuffer],
+        waits: Sequence[Point],
+        signals: Sequence[Point],
+    ) -> None:
+        assert commands is None or isinstance(commands, ReferenceCommandBuffer)
+        self._worker.submit(waits, None if commands is None else partial(self._work, commands, table), signals)
+
+    def _work(self, commands: ReferenceCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+        self._worker_run(commands.run, table)
+
+    def execute(self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+        if self._worker.busy:
+            self._worker.drain()
+        self._run(commands.run, table)  # type: ignore[attr-defined]
+
+    def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
+        self._worker.drain()
+        assert buffer.host is not None
+        buffer.host[offset : offset + data.size] = data
+
+    def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
+        self._worker.drain()
+        assert buffer.host is not None
+        out[:] = buffer.host[offset : offset + out.size]
+
+    def wait_idle(self) -> None:
+        self._worker.drain()
+
+    def close(self) -> None:
+        self._worker.close()

@@ -1,0 +1,71 @@
+"""Structural ops that NumPy answers with a view: what each makes of its operand. Nothing is copied but by `reshape`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrion.schema.tensor_bytecode import Instruction
+from orchestrion.schema.tensor_shapes import Ints, TensorType
+
+Array = npt.NDArray[Any]
+View = Callable[[Array], Array]
+
+
+def broadcast_in_dim(operand: TensorType, shape: Ints, axes: Ints) -> View:
+    order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    aligned = [1] * len(shape)
+    for size, axis in zip(operand.shape, axes, strict=True):
+        aligned[axis] = size
+    expand = tuple(aligned)
+
+    def view(x: Array) -> Array:
+        return np.broadcast_to(x.transpose(order).reshape(expand), shape)
+
+    return view
+
+
+def reshape(_: TensorType, shape: Ints) -> View:
+    def view(x: Array) -> Array:
+        return x.reshape(shape)
+
+    return view
+
+
+def transpose(_: TensorType, axes: Ints) -> View:
+    def view(x: Array) -> Array:
+        return x.transpose(axes)
+
+    return view
+
+
+def slice_(_: TensorType, starts: Ints, limits: Ints, strides: Ints) -> View:
+    index = tuple(map(slice, starts, limits, strides))
+
+    def view(x: Array) -> Array:
+        return x[index]
+
+    return view
+
+
+def reverse(operand: TensorType, axes: Ints) -> View:
+    index = tuple(slice(None, None, -1) if axis in axes else slice(None) for axis in range(operand.rank))
+
+    def view(x: Array) -> Array:
+        return x[index]
+
+    return view
+
+
+def view_of(instruction: Instruction, operand: TensorType) -> View:
+    return VIEWS[instruction.row.name](operand, *instruction.attributes)
+
+
+VIEWS: dict[str, Callable[..., View]] = {
+    "broadcast_in_dim": broadcast_in_dim,
+    "reshape": reshape,
+    "transpose": transpose,
+    "slice": slice_,
+    "reverse": reverse,
+}

@@ -1,0 +1,284 @@
+"""Tensor bytecode: the reference device's programs. Its ops as rows, its layout, and programs as data.
+
+A payload is little endian, without padding:
+
+    payload      "OTBC" | u16 major | u16 minor | u32 entries | entry*
+    entry        u16 bindings | u32 instructions | instruction*
+    instruction  u16 code | the row's fields in order
+    body         u32 instructions | instruction* | values          (values are numbered from 0 again, parameters first)
+
+An instruction defines the next values, one per result, whose types follow from its operands and fields by the row's
+rule (SSA: a value is defined before it is used). A load reads, and a store writes, the first bytes of a binding; a
+binding is stored to at most once and not loaded from after. Rows say what they compute in `doc`; elementwise ops mean
+what `scalars.py` says. `tensor_encoding.py` writes and verifies; `tensor_disassembler.py` prints.
+
+Version rule: readers take their own major version and any minor up to their own. Codes are never reused; the code of an
+elementwise op is 0x100 + its position in `SCALARS`, which is append-only.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import tensor_shapes as shapes
+from .dtypes import DTYPES, DType
+from .scalars import SCALARS, ScalarOp
+from .tensor_shapes import ShapeError, TensorType, Types
+
+MAGIC = b"OTBC"
+MAJOR, MINOR = 1, 0
+FORMAT = "tensor-bytecode"
+SCALAR_BASE = 0x100
+
+Rule = Callable[..., Types]
+
+#: Kinds of field. `value` and `values` are operands, all others attributes.
+FIELD_KINDS: dict[str, str] = {
+    "value": "u32 ordinal of a value",
+    "values": "u32 count, then as many u32 ordinals",
+    "binding": "u16 ordinal of a binding",
+    "axis": "u16",
+    "ints": "u16 count, then as many i64",
+    "dtype": "u16 code of an element type",
+    "type": "u16 code of an element type, u16 rank, as many i64",
+    "data": "u64 count, then as many bytes",
+    "body": "a sub-program of elementwise ops and constants over rank-0 values",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TensorOp:
+    """A row: code, name, fields as (name, kind), the rule for result types, the meaning."""
+
+    code: int
+    name: str
+    fields: tuple[tuple[str, str], ...]
+    rule: Rule
+    doc: str
+    scalar: ScalarOp | None = None
+    #: The result may share its operand's memory.
+    view: bool = False
+
+    @property
+    def attributes(self) -> tuple[tuple[str, str], ...]:
+        return tuple(field for field in self.fields if field[1] not in ("value", "values"))
+
+
+class Instruction:
+    """One instruction; `first` is the ordinal of its first result. Immutable by convention."""
+
+    __slots__ = ("attributes", "first", "operands", "row", "types")
+
+    def __init__(
+        self, row: TensorOp, operands: tuple[int, ...], attributes: tuple[Any, ...], first: int, types: Types
+    ) -> None:
+        self.row = row
+        self.operands = operands
+        self.attributes = attributes
+        self.first = first
+        self.types = types
+
+
+class Code:
+    """A sequence of instructions that is right by construction: `append` checks everything there is to check."""
+
+    __slots__ = ("instructions", "parameters", "values")
+
+    def __init__(self, parameters: Types = ()) -> None:
+        self.parameters = tuple(parameters)
+        self.values: list[TensorType] = list(parameters)
+        self.instructions: list[Instruction] = []
+
+    def append(self, row: TensorOp, operands: tuple[int, ...], attributes: tuple[Any, ...]) -> range:
+        """Add an instruction; gives the ordinals of its results. Raises ShapeError."""
+        values = self.values
+        first = len(values)
+        for operand in operands:
+            if not 0 <= operand < first:
+                raise ShapeError(f"value {operand} out of range ({first} defined)")
+        types = row.rule([values[operand] for operand in operands], *attributes)
+        self.instructions.append(Instruction(row, operands, attributes, first, types))
+        values += types
+        return range(first, len(values))
+
+    def emit(self, name: str, operands: Sequence[int], *attributes: Any) -> range:
+        """`append` by the row's name, for who writes programs."""
+        return self.append(BY_NAME[name], tuple(operands), attributes)
+
+
+class Body(Code):
+    """A reduce's sub-program: elementwise ops and constants over rank-0 values, ended by its results."""
+
+    __slots__ = ("results",)
+
+    def __init__(self, parameters: Types) -> None:
+        super().__init__(parameters)
+        self.results: tuple[int, ...] = ()
+
+    def append(self, row: TensorOp, operands: tuple[int, ...], attributes: tuple[Any, ...]) -> range:
+        if row.scalar is None and row.name != "constant":
+            raise ShapeError(f"{row.name} inside a body")
+        if row.scalar is None and attributes[0].rank:
+            raise ShapeError(f"constant of type {attributes[0]} inside a body")
+        return super().append(row, operands, attributes)
+
+    def finish(self, results: tuple[int, ...]) -> None:
+        """End the body: the results have the types of the first half of the parameters."""
+        for result in results:
+            if not 0 <= result < len(self.values):
+                raise ShapeError(f"value {result} out of range ({len(self.values)} defined)")
+        types = [self.values[result] for result in results]
+        wanted = list(self.parameters[: len(self.parameters) // 2])
+        if types != wanted:
+            raise ShapeError(f"body gives ({', '.join(map(str, types))}), expected ({', '.join(map(str, wanted))})")
+        self.results = results
+
+
+def body_parameters(operands: Types) -> Types:
+    """The parameters of a reduce's body: an accumulator per input, then an element per input."""
+    return (*(shapes.halves(operands)[1]), *(shapes.halves(operands)[1]))
+
+
+class EntryCode(Code):
+    """An entry: what it does with how many bindings.
+
+    `reads` and `writes` give per binding the bytes touched, None where it is not loaded from or stored to.
+    """
+
+    __slots__ = ("reads", "writes")
+
+    def __init__(self, bindings: int) -> None:
+        super().__init__()
+        self.reads: list[int | None] = [None] * bindings
+        self.writes: list[int | None] = [None] * bindings
+
+    @property
+    def accesses(self) -> tuple[tuple[str, int], ...]:
+        """(access, bytes) per binding, as the module states them."""
+        return tuple(
+            ("read" if wrote is None else "write" if read is None else "readwrite", max(read or 0, wrote or 0))
+            for read, wrote in zip(self.reads, self.writes, strict=True)
+        )
+
+    def append(self, row: TensorOp, operands: tuple[int, ...], attributes: tuple[Any, ...]) -> range:
+        results = super().append(row, operands, attributes)
+        if row is LOAD:
+            binding, loaded = attributes
+            self._check(binding, "loaded from after its store")
+            self.reads[binding] = max(self.reads[binding] or 0, loaded.bytes)
+        elif row is STORE:
+            binding = attributes[0]
+            self._check(binding, "stored to twice")
+            self.writes[binding] = self.values[operands[0]].bytes
+        return results
+
+    def _check(self, binding: int, second: str) -> None:
+        if binding >= len(self.writes):
+            raise ShapeError(f"binding {binding} out of range ({len(self.writes)} bindings)")
+        if self.writes[binding] is not None:
+            raise ShapeError(f"binding {binding} is {second}")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A payload, decoded and verified."""
+
+    entries: tuple[EntryCode, ...]
+
+
+def _row(code: int, name: str, fields: str, rule: Rule, doc: str, view: bool = False) -> TensorOp:
+    pairs = [field.partition(":") for field in fields.split()]
+    return TensorOp(code, name, tuple((name, kind) for name, _, kind in pairs), rule, doc, None, view)
+
+
+def _scalar_row(position: int, scalar: ScalarOp) -> TensorOp:
+    fields = tuple((f"x{number}", "value") for number in range(scalar.arity))
+    fields += (("dtype", "dtype"),) if scalar.result == "U" else ()
+    return TensorOp(SCALAR_BASE + position, scalar.name, fields, _elementwise(scalar), scalar.doc, scalar)
+
+
+def _elementwise(scalar: ScalarOp) -> Rule:
+    """Operands of one shape and accepted types, a result of that shape. Answers are remembered: types are few."""
+    known: dict[tuple[DType, ...], DType | None] = {}
+
+    def find(types: tuple[DType, ...]) -> DType | None:
+        operands = types[: scalar.arity]
+        wanted = types[scalar.arity :] or DTYPES
+        return next((result for result in wanted if scalar.accepts(operands, result)), None)
+
+    def rule(operands: Types, *attributes: DType) -> Types:
+        shape = operands[0].shape
+        for operand in operands:
+            if operand.shape != shape:
+                raise ShapeError(f"operands {', '.join(map(str, operands))} differ in shape")
+        types = (*[operand.dtype for operand in operands], *attributes)
+        if types not in known:
+            known[types] = find(types)
+        dtype = known[types]
+        if dtype is None:
+            raise ShapeError(f"not defined for ({', '.join(map(str, types))})")
+        return (TensorType(dtype, shape),)
+
+    return rule
+
+
+_STRUCTURAL: tuple[TensorOp, ...] = (
+    _row(1, "load_input", "binding:binding type:type", shapes.given, "the first bytes of the binding, i1 as byte != 0"),
+    _row(
+        2, "store_output", "value:value binding:binding", shapes.nothing, "the value to the first bytes of the binding"
+    ),
+    _row(3, "constant", "type:type data:data", shapes.constant, "the elements in row-major order"),
+    _row(4, "iota", "type:type axis:axis", shapes.iota, "each element's index along the axis, converted to the type"),
+    _row(
+        5,
+        "broadcast_in_dim",
+        "value:value shape:ints axes:ints",
+        shapes.broadcast_in_dim,
+        "operand axis i becomes axis axes[i], a 1 repeated; all other axes repeat the operand",
+        view=True,
+    ),
+    _row(6, "reshape", "value:value shape:ints", shapes.reshape, "same elements in row-major order", view=True),
+    _row(7, "transpose", "value:value axes:ints", shapes.transpose, "result axis i is operand axis axes[i]", view=True),
+    _row(
+        8,
+        "slice",
+        "value:value starts:ints limits:ints strides:ints",
+        shapes.slice_,
+        "operand[start:limit:stride] along each axis",
+        view=True,
+    ),
+    _row(
+        9,
+        "pad",
+        "value:value padding:value low:ints high:ints interior:ints",
+        shapes.pad,
+        "interior paddings between neighbours, then low before and high after; negative low and high remove",
+    ),
+    _row(10, "concatenate", "values:values axis:axis", shapes.concatenate, "the operands one after the other"),
+    _row(11, "reverse", "value:value axes:ints", shapes.reverse, "the axes in opposite order", view=True),
+    _row(
+        12,
+        "reduce",
+        "values:values axes:ints body:body",
+        shapes.reduce,
+        "body(initial, tree): the tree combines the elements along the axes, in row-major order, by adjacent pairs, "
+        "level by level, an odd last one passing up; no elements give initial; "
+        "operands are inputs and as many initial values",
+    ),
+    _row(
+        13,
+        "dot_general",
+        "left:value right:value left_batch:ints right_batch:ints left_contract:ints right_contract:ints dtype:dtype",
+        shapes.dot_general,
+        "sums of products over the contracting axes, in the wider of the operands' and the result's type; integers "
+        "wrap, i1 is or of ands",
+    ),
+)
+
+ROWS: tuple[TensorOp, ...] = (
+    *_STRUCTURAL,
+    *(_scalar_row(position, scalar) for position, scalar in enumerate(SCALARS)),
+)
+LOAD, STORE = _STRUCTURAL[:2]
+BY_CODE: dict[int, TensorOp] = {row.code: row for row in ROWS}
+BY_NAME: dict[str, TensorOp] = {row.name: row for row in ROWS}

@@ -1,0 +1,212 @@
+"""Tensor types and the shape rules of tensor bytecode: what each op makes of its operands' types.
+
+A rule takes the operands' types and the op's attributes and gives the result types, or raises `ShapeError` (lower
+case, both values). It assumes nothing about the attributes but their Python type: they may come from a stranger's file.
+All sizes are Python integers and cannot overflow; a type is refused where NumPy could not represent it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from .dtypes import BOOL, DType
+
+#: NumPy's limit.
+MAX_RANK = 64
+MAX_BYTES = 2**63 - 1
+
+Ints = tuple[int, ...]
+
+
+class ShapeError(Exception):
+    """Operands or attributes break a rule of the op."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """An element type and a static shape."""
+
+    dtype: DType
+    shape: Ints
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        return prod(self.shape) * self.dtype.itemsize
+
+    def __str__(self) -> str:
+        return "tensor<" + "".join(f"{size}x" for size in self.shape) + f"{self.dtype.name}>"
+
+
+Types = Sequence[TensorType]
+
+
+def tensor_type(dtype: DType, shape: Ints) -> TensorType:
+    """A type with everything checked that a stranger may get wrong."""
+    if len(shape) > MAX_RANK:
+        raise ShapeError(f"rank {len(shape)} above {MAX_RANK}")
+    span = dtype.itemsize
+    for size in shape:
+        if size < 0:
+            raise ShapeError(f"negative dimension in shape {list(shape)}")
+        span *= size or 1
+    if span > MAX_BYTES:
+        raise ShapeError(f"shape {list(shape)} of {dtype} spans {span} bytes, more than {MAX_BYTES}")
+    return TensorType(dtype, shape)
+
+
+def given(_: Types, *attributes: Any) -> Types:
+    """The type is an attribute, checked when it was made: load_input."""
+    return (attributes[-1],)
+
+
+def nothing(_: Types, *attributes: Any) -> Types:
+    return ()
+
+
+def constant(_: Types, result: TensorType, data: bytes) -> Types:
+    if len(data) != result.bytes:
+        raise ShapeError(f"{len(data)} bytes for {result}, which takes {result.bytes}")
+    if result.dtype.kind == BOOL and bytes(data).strip(b"\0\1"):
+        raise ShapeError("an i1 constant holds bytes other than 0 and 1")
+    return (result,)
+
+
+def iota(_: Types, result: TensorType, axis: int) -> Types:
+    if result.dtype.kind == BOOL:
+        raise ShapeError("iota of i1")
+    _check_axes("axis", (axis,), result.rank)
+    return (result,)
+
+
+def broadcast_in_dim(operands: Types, shape: Ints, axes: Ints) -> Types:
+    (operand,) = operands
+    if len(axes) != operand.rank:
+        raise ShapeError(f"{len(axes)} axes for an operand of rank {operand.rank}")
+    _check_axes("axes", axes, len(shape))
+    for size, axis in zip(operand.shape, axes, strict=True):
+        if size not in (1, shape[axis]):
+            raise ShapeError(f"dimension {size} cannot be broadcast to {shape[axis]} (axis {axis})")
+    return (tensor_type(operand.dtype, shape),)
+
+
+def reshape(operands: Types, shape: Ints) -> Types:
+    (operand,) = operands
+    result = tensor_type(operand.dtype, shape)
+    if result.elements != operand.elements:
+        raise ShapeError(f"{operand.elements} elements of {operand} into {result.elements} of {result}")
+    return (result,)
+
+
+def transpose(operands: Types, permutation: Ints) -> Types:
+    (operand,) = operands
+    if sorted(permutation) != list(range(operand.rank)):
+        raise ShapeError(f"{list(permutation)} is not a permutation of rank {operand.rank}")
+    return (TensorType(operand.dtype, tuple(operand.shape[axis] for axis in permutation)),)
+
+
+def slice_(operands: Types, starts: Ints, limits: Ints, strides: Ints) -> Types:
+    (operand,) = operands
+    _check_ranks(operand, starts=starts, limits=limits, strides=strides)
+    shape = []
+    for size, start, limit, stride in zip(operand.shape, starts, limits, strides, strict=True):
+        if not (0 <= start <= limit <= size and stride >= 1):
+            raise ShapeError(f"slice {start}:{limit}:{stride} of a dimension of {size}")
+        shape.append(-(-(limit - start) // stride))
+    return (TensorType(operand.dtype, tuple(shape)),)
+
+
+def pad(operands: Types, low: Ints, high: Ints, interior: Ints) -> Types:
+    operand, value = operands
+    if value != TensorType(operand.dtype, ()):
+        raise ShapeError(f"padding value of type {value} for {operand}")
+    _check_ranks(operand, low=low, high=high, interior=interior)
+    shape = []
+    for size, before, after, between in zip(operand.shape, low, high, interior, strict=True):
+        padded = before + size + max(size - 1, 0) * between + after
+        if between < 0 or padded < 0:
+            raise ShapeError(f"padding ({before}, {after}, {between}) of a dimension of {size}")
+        shape.append(padded)
+    return (tensor_type(operand.dtype, tuple(shape)),)
+
+
+def concatenate(operands: Types, axis: int) -> Types:
+    if not operands:
+        raise ShapeError("no operands")
+    first = operands[0]
+    _check_axes("axis", (axis,), first.rank)
+    for operand in operands:
+        same = operand.dtype is first.dtype and operand.rank == first.rank
+        if not same or _without(operand.shape, (axis,)) != _without(first.shape, (axis,)):
+            raise ShapeError(f"{operand} beside {first} along axis {axis}")
+    shape = list(first.shape)
+    shape[axis] = sum(operand.shape[axis] for operand in operands)
+    return (tensor_type(first.dtype, tuple(shape)),)
+
+
+def reverse(operands: Types, axes: Ints) -> Types:
+    _check_axes("axes", axes, operands[0].rank)
+    return (operands[0],)
+
+
+def reduce(operands: Types, axes: Ints, *_: Any) -> Types:
+    """Inputs of one shape, then as many rank-0 initial values. The body is checked where it is built."""
+    inputs, initial = halves(operands)
+    _check_axes("axes", axes, inputs[0].rank)
+    for operand, start in zip(inputs, initial, strict=True):
+        if operand.shape != inputs[0].shape or start != TensorType(operand.dtype, ()):
+            raise ShapeError(f"input {operand} with initial value {start} beside {inputs[0]}")
+    return tuple(TensorType(operand.dtype, _without(operand.shape, axes)) for operand in inputs)
+
+
+def dot_general(
+    operands: Types, left_batch: Ints, right_batch: Ints, left_contract: Ints, right_contract: Ints, dtype: DType
+) -> Types:
+    """Result dimensions: the batch ones, then the left's free ones, then the right's."""
+    left, right = operands
+    if left.dtype is not right.dtype or dtype.kind != left.dtype.kind:
+        raise ShapeError(f"{left.dtype} times {right.dtype} giving {dtype}")
+    _check_axes("left axes", left_batch + left_contract, left.rank)
+    _check_axes("right axes", right_batch + right_contract, right.rank)
+    for what, left_axes, right_axes in (
+        ("batch", left_batch, right_batch),
+        ("contracting", left_contract, right_contract),
+    ):
+        ours, theirs = [left.shape[axis] for axis in left_axes], [right.shape[axis] for axis in right_axes]
+        if ours != theirs:
+            raise ShapeError(f"{what} dimensions {ours} of the left, {theirs} of the right")
+    batch = tuple(left.shape[axis] for axis in left_batch)
+    free = _without(left.shape, left_batch + left_contract) + _without(right.shape, right_batch + right_contract)
+    return (tensor_type(dtype, batch + free),)
+
+
+def halves(operands: Types) -> tuple[Types, Types]:
+    """A reduce's inputs and initial values."""
+    count = len(operands) // 2
+    if not operands or len(operands) % 2:
+        raise ShapeError(f"{len(operands)} operands, expected inputs and as many initial values")
+    return operands[:count], operands[count:]
+
+
+def _without(shape: Ints, axes: Ints) -> Ints:
+    left_out = set(axes)
+    return tuple(size for axis, size in enumerate(shape) if axis not in left_out)
+
+
+def _check_axes(what: str, axes: Ints, rank: int) -> None:
+    if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
+        raise ShapeError(f"{what} {list(axes)} for rank {rank}")
+
+
+def _check_ranks(operand: TensorType, **attributes: Ints) -> None:
+    for name, numbers in attributes.items():
+        if len(numbers) != operand.rank:
+            raise ShapeError(f"{len(numbers)} {name} for an operand of rank {operand.rank}")
