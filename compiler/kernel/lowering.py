@@ -7,8 +7,9 @@ from typing import TypeVar
 from orchestrion.schema import scalars
 from orchestrion.schema.dtypes import BY_NAME, DType
 
+from . import expand, math
 from .emitter import Emitter, UnsupportedScalar
-from .expand import EXPANSIONS
+from .expand import Expansion
 from .primitives import BY_OP_NAME, KINDS, Primitive
 
 V = TypeVar("V")
@@ -23,34 +24,46 @@ class LoweringEmitter(Emitter[V]):
 
     def op(self, name: str, *operands: V, to: str | None = None) -> V:
         types = [BY_NAME[self.dtype(operand)] for operand in operands]
+        result = _result(name, types, to)
         row = BY_OP_NAME.get(name)
-        if row is not None and len(types) == len(row.operands):
-            result = _result(name, row.result, types, to)
-            if row.accepts(types, result):
-                return self.primitive(row, operands, result)
-        return self._expand(name, operands, types, to)
-
-    def _expand(self, name: str, operands: Sequence[V], types: Sequence[DType], to: str | None) -> V:
-        scalar = scalars.BY_NAME.get(name)
-        if scalar is None:
-            known = "takes other types" if name in BY_OP_NAME else "is not a scalar op"
-            raise UnsupportedScalar(f"{name} of ({', '.join(map(str, types))}) {known}")
-        result = _result(name, scalar.result, types, to)
-        signature = f"({', '.join(map(str, types))}) -> {result}"
-        if not scalar.accepts(types, result):
-            raise UnsupportedScalar(f"{name} does not take {signature}")
-        function = EXPANSIONS.get((name, KINDS[types[-1].kind]))
-        if function is None:
-            raise UnsupportedScalar(f"no kernel computes {name} of {signature}")
-        value: V = function(self, *operands, result.name) if scalar.result == "U" else function(self, *operands)
+        if row is not None and row.accepts(types, result):
+            return self.primitive(row, operands, result)
+        message = refusal(name, types, result)
+        if message:
+            raise UnsupportedScalar(message)
+        function = EXPANSIONS[name, KINDS[types[-1].kind]]
+        free = scalars.BY_NAME[name].result == "U"
+        value: V = function(self, *operands, result.name) if free else function(self, *operands)
         return value
 
 
-def _result(name: str, variable: str, types: Sequence[DType], to: str | None) -> DType:
-    if variable == "i1":
-        return BY_NAME["i1"]
-    if variable == "T":
-        return types[-1]
+def refusal(name: str, types: Sequence[DType], result: DType) -> str | None:
+    """Why no kernel computes a scalar op of these types; None where one does."""
+    signature = f"({', '.join(map(str, types))}) -> {result}"
+    row, scalar = BY_OP_NAME.get(name), scalars.BY_NAME.get(name)
+    if row is not None and row.accepts(types, result):
+        return None
+    if scalar is None:
+        return f"{name} is not a scalar op" if row is None else f"{name} does not take {signature}"
+    if not scalar.accepts(types, result):
+        return f"{name} does not take {signature}"
+    return None if (name, KINDS[types[-1].kind]) in EXPANSIONS else f"no kernel computes {name} of {signature}"
+
+
+def _result(name: str, types: Sequence[DType], to: str | None) -> DType:
+    """The result type: `to` where the op leaves it free."""
+    row = BY_OP_NAME.get(name) or scalars.BY_NAME.get(name)
+    if row is None:
+        raise UnsupportedScalar(f"{name} is not a scalar op")
+    if row.result != "U":
+        return BY_NAME["i1"] if row.result == "i1" else types[-1]
     if to is None:
         raise UnsupportedScalar(f"{name} needs the name of a result type")
     return BY_NAME[to]
+
+
+#: (op, kind of its last operand) -> its expansion
+EXPANSIONS: dict[tuple[str, str], Expansion] = {
+    **expand.EXPANSIONS,
+    **{(name, "f"): function for name, function in math.EXPANSIONS.items()},
+}

@@ -29,8 +29,11 @@ class Target(ABC):
 
     @abstractmethod
     def lower(self, entry: Operation) -> None:
-        """Replace the tensor body of an `ll_seq.entry` by one that this target serializes; set its `workgroup_size` and,
-        where a result takes several invocations, its `workload`. `CompileError` names what cannot be lowered."""
+        """Replace the tensor body of an `ll_seq.entry` by one that this target serializes.
+
+        Sets the entry's `workgroup_size` and, where a result takes several invocations, its `workload`.
+        `CompileError` names what cannot be lowered.
+        """
 
     @abstractmethod
     def serialize(self, executable: Operation) -> Payload:

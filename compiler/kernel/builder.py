@@ -1,0 +1,315 @@
+"""Builds `kernel` IR: an emitter of scalar ops that also knows memory, loops and branches.
+
+Pure ops are numbered by value: an equal one made before, in this block or one around it, is taken instead of a new one.
+Ops on constants are computed here, exactly as the primitives' NumPy meaning says, and integer identities (`x + 0`,
+`x * 1`) leave nothing. Constants stand at the top of the entry.
+
+A region is open between `begin_...` and `end_...`; what is numbered inside is forgotten when it closes.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.locations import UNKNOWN, Location
+from orchestrion.compiler.ir.types import Attribute, Type, scalar
+from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, DType
+from orchestrion.schema.scalar_meanings import Array
+
+from . import dialect as k
+from .emitter import Number
+from .lowering import LoweringEmitter
+from .primitives import Primitive
+
+
+class Scopes:
+    """A dictionary of dictionaries, one per open region: looks outwards, writes into the innermost."""
+
+    def __init__(self) -> None:
+        self.stack: list[dict[Hashable, Value]] = [{}]
+
+    def push(self) -> None:
+        self.stack.append({})
+
+    def pop(self) -> None:
+        self.stack.pop()
+
+    def get(self, key: Hashable) -> Value | None:
+        for scope in reversed(self.stack):
+            if key in scope:
+                return scope[key]
+        return None
+
+    def set(self, key: Hashable, value: Value) -> None:
+        self.stack[-1][key] = value
+
+
+@dataclass(slots=True)
+class OpenLoop:
+    """A `kernel.for` being built: its index and the carried values inside."""
+
+    bounds: tuple[Value, Value, Value]
+    start: list[Value]
+    block: Block
+    outer: Block
+
+    @property
+    def index(self) -> Value:
+        return self.block.arguments[0]
+
+    @property
+    def carried(self) -> list[Value]:
+        return list(self.block.arguments[1:])
+
+
+@dataclass(slots=True)
+class OpenIf:
+    """A `kernel.if` being built: its arms as far as they are."""
+
+    condition: Value
+    outer: Block
+    arms: list[Block] = field(default_factory=list)
+    types: list[Type] = field(default_factory=list)
+
+
+class KernelBuilder(LoweringEmitter[Value]):
+    """Appends to `block`, the body of an entry. `index_type` is the type of every element index: ui32 or ui64."""
+
+    def __init__(self, entry: Block, index_type: str = "ui32") -> None:
+        self.entry = entry
+        self.block = entry
+        self.index_type = index_type
+        self.loc: Location = UNKNOWN
+        self.numbering = Scopes()
+        self.memo = Scopes()
+        self._constants: dict[tuple[int, str], Value] = {}
+        self._known: dict[Value, int] = {}
+        self._last_constant: Operation | None = None
+
+    # scalars
+
+    def dtype(self, value: Value) -> str:
+        return str(value.type)
+
+    def bits(self, pattern: int, dtype: str) -> Value:
+        found = self._constants.get((pattern, dtype))
+        if found is not None:
+            return found
+        op = k.Constant(result_types=[scalar(dtype)], properties={"value": _attribute(pattern, BY_NAME[dtype])})
+        anchor = self._last_constant.next_op if self._last_constant is not None else self.entry.first
+        self.entry.insert_before(op, anchor)
+        self._last_constant = op
+        self._constants[pattern, dtype] = op.result
+        self._known[op.result] = pattern
+        return op.result
+
+    def pattern(self, value: Value) -> int | None:
+        """The bits of a constant, None for another value."""
+        return self._known.get(value)
+
+    def known(self, value: Value) -> Number | None:
+        pattern = self._known.get(value)
+        if pattern is None:
+            return None
+        number: Number = _array(pattern, BY_NAME[self.dtype(value)])[()].item()
+        return number
+
+    def primitive(self, row: Primitive, operands: Sequence[Value], result: DType) -> Value:
+        patterns = [self._known.get(operand) for operand in operands]
+        folded = self._identity(row, operands, patterns) or self._fold(row, operands, patterns, result)
+        if folded is not None:
+            return folded
+        key = (row.name, result.name, *operands)
+        found = self.numbering.get(key)
+        if found is None:
+            op = k.SCALARS[row.name](operands, [scalar(result.name)])
+            found = self.insert(op).result
+            self.numbering.set(key, found)
+        return found
+
+    def _fold(
+        self, row: Primitive, operands: Sequence[Value], patterns: Sequence[int | None], result: DType
+    ) -> Value | None:
+        known = [pattern for pattern in patterns if pattern is not None]
+        if len(known) < len(patterns) or _is_nan(known, operands):
+            return None
+        arrays = [_array(p, BY_NAME[self.dtype(operand)]) for p, operand in zip(known, operands, strict=True)]
+        return self.bits(_pattern(row.evaluate(arrays, result)), result.name)
+
+    def _identity(self, row: Primitive, operands: Sequence[Value], patterns: Sequence[int | None]) -> Value | None:
+        """The value itself where an op with one constant integer operand, or equal ones, changes nothing."""
+        if row.name == "select":
+            return _choose(operands, patterns[0])
+        if len(operands) != 2 or BY_NAME[self.dtype(operands[0])].kind == FLOAT:
+            return None
+        x, y = operands
+        bits = BY_NAME[self.dtype(x)].bits
+        left, right = _IDENTITIES.get(row.name, (None, None))
+        if left is not None and patterns[0] == left % (1 << bits):
+            return y
+        if right is not None and patterns[1] == right % (1 << bits):
+            return x
+        if row.name in ("multiply", "and") and 0 in patterns:
+            return self.bits(0, self.dtype(x))
+        return None
+
+    # control
+
+    def insert(self, op: Operation) -> Operation:
+        op.loc = self.loc
+        self.block.append(op)
+        return op
+
+    def begin_loop(self, lower: Value, upper: Value, step: Value, start: Sequence[Value]) -> OpenLoop:
+        block = Block([lower.type, *(value.type for value in start)])
+        loop = OpenLoop((lower, upper, step), list(start), block, self.block)
+        self._enter(block)
+        return loop
+
+    def end_loop(self, loop: OpenLoop, next_values: Sequence[Value]) -> list[Value]:
+        self._leave(next_values, loop.outer)
+        types = [value.type for value in loop.start]
+        op = self.insert(k.For([*loop.bounds, *loop.start], types, regions=[Region([loop.block])]))
+        return list(op.results)
+
+    def begin_if(self, condition: Value) -> OpenIf:
+        branch = OpenIf(condition, self.block)
+        branch.arms.append(Block())
+        self._enter(branch.arms[0])
+        return branch
+
+    def begin_else(self, branch: OpenIf, values: Sequence[Value] = ()) -> None:
+        self._leave(values, branch.outer)
+        branch.types = [value.type for value in values]
+        branch.arms.append(Block())
+        self._enter(branch.arms[1])
+
+    def end_if(self, branch: OpenIf, values: Sequence[Value] = ()) -> list[Value]:
+        if len(branch.arms) == 1:
+            self.begin_else(branch)
+        self._leave(values, branch.outer)
+        op = self.insert(k.If([branch.condition], branch.types, regions=[Region([arm]) for arm in branch.arms]))
+        return list(op.results)
+
+    def _enter(self, block: Block) -> None:
+        self.block = block
+        self.numbering.push()
+        self.memo.push()
+
+    def _leave(self, values: Sequence[Value], outer: Block) -> None:
+        self.insert(k.Yield(values))
+        self.block = outer
+        self.numbering.pop()
+        self.memo.pop()
+
+    def branch(
+        self, condition: Value, yes: Callable[[], Sequence[Value]], no: Callable[[], Sequence[Value]]
+    ) -> list[Value]:
+        taken = self.known(condition)
+        if taken is not None:
+            return list(yes() if taken else no())
+        branch = self.begin_if(condition)
+        self.begin_else(branch, yes())
+        return self.end_if(branch, no())
+
+    def loop(
+        self, count: Value, start: Sequence[Value], body: Callable[[Sequence[Value]], Sequence[Value]]
+    ) -> list[Value]:
+        upper = self.op("bitcast", count, to="ui32")
+        loop = self.begin_loop(self.const(0, "ui32"), upper, self.const(1, "ui32"), start)
+        return self.end_loop(loop, body(loop.carried))
+
+    # memory and place
+
+    def index(self, value: int) -> Value:
+        """A constant of the index type."""
+        return self.bits(value, self.index_type)
+
+    def _numbered(self, key: Hashable, op: Operation) -> Value:
+        found = self.numbering.get(key)
+        if found is None:
+            found = self.insert(op).result
+            self.numbering.set(key, found)
+        return found
+
+    def workgroup_id(self) -> Value:
+        return self._numbered("workgroup_id", k.WorkgroupId(result_types=[scalar(self.index_type)]))
+
+    def local_id(self) -> Value:
+        return self._numbered("local_id", k.LocalId(result_types=[scalar("ui32")]))
+
+    def load(self, binding: Value, index: Value, dtype: str) -> Value:
+        """Loads are numbered too: an entry reads all it needs before it writes."""
+        found = self.numbering.get(("load", binding, index, dtype))
+        if found is None:
+            found = self.insert(k.Load([binding, index], [scalar(dtype)])).result
+            self.numbering.set(("load", binding, index, dtype), found)
+        return found
+
+    def store(self, value: Value, binding: Value, index: Value) -> None:
+        self.insert(k.Store([value, binding, index]))
+
+    def shared(self, count: int, dtype: str) -> Value:
+        """An array that the workgroup shares."""
+        return self.insert(k.Shared(result_types=[k.shared_type(count, dtype)])).result
+
+    def load_shared(self, shared: Value, index: Value) -> Value:
+        shape = k.shared_shape(shared.type)
+        assert shape is not None
+        return self.insert(k.LoadShared([shared, index], [scalar(shape[1].name)])).result
+
+    def store_shared(self, value: Value, shared: Value, index: Value) -> None:
+        self.insert(k.StoreShared([value, shared, index]))
+
+    def barrier(self) -> None:
+        self.insert(k.Barrier())
+
+
+#: op on integers or i1 -> the constant that, as left or right operand, makes it give the other operand
+_IDENTITIES: dict[str, tuple[int | None, int | None]] = {
+    "add": (0, 0),
+    "subtract": (None, 0),
+    "multiply": (1, 1),
+    "and": (-1, -1),
+    "or": (0, 0),
+    "xor": (0, 0),
+    "unchecked_divide": (None, 1),
+    "unchecked_shift_left": (None, 0),
+    "unchecked_shift_right_logical": (None, 0),
+    "unchecked_shift_right_arithmetic": (None, 0),
+}
+
+
+def _choose(operands: Sequence[Value], chosen: int | None) -> Value | None:
+    if operands[1] is operands[2]:
+        return operands[1]
+    return None if chosen is None else operands[1 if chosen else 2]
+
+
+def _array(pattern: int, dtype: DType) -> Array:
+    return np.array(pattern, dtype=f"<u{dtype.itemsize}").view(dtype.numpy)
+
+
+def _pattern(array: Array) -> int:
+    return int(array.view(f"<u{array.itemsize}"))
+
+
+def _is_nan(patterns: Sequence[int], operands: Sequence[Value]) -> bool:
+    """NaNs are left to the device: which payload comes out is its own affair."""
+    for pattern, operand in zip(patterns, operands, strict=True):
+        array = _array(pattern, BY_NAME[str(operand.type)])
+        if array.dtype.kind == "f" and np.isnan(array):
+            return True
+    return False
+
+
+def _attribute(pattern: int, dtype: DType) -> Attribute:
+    if dtype.kind == BOOL:
+        return BoolAttr(bool(pattern))
+    if dtype.kind == FLOAT:
+        return FloatAttr(pattern, scalar(dtype.name))
+    negative = dtype.kind == SIGNED and pattern >> (dtype.bits - 1)
+    return IntegerAttr(pattern - (1 << dtype.bits) if negative else pattern, scalar(dtype.name))

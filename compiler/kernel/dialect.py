@@ -1,0 +1,263 @@
+"""The kernel dialect: what one invocation of an entry does. Scalars, structured control flow, flat memory.
+
+Types are the element types of `schema/dtypes.py`; `!ll_seq.binding` is a binding of the entry; `!kernel.shared<64xf32>`
+an array that the invocations of a workgroup share. An index is a `ui32`, or a `ui64` in a kernel that addresses 2^31
+elements or more; it counts elements. Loads and stores are in range: whoever emits them guards them.
+The scalar ops are the rows of `primitives.py`, one class each. An `i1` takes one byte in memory, 0 or 1.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr
+from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
+from orchestrion.compiler.ir.declare import attr, operand, operands, region, result, results
+from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.types import Attribute, DialectType, Type
+from orchestrion.compiler.sequencer.ll_seq import is_binding
+from orchestrion.schema.dtypes import BY_NAME, DType
+
+from .primitives import PRIMITIVES, Primitive
+
+PURE = frozenset({Trait.PURE})
+
+
+def is_scalar(type: Type) -> bool:
+    """an element type"""
+    return str(type) in BY_NAME
+
+
+def is_index(type: Type) -> bool:
+    """ui32 or ui64"""
+    return str(type) in ("ui32", "ui64")
+
+
+def is_word(type: Type) -> bool:
+    """ui32"""
+    return str(type) == "ui32"
+
+
+def is_condition(type: Type) -> bool:
+    """i1"""
+    return str(type) == "i1"
+
+
+def is_shared(type: Type) -> bool:
+    """!kernel.shared"""
+    return isinstance(type, DialectType) and type.name == "kernel.shared" and shared_shape(type) is not None
+
+
+def shared_type(count: int, dtype: str) -> DialectType:
+    """`!kernel.shared<64xf32>`: `count` elements."""
+    return DialectType("kernel.shared", f"{count}x{dtype}")
+
+
+def shared_shape(type: Type) -> tuple[int, DType] | None:
+    """The number of elements of a shared array and their type; None for text that says neither."""
+    count, _, dtype = type.body.partition("x") if isinstance(type, DialectType) else ("", "", "")
+    return (int(count), BY_NAME[dtype]) if count.isdecimal() and int(count) and dtype in BY_NAME else None
+
+
+def dtype_of(value: Value) -> DType:
+    """The element type of a scalar value."""
+    return BY_NAME[str(value.type)]
+
+
+class WorkgroupId(Operation):
+    """Linear index of the workgroup: `x + nx * (y + ny * z)`."""
+
+    name = "kernel.workgroup_id"
+    output = result(is_index)
+    traits = PURE
+
+
+class LocalId(Operation):
+    """Linear index of the invocation in its workgroup."""
+
+    name = "kernel.local_id"
+    output = result(is_word)
+    traits = PURE
+
+
+class Parameter(Operation):
+    """A parameter word of the dispatch."""
+
+    name = "kernel.parameter"
+    ordinal = attr(IntegerAttr)
+    output = result(is_word)
+    traits = PURE
+
+
+class Constant(Operation):
+    """A scalar constant, held as its bits."""
+
+    name = "kernel.constant"
+    value = attr(Attribute)
+    output = result(is_scalar)
+    traits = frozenset({Trait.PURE, Trait.CONSTANT})
+
+    def check(self) -> Iterator[str]:
+        if not isinstance(self.value, BoolAttr | FloatAttr | IntegerAttr):
+            yield f"value {self.value} is no number"
+        elif not isinstance(self.value, BoolAttr) and self.value.type != self.output.type:
+            yield f"value of type {self.value.type}, result of type {self.output.type}"
+        elif isinstance(self.value, BoolAttr) and str(self.output.type) != "i1":
+            yield f"value of type i1, result of type {self.output.type}"
+
+
+class Load(Operation):
+    """The element of a binding at an index."""
+
+    name = "kernel.load"
+    binding = operand(is_binding)
+    index = operand(is_index)
+    output = result(is_scalar)
+    traits = frozenset({Trait.REMOVABLE})
+
+
+class Store(Operation):
+    """Writes the element of a binding at an index."""
+
+    name = "kernel.store"
+    value = operand(is_scalar)
+    binding = operand(is_binding)
+    index = operand(is_index)
+
+
+class Shared(Operation):
+    """An array that the invocations of a workgroup share, of undefined content; stands directly in the entry."""
+
+    name = "kernel.shared"
+    output = result(is_shared)
+
+
+class LoadShared(Operation):
+    """The element of a shared array at an index."""
+
+    name = "kernel.load_shared"
+    shared = operand(is_shared)
+    index = operand(is_word)
+    output = result(is_scalar)
+    traits = frozenset({Trait.REMOVABLE})
+
+    def check(self) -> Iterator[str]:
+        yield from _check_element(self.shared, self.output)
+
+
+class StoreShared(Operation):
+    """Writes the element of a shared array at an index."""
+
+    name = "kernel.store_shared"
+    value = operand(is_scalar)
+    shared = operand(is_shared)
+    index = operand(is_word)
+
+    def check(self) -> Iterator[str]:
+        yield from _check_element(self.shared, self.value)
+
+
+class Barrier(Operation):
+    """No invocation of the workgroup passes before all came here, as all or none do; shared writes are then seen."""
+
+    name = "kernel.barrier"
+
+
+class For(Operation):
+    """For i = lower; i < upper; i += step: the region, on i and the carried values, yields their next values."""
+
+    name = "kernel.for"
+    lower = operand(is_index)
+    upper = operand(is_index)
+    step = operand(is_index)
+    start = operands(is_scalar)
+    body = region()
+    outputs = results(is_scalar)
+
+    def check(self) -> Iterator[str]:
+        carried = [value.type for value in self.start]
+        types = {str(self.lower.type), str(self.upper.type), str(self.step.type)}
+        if len(types) > 1:
+            yield f"bounds and step have the types {', '.join(sorted(types))}"
+        if [value.type for value in self.outputs] != carried:
+            yield f"results {_types(self.outputs)}, carried values {_types(self.start)}"
+        arguments = self.body.block.arguments
+        if [value.type for value in arguments] != [self.lower.type, *carried]:
+            yield f"region arguments {_types(arguments)}, index and carried values {_types((self.lower, *self.start))}"
+        yield from _check_yield(self.body, carried)
+
+
+class If(Operation):
+    """The first region's values where the condition is true, else the second's; only that one runs."""
+
+    name = "kernel.if"
+    condition = operand(is_condition)
+    yes = region()
+    no = region()
+    outputs = results(is_scalar)
+
+    def check(self) -> Iterator[str]:
+        for arm in (self.yes, self.no):
+            yield from _check_yield(arm, [value.type for value in self.outputs])
+
+
+class Yield(Operation):
+    """Ends a region with its values."""
+
+    name = "kernel.yield"
+    values = operands(is_scalar)
+    traits = frozenset({Trait.TERMINATOR})
+
+
+class Return(Operation):
+    """Ends an entry."""
+
+    name = "kernel.return"
+    traits = frozenset({Trait.TERMINATOR})
+
+
+class Scalar(Operation):
+    """One scalar op; `primitive` is its row."""
+
+    primitive: ClassVar[Primitive]
+    output = result(is_scalar)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        if not self.primitive.accepts([dtype_of(value) for value in self.operands], dtype_of(self.output)):
+            yield f"does not take {_types(self.operands)} -> {self.output.type}"
+
+
+def _scalar_class(row: Primitive) -> type[Scalar]:
+    fields = {f"x{position}": operand(is_scalar) for position in range(len(row.operands))}
+    title = row.name.title().replace("_", "")
+    return type(title, (Scalar,), {"name": f"kernel.{row.name}", "primitive": row, "__doc__": row.doc, **fields})
+
+
+def _types(values: Sequence[Value]) -> str:
+    return f"({', '.join(str(value.type) for value in values)})"
+
+
+def _check_element(shared: Value, element: Value) -> Iterator[str]:
+    shape = shared_shape(shared.type)
+    if shape is not None and shape[1].name != str(element.type):
+        yield f"element of type {element.type}, array of {shape[1]}"
+
+
+def _check_yield(body: Region, types: list[Type]) -> Iterator[str]:
+    last = body.block.last
+    if not isinstance(last, Yield):
+        yield "region does not end with kernel.yield"
+    elif [value.type for value in last.values] != types:
+        yield f"region yields {_types(last.values)}, needs ({', '.join(map(str, types))})"
+
+
+#: name of a primitive -> its operation class
+SCALARS: dict[str, type[Scalar]] = {row.name: _scalar_class(row) for row in PRIMITIVES}
+
+DIALECT = Dialect(
+    "kernel",
+    [
+        WorkgroupId, LocalId, Parameter, Constant, Load, Store, Shared, LoadShared, StoreShared, Barrier,
+        For, If, Yield, Return, *SCALARS.values(),
+    ],
+)  # fmt: skip

@@ -1,0 +1,115 @@
+"""Where an element stands in a tensor: by its coordinates, by its row-major position, or both.
+
+Each form is computed from the other when first asked for, so an elementwise kernel over a flat position never divides.
+Components are values of the builder's index type and always in range.
+"""
+
+from collections.abc import Hashable, Sequence
+from math import prod
+
+from orchestrion.compiler.ir.core import Value
+
+from .builder import KernelBuilder
+
+Shape = tuple[int, ...]
+
+
+class Index:
+    """A place in a tensor of `shape`, in the hands of a builder."""
+
+    __slots__ = ("builder", "shape", "_coordinates", "_linear", "key")
+
+    def __init__(
+        self, builder: KernelBuilder, shape: Shape, coordinates: Sequence[Value] | None, linear: Value | None = None
+    ) -> None:
+        if not shape:
+            coordinates, linear = (), builder.index(0)
+        self.builder = builder
+        self.shape = shape
+        self._coordinates = None if coordinates is None else tuple(coordinates)
+        self._linear = linear
+        #: equal for two indices that were made from the same values
+        self.key: Hashable = linear if linear is not None else self._coordinates
+
+    @property
+    def coordinates(self) -> tuple[Value, ...]:
+        if self._coordinates is None:
+            self._coordinates = tuple(delinearize(self.builder, self.linear, self.shape))
+        return self._coordinates
+
+    @property
+    def linear(self) -> Value:
+        if self._linear is None:
+            self._linear = linearize(self.builder, self.coordinates, self.shape)
+        return self._linear
+
+    def at(self, shape: Shape, coordinates: Sequence[Value]) -> "Index":
+        """Another place, in a tensor of another shape."""
+        return Index(self.builder, shape, coordinates)
+
+    def reshaped(self, shape: Shape) -> "Index":
+        """The same position in a tensor of the same number of elements."""
+        if shape == self.shape:
+            return self
+        if self._coordinates is None or _without_ones(shape) != _without_ones(self.shape):
+            return Index(self.builder, shape, None, self.linear)
+        rest = iter([c for c, size in zip(self._coordinates, self.shape, strict=True) if size != 1])
+        coordinates = [self.builder.index(0) if size == 1 else next(rest) for size in shape]
+        return Index(self.builder, shape, coordinates, self._linear)
+
+
+def _without_ones(shape: Shape) -> Shape:
+    return tuple(size for size in shape if size != 1)
+
+
+def delinearize(b: KernelBuilder, linear: Value, shape: Shape) -> list[Value]:
+    """The coordinates of a position. Dimensions of size 1 have coordinate 0; the outermost other needs no remainder."""
+    coordinates = [b.index(0)] * len(shape)
+    rest, left = linear, prod(shape)
+    for axis in reversed(range(len(shape))):
+        size = shape[axis]
+        if size == 1:
+            continue
+        left //= size
+        if left == 1:
+            coordinates[axis] = rest
+            break
+        divisor = b.index(size)
+        coordinates[axis] = b.op("unchecked_remainder", rest, divisor)
+        rest = b.op("unchecked_divide", rest, divisor)
+    return coordinates
+
+
+def linearize(b: KernelBuilder, coordinates: Sequence[Value], shape: Shape) -> Value:
+    """The row-major position; coordinates that came out of one division go back into what was divided."""
+    if not coordinates:
+        return b.index(0)
+    position = coordinates[0]
+    for coordinate, size in zip(coordinates[1:], shape[1:], strict=True):
+        if size != 1:
+            position = _continued(b, position, coordinate, size)
+    return position
+
+
+def _continued(b: KernelBuilder, position: Value, coordinate: Value, size: int) -> Value:
+    """position * size + coordinate; from x / size and x mod size comes x, from y + x / size likewise y * size + x."""
+    whole = _divided(b, position, coordinate, size)
+    if whole is not None:
+        return whole
+    base, sum_op = b.index(size), position.defining_op
+    if sum_op is not None and sum_op.name == "kernel.add":
+        whole = _divided(b, sum_op.operands[1], coordinate, size)
+        if whole is not None:
+            return b.op("add", b.op("multiply", sum_op.operands[0], base), whole)
+    return b.op("add", b.op("multiply", position, base), coordinate)
+
+
+def _divided(b: KernelBuilder, quotient: Value, remainder: Value, size: int) -> Value | None:
+    """x where the two are x / size and x mod size."""
+    over, rest = quotient.defining_op, remainder.defining_op
+    if over is None or rest is None:
+        return None
+    if over.name != "kernel.unchecked_divide" or rest.name != "kernel.unchecked_remainder":
+        return None
+    same = over.operands[0] is rest.operands[0] and over.operands[1] is rest.operands[1]
+    return over.operands[0] if same and b.known(over.operands[1]) == size else None

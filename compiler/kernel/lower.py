@@ -1,0 +1,89 @@
+"""From the tensor body of an `ll_seq.entry` to `kernel` IR, in place.
+
+The entry keeps its name, bindings and binding arguments; its body becomes scalar code for one invocation. It gets a
+`workgroup_size` and a `workload` in invocations. Everything that has no lowering is reported at once.
+"""
+
+from collections.abc import Iterable, Iterator
+from math import prod
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.attributes import dense_ints
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
+from orchestrion.compiler.stablehlo.base import dtype_of, is_supported
+from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
+from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.structural import Constant
+
+from .builder import KernelBuilder
+from .dialect import Return
+from .elemental import ELEMENT_RULES, Elemental
+from .lowering import refusal
+from .rules import INLINE_CONSTANT_BYTES, shape_of
+from .schedule import Output, choose, hero_of
+
+#: an entry that addresses fewer elements than this counts them in 32 bits
+WIDE_INDEX = 1 << 31
+
+ABI = (LoadInput, StoreOutput, End)
+
+
+def lower_entry(entry: Operation) -> None:
+    """Replace the body of an `ll_seq.entry`. CompileError has a diagnostic for each op that cannot be lowered."""
+    assert isinstance(entry, Entry)
+    old = entry.body.block
+    ops = [op for op in old if not isinstance(op, ABI)]
+    problems = list(diagnose(ops))
+    if problems:
+        raise CompileError(problems)
+    block = Block([argument.type for argument in old.arguments], [argument.loc for argument in old.arguments])
+    bindings: dict[Value, Value] = dict(zip(old.arguments, block.arguments, strict=True))
+    inputs: dict[Value, Value] = {op.value: bindings[op.binding] for op in old if isinstance(op, LoadInput)}
+    outputs = [Output(op.value, bindings[op.binding]) for op in old if isinstance(op, StoreOutput)]
+    hero = hero_of(ops)
+    schedule = choose(hero, outputs)
+    builder = KernelBuilder(block, _index_type(old))
+    builder.loc = entry.loc
+    schedule.emit(Elemental(builder, inputs), outputs, hero)
+    builder.insert(Return())
+    _replace(entry.body, block)
+    most = max((prod(shape_of(output.value)) for output in outputs), default=0)
+    entry.workgroup_size = dense_ints(schedule.workgroup_size, 1, 1)
+    entry.workload = dense_ints(most * schedule.invocations_per_element, 1, 1)
+
+
+def _replace(body: Region, block: Block) -> None:
+    for op in reversed(body.block):
+        op.erase()
+    body.blocks.clear()
+    body.add(block)
+
+
+def _index_type(block: Block) -> str:
+    most = max((prod(shape_of(value)) for op in block for value in op.results), default=0)
+    return "ui64" if most >= WIDE_INDEX else "ui32"
+
+
+def diagnose(ops: Iterable[Operation]) -> Iterator[Diagnostic]:
+    """One diagnostic for each op, in regions too, that no kernel can hold."""
+    for outer in ops:
+        for op in outer.walk():
+            if not isinstance(op, RegionReturn):
+                yield from (Diagnostic(message, op.loc, op.name) for message in _refusals(op))
+
+
+def _refusals(op: Operation) -> Iterator[str]:
+    if op.name not in ELEMENT_RULES:
+        yield "no kernel computes this op"
+        return
+    unknown = [str(value.type) for value in (*op.operands, *op.results) if not is_supported(value.type)]
+    if unknown:
+        yield f"no kernel holds values of type {', '.join(dict.fromkeys(unknown))}"
+        return
+    if isinstance(op, Constant) and len(op.value.data) > INLINE_CONSTANT_BYTES:
+        yield f"a constant of {len(op.value.data)} bytes inside a kernel, which holds {INLINE_CONSTANT_BYTES} at most"
+    if isinstance(op, Elementwise):
+        message = refusal(op.scalar.name, [dtype_of(operand) for operand in op.operands], dtype_of(op.results[0]))
+        if message:
+            yield message

@@ -1,0 +1,207 @@
+"""How one element of an op's result is computed from elements of its operands: a row per StableHLO op.
+
+A rule is a generator `(builder, op, result ordinal, index) -> scalar`: it yields `(value, index)` for an operand's
+element and is sent the scalar. Elementwise ops need no code: their names are those of the scalar table. What is
+computed inside an `if` is computed only there. The rules of `reduce` and `dot_general` are in `fold.py`.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.stablehlo import elementwise as elementwise_ops
+from orchestrion.compiler.stablehlo import structural as ops
+from orchestrion.compiler.stablehlo.base import tensor_of
+
+from .builder import KernelBuilder
+from .index import Index, Shape
+
+#: what a rule yields, is sent, and returns
+Requests = Generator[tuple[Value, Index], Value, Value]
+Rule = Callable[[KernelBuilder, Any, int, Index], Requests]
+
+#: bytes of a constant, beyond a splat, that is written into the code
+INLINE_CONSTANT_BYTES = 64
+
+
+def shape_of(value: Value) -> Shape:
+    """The static shape of a tensor value."""
+    return tensor_of(value).shape
+
+
+def element_of(value: Value) -> str:
+    """The name of a tensor value's element type."""
+    return str(tensor_of(value).element)
+
+
+def scalar_index(b: KernelBuilder) -> Index:
+    """The only place in a tensor of rank 0."""
+    return Index(b, (), ())
+
+
+# Elementwise
+
+
+def elementwise(b: KernelBuilder, op: elementwise_ops.Elementwise, result: int, at: Index) -> Requests:
+    """The scalar op of the elements at the same place; an operand of rank 0 stands for all places."""
+    values = []
+    for operand in op.operands:
+        values.append((yield operand, at if shape_of(operand) else scalar_index(b)))
+    return b.op(op.scalar.name, *values, to=element_of(op.results[0]))
+
+
+# Data that is made
+
+
+def constant(b: KernelBuilder, op: ops.Constant, result: int, at: Index) -> Requests:
+    """A splat, or a choice among few elements by position, halving."""
+    yield from ()
+    size, dtype, data = op.value.itemsize, element_of(op.out), bytes(op.value.data)
+    elements = [b.bits(int.from_bytes(data[i : i + size], "little"), dtype) for i in range(0, len(data), size)]
+    return elements[0] if len(elements) == 1 else _choose(b, elements, 0, at.linear)
+
+
+def _choose(b: KernelBuilder, elements: Sequence[Value], first: int, position: Value) -> Value:
+    if len(elements) == 1:
+        return elements[0]
+    middle = len(elements) // 2
+    low = _choose(b, elements[:middle], first, position)
+    high = _choose(b, elements[middle:], first + middle, position)
+    return b.select(b.op("compare_lt", position, b.index(first + middle)), low, high)
+
+
+def iota(b: KernelBuilder, op: ops.Iota, result: int, at: Index) -> Requests:
+    yield from ()
+    return b.op("convert", at.coordinates[op.iota_dimension.value], to=element_of(op.out))
+
+
+# Shape and place: each asks for one element of its operand at another index
+
+
+def broadcast_in_dim(b: KernelBuilder, op: ops.BroadcastInDim, result: int, at: Index) -> Requests:
+    operand = op.operand_
+    shape, dims = shape_of(operand), op.broadcast_dimensions.ints
+    if _keeps_positions(shape, at.shape, dims):
+        return (yield operand, at.reshaped(shape))
+    zero = b.index(0)
+    coordinates = [zero if size == 1 else at.coordinates[dim] for size, dim in zip(shape, dims, strict=True)]
+    return (yield operand, at.at(shape, coordinates))
+
+
+def _keeps_positions(shape: Shape, result: Shape, dims: Sequence[int]) -> bool:
+    """Whether a broadcast only adds dimensions of size 1, without changing the order of the others."""
+    larger = [dim for size, dim in zip(shape, dims, strict=True) if size != 1]
+    sizes = [size for size in shape if size != 1]
+    return sizes == [size for size in result if size != 1] and all(x < y for x, y in pairwise(larger))
+
+
+def reshape(b: KernelBuilder, op: ops.Reshape, result: int, at: Index) -> Requests:
+    operand = op.operand_
+    return (yield operand, at.reshaped(shape_of(operand)))
+
+
+def transpose(b: KernelBuilder, op: ops.Transpose, result: int, at: Index) -> Requests:
+    operand = op.operand_
+    shape, permutation = shape_of(operand), op.permutation.ints
+    moved = [axis for axis in permutation if shape[axis] != 1]
+    if moved == sorted(moved):
+        return (yield operand, at.reshaped(shape))
+    coordinates = [at.coordinates[permutation.index(axis)] for axis in range(len(shape))]
+    return (yield operand, at.at(shape, coordinates))
+
+
+def slice_(b: KernelBuilder, op: ops.Slice, result: int, at: Index) -> Requests:
+    operand = op.operand_
+    coordinates = [
+        b.op("add", b.op("multiply", coordinate, b.index(stride)), b.index(start))
+        for coordinate, start, stride in zip(at.coordinates, op.start_indices.ints, op.strides.ints, strict=True)
+    ]
+    return (yield operand, at.at(shape_of(operand), coordinates))
+
+
+def reverse(b: KernelBuilder, op: ops.Reverse, result: int, at: Index) -> Requests:
+    coordinates = list(at.coordinates)
+    for axis in op.dimensions.ints:
+        if at.shape[axis] != 1:
+            coordinates[axis] = b.op("subtract", b.index(at.shape[axis] - 1), coordinates[axis])
+    return (yield op.operand_, at.at(at.shape, coordinates))
+
+
+def pad(b: KernelBuilder, op: ops.Pad, result: int, at: Index) -> Requests:
+    operand, shape = op.operand_, shape_of(op.operand_)
+    low, interior = op.edge_padding_low.ints, op.interior_padding.ints
+    padding = yield op.padding_value, scalar_index(b)
+    if 0 in shape:
+        return padding
+    inside = b.const(True, "i1")
+    coordinates = []
+    for axis, size in enumerate(shape):
+        coordinate, holds = _unpad(b, at.coordinates[axis], at.shape[axis], size, low[axis], interior[axis] + 1)
+        coordinates.append(coordinate)
+        inside = b.op("and", inside, holds)
+    if b.known(inside):
+        return (yield operand, at.at(shape, coordinates))
+    branch = b.begin_if(inside)
+    element = yield operand, at.at(shape, coordinates)
+    b.begin_else(branch, [element])
+    return b.end_if(branch, [padding])[0]
+
+
+def _unpad(b: KernelBuilder, padded: Value, count: int, size: int, low: int, step: int) -> tuple[Value, Value]:
+    """The operand's coordinate behind a padded one; whether there is one. Differences wrap: hence the first check."""
+    holds = b.const(True, "i1")
+    coordinate = padded
+    if low > 0:
+        holds = b.op("compare_ge", padded, b.index(low))
+        coordinate = b.op("subtract", padded, b.index(low))
+    elif low < 0:
+        coordinate = b.op("add", padded, b.index(-low))
+    if step > 1:
+        rest = b.op("unchecked_remainder", coordinate, b.index(step))
+        holds = b.op("and", holds, b.op("compare_eq", rest, b.index(0)))
+        coordinate = b.op("unchecked_divide", coordinate, b.index(step))
+    if (count - 1 - low) // step >= size:
+        holds = b.op("and", holds, b.op("compare_lt", coordinate, b.index(size)))
+    return coordinate, holds
+
+
+def concatenate(b: KernelBuilder, op: ops.Concatenate, result: int, at: Index) -> Requests:
+    axis = op.dimension.value
+    parts = []
+    start = 0
+    for operand in op.inputs:
+        if shape_of(operand)[axis]:
+            parts.append((operand, start))
+            start += shape_of(operand)[axis]
+    return (yield from _part(b, parts, axis, at))
+
+
+def _part(b: KernelBuilder, parts: Sequence[tuple[Value, int]], axis: int, at: Index) -> Requests:
+    """The element of the operand that holds the coordinate, found by halving; each operand comes with its start."""
+    if len(parts) == 1:
+        operand, start = parts[0]
+        coordinates = list(at.coordinates)
+        coordinates[axis] = b.op("subtract", coordinates[axis], b.index(start))
+        return (yield operand, at.at(shape_of(operand), coordinates))
+    middle = len(parts) // 2
+    branch = b.begin_if(b.op("compare_lt", at.coordinates[axis], b.index(parts[middle][1])))
+    low = yield from _part(b, parts[:middle], axis, at)
+    b.begin_else(branch, [low])
+    high = yield from _part(b, parts[middle:], axis, at)
+    return b.end_if(branch, [high])[0]
+
+
+#: op name -> its rule
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(elementwise_ops.OPS, elementwise),
+    ops.Constant.name: constant,
+    ops.Iota.name: iota,
+    ops.BroadcastInDim.name: broadcast_in_dim,
+    ops.Reshape.name: reshape,
+    ops.Transpose.name: transpose,
+    ops.Slice.name: slice_,
+    ops.Reverse.name: reverse,
+    ops.Pad.name: pad,
+    ops.Concatenate.name: concatenate,
+}

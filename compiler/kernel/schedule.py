@@ -1,0 +1,166 @@
+"""How the invocations of a dispatch share the work of an entry: a row per schedule.
+
+`thread`: one invocation computes one element of every result, whatever folds it needs in loops of its own.
+`workgroup`: one workgroup computes one element: each invocation folds a contiguous part, a tree in shared memory folds
+the parts, neighbours with neighbours, so that the order of the elements is kept; one invocation does the rest.
+
+The kernel counts from the linear workgroup index and does nothing where that is beyond the work.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
+
+from .builder import KernelBuilder
+from .elemental import Elemental
+from .fold import FOLDS, Fold, Scalars, block_of
+from .index import Index
+from .rules import element_of, shape_of
+
+#: a fold of more elements than this is worth a workgroup, when there are fewer of them than that
+LONG_FOLD, FEW_FOLDS = 256, 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A value of the body and the binding it is written to."""
+
+    value: Value
+    binding: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """`emit(elemental, outputs, hero)` writes the body; a result takes `invocations_per_element` of the workload."""
+
+    name: str
+    workgroup_size: int
+    invocations_per_element: int
+    emit: Callable[[Elemental, Sequence[Output], Operation | None], None]
+
+
+def count_of(value: Value) -> int:
+    return prod(shape_of(value))
+
+
+def fold_length(hero: Operation) -> int:
+    """How many elements one result of a hero folds."""
+    axes = hero.dimensions.ints if isinstance(hero, Reduce) else ()
+    if isinstance(hero, DotGeneral):
+        axes = hero.dimensions.lhs_contract
+    return prod(shape_of(hero.operands[0])[axis] for axis in axes)
+
+
+def hero_of(ops: Sequence[Operation]) -> Operation | None:
+    """The op of a body that folds; the flow phase puts at most one into a dispatch."""
+    return next((op for op in ops if op.name in FOLDS), None)
+
+
+def choose(hero: Operation | None, outputs: Sequence[Output]) -> Schedule:
+    """The schedule of a body."""
+    if hero is None or fold_length(hero) <= LONG_FOLD or count_of(hero.results[0]) >= FEW_FOLDS:
+        return SCHEDULES["thread"]
+    if any(count_of(output.value) != count_of(hero.results[0]) for output in outputs):
+        return SCHEDULES["thread"]
+    return SCHEDULES["workgroup"]
+
+
+# thread
+
+
+def emit_thread(elemental: Elemental, outputs: Sequence[Output], hero: Operation | None) -> None:
+    """Results of the same number of elements are computed together, all of them before the first is written."""
+    b, size = elemental.builder, SCHEDULES["thread"].workgroup_size
+    local = b.op("convert", b.local_id(), to=b.index_type)
+    position = b.op("add", b.op("multiply", b.workgroup_id(), b.index(size)), local)
+    for count in sorted({count_of(output.value) for output in outputs}):
+        branch = b.begin_if(b.op("compare_lt", position, b.index(count)))
+        _write(elemental, [output for output in outputs if count_of(output.value) == count], position)
+        b.end_if(branch)
+
+
+def _write(elemental: Elemental, outputs: Sequence[Output], position: Value) -> None:
+    b = elemental.builder
+    values = [elemental.element(o.value, Index(b, shape_of(o.value), None, position)) for o in outputs]
+    for output, value in zip(outputs, values, strict=True):
+        b.store(value, output.binding, position)
+
+
+# workgroup
+
+
+def emit_workgroup(elemental: Elemental, outputs: Sequence[Output], hero: Operation | None) -> None:
+    """A workgroup beyond the work computes the last element again, so that all invocations meet at the barriers."""
+    assert hero is not None
+    b, size = elemental.builder, SCHEDULES["workgroup"].workgroup_size
+    count = count_of(hero.results[0])
+    group, local = b.workgroup_id(), b.local_id()
+    position = b.op("minimum", group, b.index(count - 1))
+    at = Index(b, shape_of(hero.results[0]), None, position)
+    fold = FOLDS[hero.name](b, hero, at)
+    shared = [b.shared(size, element_of(result)) for result in hero.results]
+    parts = _fold_parts(elemental, fold, shared, local, size)
+    _fold_tree(elemental, fold, shared, local, size, parts)
+    first = b.op("compare_eq", local, b.const(0, "ui32"))
+    branch = b.begin_if(b.op("and", first, b.op("compare_lt", group, b.index(count))))
+    values = elemental.run(_finish(fold, _loaded(b, shared, local)))
+    for result, value in zip(hero.results, values, strict=True):
+        b.memo.set((result, at.key), value)
+    _write(elemental, outputs, position)
+    b.end_if(branch)
+
+
+def _fold_parts(elemental: Elemental, fold: Fold, shared: Sequence[Value], local: Value, size: int) -> int:
+    """Each invocation folds its part into its place of the shared arrays; gives the number of parts."""
+    b = elemental.builder
+    length = -(-fold.count // size)
+    parts = -(-fold.count // length)
+    lower = b.op("multiply", b.op("convert", local, to=b.index_type), b.index(length))
+    upper = b.op("minimum", b.op("add", lower, b.index(length)), b.index(fold.count))
+    branch = b.begin_if(b.op("compare_lt", local, b.const(parts, "ui32")))
+    _store(b, elemental.run(block_of(b, fold, lower, upper, length)), shared, local)
+    b.end_if(branch)
+    return parts
+
+
+def _fold_tree(elemental: Elemental, fold: Fold, shared: Sequence[Value], local: Value, size: int, parts: int) -> None:
+    """Folds neighbours at growing distance until place 0 holds all. The mask proves that a place is in the array."""
+    b = elemental.builder
+    distance = 1
+    while distance < parts:
+        b.barrier()
+        other = b.op("add", local, b.const(distance, "ui32"))
+        aligned = b.op("compare_eq", b.op("and", local, b.const(2 * distance - 1, "ui32")), b.const(0, "ui32"))
+        branch = b.begin_if(b.op("and", aligned, b.op("compare_lt", other, b.const(parts, "ui32"))))
+        masked = b.op("and", other, b.const(size - 1, "ui32"))
+        mine, theirs = _loaded(b, shared, local), _loaded(b, shared, masked)
+        _store(b, elemental.run(fold.combine(mine, theirs)), shared, local)
+        b.end_if(branch)
+        distance *= 2
+
+
+def _finish(fold: Fold, folded: Sequence[Value]) -> Scalars:
+    start = yield from fold.start()
+    return (yield from fold.combine(start, folded))
+
+
+def _loaded(b: KernelBuilder, shared: Sequence[Value], place: Value) -> list[Value]:
+    return [b.load_shared(array, place) for array in shared]
+
+
+def _store(b: KernelBuilder, values: Sequence[Value], shared: Sequence[Value], place: Value) -> None:
+    for value, array in zip(values, shared, strict=True):
+        b.store_shared(value, array, place)
+
+
+#: name -> how it writes a body. Workgroup sizes are powers of two that every Vulkan device takes (128 at most).
+SCHEDULES: dict[str, Schedule] = {
+    row.name: row
+    for row in (
+        Schedule("thread", 64, 1, emit_thread),
+        Schedule("workgroup", 128, 128, emit_workgroup),
+    )
+}
