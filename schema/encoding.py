@@ -2,7 +2,7 @@
 
 - An instruction is its opcode (u16, little endian) and its operands in the order of the row; all sizes are even.
 - As Python values: a register, ordinal or branch target is an int (a moved ref carries `MOVE_BIT`), an integer
-  immediate an int read as signed, a float immediate its bits as an int, `targets` and `registers` tuples of ints, `text` a str.
+  immediate an int read as signed, a float immediate its bits as an int, `targets`, `registers` tuples, `text` a str.
 - `decode` checks the form (opcodes known, operands complete, text UTF-8), not the meaning: that is `vm/verifier.py`.
 - Each instruction has exactly one encoding, so decode and encode are inverse.
 """

@@ -319,9 +319,9 @@ FAMILIES: dict[str, str] = {
     "integer": "integer arithmetic, bits, comparison",
     "float": "floating-point arithmetic, comparison",
     "conversion": "conversions between number types",
-    "global": "globals of a program",
-    "list": "lists of one element type",
-    "buffer": "host byte buffers",
+    "globals": "globals of a program",
+    "lists": "lists of one element type",
+    "buffers": "host byte buffers",
 }
 
 INSTRUCTIONS: tuple[Instruction, ...] = (
@@ -337,9 +337,9 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
     *_rows("float", 0x0300, _FLOAT, "f32"),
     *_rows("float", 0x0380, _FLOAT, "f64"),
     *_rows("conversion", 0x0400, _CONVERSION),
-    *(row for at, bank in enumerate(BANKS) for row in _rows("global", 0x0500 + 0x10 * at, _GLOBAL, bank)),
-    *(row for at, bank in enumerate(BANKS) for row in _rows("list", 0x0600 + 0x10 * at, _LIST, bank)),
-    *_rows("buffer", 0x0700, _BUFFER),
+    *(row for at, bank in enumerate(BANKS) for row in _rows("globals", 0x0500 + 0x10 * at, _GLOBAL, bank)),
+    *(row for at, bank in enumerate(BANKS) for row in _rows("lists", 0x0600 + 0x10 * at, _LIST, bank)),
+    *_rows("buffers", 0x0700, _BUFFER),
 )
 
 BY_OPCODE: dict[int, Instruction] = {row.opcode: row for row in INSTRUCTIONS}

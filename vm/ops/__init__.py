@@ -1,0 +1,32 @@
+"""What each instruction does, a file per family. Importing this package fails unless every row has exactly one
+function.
+
+`OPS` are factories of ops that work on registers alone, `ENDS` those of what ends a block; calls of native functions
+need the linked imports and are made by `imports.py` (`LINKED`).
+"""
+
+from orchestrion.schema.isa import INSTRUCTIONS
+
+from . import buffers, control, conversion, globals, integer, lists, ref, value
+from . import float as float_family
+from .control import ENDS
+from .table import Factory
+
+LINKED = ("call_import", "import.present")
+
+_FAMILIES = (control, value, ref, integer, float_family, conversion, globals, lists, buffers)
+OPS: dict[str, Factory] = {name: factory for family in _FAMILIES for name, factory in family.OPS.items()}
+
+
+def _check_totality() -> None:
+    names = [name for family in _FAMILIES for name in family.OPS] + [*ENDS, *LINKED]
+    rows = {row.name for row in INSTRUCTIONS}
+    if len(names) != len(set(names)) or set(names) != rows:
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ImportError(
+            f"instructions without a function: {sorted(rows - set(names))}; "
+            f"functions without a row: {sorted(set(names) - rows)}; twice: {twice}"
+        )
+
+
+_check_totality()

@@ -1,0 +1,107 @@
+"""A running call: its stack of frames, what it may still spend, where it goes on.
+
+The interpreter and the ops work on its fields; nothing here knows instructions. A call belongs to one context and is
+run by one thread at a time. Fuel is handed out in slices, so that the hot path only counts down one integer; when a
+slice is used up, `refuel` looks at the clock, at `cancel` and at the total.
+"""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from .errors import Cancelled, DeadlineExceeded, FuelExhausted
+
+if TYPE_CHECKING:
+    from .context import Context
+
+#: units of fuel (instructions, about) between two looks at clock and cancellation: a few milliseconds
+SLICE = 1 << 14
+#: registers of all frames of a call
+MAX_ROOM = 1 << 20
+#: bytes that fill, copy, compare or clear memory for one unit of fuel
+BYTES_PER_UNIT = 256
+
+
+class Call:
+    """One call of an exported function or an initializer."""
+
+    __slots__ = (
+        "block",
+        "context",
+        "deadline",
+        "depth",
+        "fuel",
+        "memory",
+        "program",
+        "regs",
+        "reserve",
+        "results",
+        "resumption",
+        "room",
+        "stack",
+        "suspended",
+        "waiting",
+    )
+
+    def __init__(self, context: "Context") -> None:
+        self.context = context
+        self.program = context.program
+        self.memory = context.memory
+        self.depth = context.limits.depth
+        self.stack: list[tuple[list[Any], Any, int]] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing spent, nothing run."""
+        limits = self.context.limits
+        self.room = MAX_ROOM
+        self.regs: list[Any] | None = None
+        self.block: Any = None
+        self.resumption: Any = None  #: the block to go on at when `waiting` is signalled
+        self.suspended: Any = None  #: the block that ended with the suspension
+        self.waiting: Any = None
+        self.results: tuple[Any, ...] = ()
+        self.deadline = None if limits.deadline is None else time.monotonic() + limits.deadline
+        if limits.fuel is None:
+            self.fuel, self.reserve = SLICE, None
+        else:
+            self.fuel = min(SLICE, limits.fuel)
+            self.reserve: int | None = limits.fuel - self.fuel
+
+    def refuel(self) -> None:
+        """The slice is overdrawn: end the call when a limit is reached, else hand out the next slice."""
+        self.check()
+        if self.reserve is None:
+            self.fuel = SLICE
+            return
+        left = self.reserve + self.fuel
+        if left < 0:
+            raise FuelExhausted(f"the call used up its fuel of {self.context.limits.fuel}")
+        self.fuel = min(SLICE, left)
+        self.reserve = left - self.fuel
+
+    def check(self) -> None:
+        """`Cancelled` or `DeadlineExceeded` when it is time."""
+        if self.context.cancelled:
+            raise Cancelled("the call was cancelled")
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise DeadlineExceeded(f"the call ran longer than {self.context.limits.deadline} s")
+
+    def spend_bytes(self, count: int) -> None:
+        """Fuel for work that grows with a number of bytes."""
+        if count < BYTES_PER_UNIT:
+            return
+        self.fuel -= count // BYTES_PER_UNIT
+        if self.fuel < 0:
+            self.refuel()
+
+    def reached(self, fence: Any) -> bool:
+        """Whether a fence was signalled; raises the error of work that failed."""
+        if not fence.reached:
+            return False
+        fence.wait(0.0)
+        return True
+
+    def wait(self) -> None:
+        """Block until the fence that suspended the call is signalled, or the call's time is up."""
+        fence, self.waiting = self.waiting, None
+        fence.wait(None if self.deadline is None else max(0.0, self.deadline - time.monotonic()))

@@ -1,0 +1,93 @@
+"""Everything that can end a call or a load, split by whose fault it is. All are `VmError`.
+
+An error raised while bytecode runs says where: function, pc, source location if the module carries one, and the chain
+of callers, innermost first. A context is usable after every one of them. What is wrong with the file itself is
+`orchestrion.schema.errors.ModuleError`.
+"""
+
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """Where in a program: `location` is the source's, None when the module does not say."""
+
+    function: str
+    pc: int
+    location: str | None
+
+    def __str__(self) -> str:
+        where = f"{self.function} pc {self.pc:#x}"
+        return where if self.location is None else f"{where} ({self.location})"
+
+
+class VmError(Exception):
+    """Base of all. `chain` starts with the place of the failure, then its callers."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.chain: tuple[Place, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.chain:
+            return self.message
+        first, *callers = self.chain
+        lines = [f"{self.message}\n  at {first}", *(f"  called from {place}" for place in callers[:_SHOWN])]
+        if len(callers) > _SHOWN:
+            lines.append(f"  and {len(callers) - _SHOWN} calls more")
+        return "\n".join(lines)
+
+
+_SHOWN = 20
+
+
+class CallerError(VmError):
+    """The caller's fault: wrong count, type or shape of arguments, an unknown function."""
+
+
+class LoadError(VmError):
+    """Module and device do not fit together."""
+
+
+class NoProgram(LoadError):
+    """No program of the module can run on the device; the message lists them and what the device lacks."""
+
+
+class UnresolvedImport(LoadError):
+    """The program calls a native function that is not there, or has another signature."""
+
+
+class Trap(VmError):
+    """The program's fault: it did what an instruction forbids, such as dividing by zero or leaving a buffer."""
+
+
+class ProgramFailed(Trap):
+    """The program said so itself: `fail` or `check`, with its message."""
+
+
+class DeviceError(VmError):
+    """The device or its driver failed, or refused what the program asked; the cause is the HAL's error."""
+
+
+class LimitError(VmError):
+    """A limit of the context ended the call."""
+
+
+class FuelExhausted(LimitError):
+    """The call used up its instructions."""
+
+
+class DeadlineExceeded(LimitError):
+    """The call ran longer than it may."""
+
+
+class MemoryExceeded(LimitError):
+    """The program holds more memory than it may."""
+
+
+class DepthExceeded(LimitError):
+    """Calls are nested deeper than they may be."""
+
+
+class Cancelled(LimitError):
+    """Somebody called `Context.cancel`."""

@@ -1,0 +1,102 @@
+"""Runs blocks. The one loop that everything else is arranged for.
+
+Calls of the VM do not nest in Python: an end that enters or leaves a function puts the frame into the call and gives
+None. The pc of a failing op is recovered from how far the block's iterator got, so that nothing counts on the way.
+Errors leave with their place and chain of callers, and the frames' references are let go at once.
+"""
+
+import traceback
+from typing import Any
+
+from orchestrion.hal.errors import (
+    DeadlineExceeded as HalDeadlineExceeded,
+)
+from orchestrion.hal.errors import (
+    HalError,
+    InvalidArgument,
+    OutOfMemory,
+)
+from orchestrion.schema.errors import ModuleError
+
+from .call import Call
+from .code import Block
+from .errors import DeadlineExceeded, DeviceError, MemoryExceeded, Place, Trap, VmError
+
+
+def run(call: Call, regs: list[Any], block: Any) -> None:
+    """Run from a block until the call is over (`results`) or waits (`waiting`, to go on at `resumption`)."""
+    ops = None
+    try:
+        while True:
+            ops = iter(block.ops)
+            for op in ops:
+                op(regs)
+            ops = None
+            following = block.end(regs)
+            if following is None:
+                following = call.block
+                if following is None:
+                    return
+                regs = call.regs  # type: ignore[assignment]
+            block = following
+    except (VmError, HalError, MemoryError) as error:
+        raise _located(error, call, block, _pc(block, ops), regs) from (None if isinstance(error, VmError) else error)
+    except BaseException:
+        _release(call, regs)
+        raise
+
+
+def _pc(block: Block, ops: Any) -> int:
+    """Of the op that the iterator gave last, or of the end when there is no iterator."""
+    if ops is None:
+        return block.pcs[-1]
+    return block.pcs[len(block.ops) - ops.__length_hint__() - 1]
+
+
+def _located(error: Exception, call: Call, block: Block, pc: int, regs: list[Any]) -> VmError:
+    """The error to raise, with its place and its callers; the call's frames are released."""
+    places = [(block.code, pc)] + [(caller.code, caller.pcs[-1]) for _, caller, _ in reversed(call.stack)]
+    found = translate(error)
+    if not found.chain:
+        found.chain = tuple(_place(call, code, pc) for code, pc in places)
+    _release(call, regs)
+    traceback.clear_frames(error.__traceback__)
+    return found
+
+
+def abandon(call: Call, error: HalError) -> VmError:
+    """The error of a suspended call that will not go on, because what it waited for failed or took too long."""
+    block = call.suspended
+    return _located(error, call, block, block.pcs[-1], call.regs or [])
+
+
+def translate(error: Exception) -> VmError:
+    """What a failure of the HAL or of Python means to whoever called the program."""
+    if isinstance(error, VmError):
+        return error
+    if isinstance(error, InvalidArgument):
+        return Trap(str(error))
+    if isinstance(error, HalDeadlineExceeded):
+        return DeadlineExceeded(str(error))
+    if isinstance(error, OutOfMemory):
+        return MemoryExceeded(str(error))
+    if isinstance(error, MemoryError):
+        return MemoryExceeded("the machine has no memory left")
+    return DeviceError(str(error))
+
+
+def _place(call: Call, code: Any, pc: int) -> Place:
+    try:
+        location = call.program.location(code.ordinal, pc)
+    except ModuleError as error:
+        location = f"unknown, {error}"
+    return Place(code.name or f"function {code.ordinal}", pc, location)
+
+
+def _release(call: Call, regs: list[Any]) -> None:
+    """Let go of everything the frames refer to: a traceback may keep the lists themselves alive."""
+    for frame, _, _ in call.stack:
+        frame.clear()
+    call.stack.clear()
+    regs.clear()
+    call.regs = call.block = call.resumption = call.waiting = None

@@ -1,0 +1,117 @@
+"""Native modules: Python classes whose functions bytecode may import, and the resolution of imports.
+
+    class Clock(NativeModule):
+        name = "clock"
+        types = {"clock.stamp": Stamp}
+
+        @native("now", "() -> clock.stamp")
+        def now(self, call): ...
+
+- The first parameter is the running `Call`; then one Python value per argument: int, float, or the object a ref holds.
+- Every argument has the type its signature says when the function is called. Null is refused unless `nullable` names
+  the argument's place; for a repeated group places go on counting through its first repetition.
+- No result: return None; one: the value; several: a tuple. Errors: `VmError`, or what the module documents.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from orchestrion.schema.signature import Signature, parse_signature
+
+from .errors import UnresolvedImport
+from .refs import TYPES
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_MARK = "_orchestrion_native"
+
+
+@dataclass(frozen=True, slots=True)
+class NativeFunction:
+    """A function ready to be called: `function(call, *arguments)`."""
+
+    name: str
+    signature: Signature
+    function: Callable[..., Any]
+    nullable: frozenset[int]
+
+    def may_be_null(self, position: int) -> bool:
+        fixed, group = len(self.signature.arguments), len(self.signature.repeated)
+        return (position if position < fixed or not group else fixed + (position - fixed) % group) in self.nullable
+
+
+@dataclass(frozen=True, slots=True)
+class _Declaration:
+    name: str
+    signature: Signature
+    nullable: frozenset[int]
+
+
+def native(name: str, signature: str, nullable: Sequence[int] = ()) -> Callable[[_F], _F]:
+    """Declare a method as the native function `<module>.<name>`."""
+    declaration = _Declaration(name, parse_signature(signature), frozenset(nullable))
+
+    def mark(function: _F) -> _F:
+        setattr(function, _MARK, declaration)
+        return function
+
+    return mark
+
+
+class NativeModule:
+    """Base of native modules. An instance serves one loaded program."""
+
+    name: ClassVar[str]
+    types: ClassVar[dict[str, type]] = {}
+    _declared: ClassVar[dict[str, _Declaration]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls._declared = {
+            attribute: getattr(value, _MARK) for attribute, value in vars(cls).items() if hasattr(value, _MARK)
+        }
+        for name, type_ in cls.types.items():
+            if TYPES.setdefault(name, type_) is not type_:
+                raise TypeError(f"native module {cls.name}: type {name} is {TYPES[name].__qualname__} already")
+
+    def functions(self) -> dict[str, NativeFunction]:
+        return {
+            f"{self.name}.{row.name}": NativeFunction(
+                f"{self.name}.{row.name}", row.signature, getattr(self, attribute), row.nullable
+            )
+            for attribute, row in self._declared.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRow:
+    """An import as the module declares it."""
+
+    name: str
+    signature: Signature
+    optional: bool
+
+
+def resolve(imports: Sequence[ImportRow | None], modules: Sequence[NativeModule]) -> list[NativeFunction | None]:
+    """The function behind each import; None where there is none to resolve, or an optional one is absent.
+
+    `UnresolvedImport` lists everything that is missing or has another signature.
+    """
+    there = {name: function for module in modules for name, function in module.functions().items()}
+    found: list[NativeFunction | None] = []
+    problems: list[str] = []
+    for row in imports:
+        function = None if row is None else there.get(row.name)
+        if row is not None and function is None and not row.optional:
+            problems.append(f"{row.name} {row.signature} is not there")
+        if row is not None and function is not None and function.signature != row.signature:
+            problems.append(f"{row.name} has signature {function.signature}, the module wants {row.signature}")
+        found.append(function)
+    if problems:
+        names = ", ".join(module.name for module in modules) or "none"
+        raise UnresolvedImport(f"unresolved imports: {'; '.join(problems)} (native modules: {names})")
+    return found
+
+
+def class_of(type_name: str) -> type | None:
+    """The class of a ref type's values; None for `any` and for types that no loaded native module has."""
+    return TYPES.get(type_name)

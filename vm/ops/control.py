@@ -1,0 +1,198 @@
+"""What ends a block: branches, calls, return, failure, suspension.
+
+An end is a function of the registers that gives the block to run next. None means that the frame changed: the call says
+where to go on (`Call.regs`, `Call.block`), or that it is over or waits. Fuel is spent on back-edges (the instructions
+between target and branch) and on calls (the instructions of the callee): no path without either is longer than the
+code.
+"""
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any, Protocol
+
+from orchestrion.schema.isa import MOVE_BIT
+from orchestrion.vm.errors import DepthExceeded, ProgramFailed, Trap
+from orchestrion.vm.native import class_of
+from orchestrion.vm.refs import type_name
+
+from .table import CALL, GLOBALS, Factory, Op, Registers
+
+
+class Block(Protocol):
+    """What an end needs of a block, see `vm.code.Block`."""
+
+    ops: tuple[Op, ...]
+    end: "End"
+    after: "Block | None"
+    results: tuple[int, ...]
+
+
+End = Callable[[Registers], Block | None]
+
+
+class Callee(Protocol):
+    """What a call needs of the code it calls, see `vm.code.Code`."""
+
+    template: list[Any]
+    parameters: tuple[int, ...]
+    weight: int
+    length: int
+
+    def entry(self) -> Block: ...
+
+
+class Site(Protocol):
+    """Where an end stands: its block, the one after it, others by pc, functions by ordinal."""
+
+    block: Block
+
+    def after(self) -> Block: ...
+    def target(self, pc: int) -> Block: ...
+    def cost(self, pc: int) -> int: ...
+    def callee(self, ordinal: int) -> Callee: ...
+
+
+def goto(block: Block, cost: int) -> End:
+    """Continue at a block; `cost` is 0 for one that lies ahead."""
+    if not cost:
+        return lambda regs: block
+
+    def back(regs: Registers) -> Block:
+        call = regs[CALL]
+        call.fuel -= cost
+        if call.fuel < 0:
+            call.refuel()
+        return block
+
+    return back
+
+
+def _br(site: Site, to: int) -> End:
+    return goto(site.target(to), site.cost(to))
+
+
+def _br_if(site: Site, a: int, then: int, other: int) -> End:
+    taken, not_taken = site.target(then), site.target(other)
+    cost, other_cost = site.cost(then), site.cost(other)
+    if not cost and not other_cost:
+        return lambda regs: taken if regs[a] else not_taken
+
+    def end(regs: Registers) -> Block:
+        spent = cost if regs[a] else other_cost
+        if spent:
+            call = regs[CALL]
+            call.fuel -= spent
+            if call.fuel < 0:
+                call.refuel()
+        return taken if regs[a] else not_taken
+
+    return end
+
+
+def _br_table(site: Site, a: int, other: int, table: tuple[int, ...]) -> End:
+    ends = [_br(site, to) for to in (*table, other)]
+    last = len(table)
+
+    def end(regs: Registers) -> Block | None:
+        index = regs[a]
+        return ends[index if 0 <= index < last else last](regs)
+
+    return end
+
+
+def _call(site: Site, ordinal: int, args: tuple[int, ...], results: tuple[int, ...]) -> End:
+    callee, block = site.callee(ordinal), site.block
+    template, weight, length = callee.template, callee.weight, callee.length
+    block.after, block.results = site.after(), results
+    pairs = tuple(zip(callee.parameters, [register & ~MOVE_BIT for register in args], strict=True))
+    moved = tuple(register & ~MOVE_BIT for register in args if register & MOVE_BIT)
+
+    def end(regs: Registers) -> None:
+        call = regs[CALL]
+        call.fuel -= length
+        if call.fuel < 0:
+            call.refuel()
+        stack = call.stack
+        if len(stack) >= call.depth or call.room < weight:
+            raise DepthExceeded(f"calls are nested {len(stack) + 1} deep, {call.depth} is the limit")
+        entry = callee.entry()  # first, since building it completes the template
+        frame = template.copy()
+        for parameter, register in pairs:
+            frame[parameter] = regs[register]
+        for register in moved:
+            regs[register] = None
+        frame[CALL], frame[GLOBALS] = call, regs[GLOBALS]
+        call.room -= weight
+        stack.append((regs, block, weight))
+        call.regs, call.block = frame, entry
+
+    return end
+
+
+def _return(site: Site, values: tuple[int, ...]) -> End:
+    registers = [register & ~MOVE_BIT for register in values]
+    single = registers[0] if len(registers) == 1 else -1
+    get = itemgetter(*registers) if len(registers) > 1 else None
+
+    def end(regs: Registers) -> None:
+        call = regs[CALL]
+        found = get(regs) if get else (regs[single],) if registers else ()
+        if not call.stack:
+            call.results, call.regs, call.block = found, None, None
+            return
+        caller, block, weight = call.stack.pop()
+        call.room += weight
+        for register, value in zip(block.results, found, strict=True):
+            caller[register] = value
+        call.regs, call.block = caller, block.after
+
+    return end
+
+
+def _fail(site: Site, message: str) -> End:
+    def end(regs: Registers) -> None:
+        raise ProgramFailed(message)
+
+    return end
+
+
+def _await(site: Site, a: int) -> End:
+    register, moved = a & ~MOVE_BIT, a & MOVE_BIT
+    block, after, wanted = site.block, site.after(), class_of("hal.fence")
+
+    def end(regs: Registers) -> Block | None:
+        fence = regs[register]
+        if wanted is None or type(fence) is not wanted:
+            raise Trap(f"await: expected hal.fence, got {type_name(fence)}")
+        if moved:
+            regs[register] = None
+        if regs[CALL].reached(fence):
+            return after
+        call = regs[CALL]
+        call.waiting, call.suspended, call.resumption = fence, block, after
+        call.regs, call.block = regs, None
+        return None
+
+    return end
+
+
+ENDS: dict[str, Callable[..., End]] = {
+    "br": _br,
+    "br_if": _br_if,
+    "br_table": _br_table,
+    "call": _call,
+    "return": _return,
+    "fail": _fail,
+    "await": _await,
+}
+
+
+def _check(a: int, message: str) -> Op:
+    def op(regs: Registers) -> None:
+        if not regs[a]:
+            raise ProgramFailed(message)
+
+    return op
+
+
+OPS: dict[str, Factory] = {"check": _check}

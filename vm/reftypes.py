@@ -1,0 +1,75 @@
+"""The static types of a function's ref registers, without regard to order: linear, and enough to catch mistakes early.
+
+A register's type is the one type that everything written to it has; `any` as soon as there are two, or when one of them
+is not known. A register that only ever gets null has none and fits everywhere. Copies carry types along.
+"""
+
+from orchestrion.schema.encoding import Decoded
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.isa import MOVE_BIT
+
+ANY = "any"
+_COPIES = frozenset(("ref.copy", "ref.select"))
+_BY_GLOBAL = frozenset(("global.load.ref", "global.store.ref"))
+
+
+class RefTypes:
+    """Collects writes, copies and reads of one function, then checks the reads."""
+
+    __slots__ = ("_copies", "_reads", "_types")
+
+    def __init__(self) -> None:
+        self._types: dict[int, str] = {}
+        self._copies: dict[int, list[int]] = {}
+        self._reads: list[tuple[int, int, str, str]] = []
+
+    def write(self, register: int, type_name: str) -> None:
+        known = self._types.setdefault(register, type_name)
+        if known != type_name:
+            self._types[register] = ANY
+
+    def read(self, pc: int, register: int, type_name: str, what: str) -> None:
+        if type_name != ANY:
+            self._reads.append((pc, register, type_name, what))
+
+    def instruction(self, decoded: Decoded) -> None:
+        """Note the ref operands of an instruction whose row says their types. Globals are noted by who knows them."""
+        row = decoded.row
+        if row.name in _BY_GLOBAL or row.name == "ref.null":
+            return
+        copies = row.name in _COPIES
+        for spec, value in zip(row.operands, decoded.operands, strict=True):
+            if spec.kind != "ref" or not isinstance(value, int):
+                continue
+            if copies and not spec.result:
+                target = decoded.operands[-1]
+                assert isinstance(target, int)
+                self._copies.setdefault(value & ~MOVE_BIT, []).append(target)
+            elif copies:
+                continue
+            elif spec.result:
+                self.write(value, spec.type)
+            else:
+                self.read(decoded.pc, value & ~MOVE_BIT, spec.type, f"operand {spec.name} of {row.name}")
+
+    def check(self, ordinal: int) -> None:
+        """`ModuleError` for a read of a type that the register cannot have."""
+        self._spread()
+        types = self._types
+        for pc, register, wanted, what in self._reads:
+            have = types.get(register, ANY)
+            if have not in (wanted, ANY):
+                raise ModuleError(
+                    f"function[{ordinal}] pc {pc:#x}: {what} is register {register}, which holds {have}; {wanted} wanted"
+                )
+
+    def _spread(self) -> None:
+        """Carry types along copies; a type changes at most twice, so this ends in linear time."""
+        todo = [register for register in self._copies if register in self._types]
+        while todo:
+            source = todo.pop()
+            for target in self._copies.get(source, ()):
+                before = self._types.get(target)
+                self.write(target, self._types[source])
+                if self._types[target] != before:
+                    todo.append(target)

@@ -1,0 +1,339 @@
+"""Proves, once and before anything runs, what the interpreter relies on. Time is linear in the size of the program's
+code.
+
+For every function of one program: instructions complete and known; registers in range and of the right bank; move
+bits on refs only; branch targets at instruction starts; the last instruction ends the function; ordinals in range;
+calls, imports, returns and globals of the right types; register counts in proportion to the code. For the program:
+which globals may be stored to by whom, initializers without arguments, exports with the signature that callers see.
+
+The type of a ref is checked where it is known without running: a register has a type when everything that
+writes it has that type. Anything else is checked by the instruction itself, at run time. Whatever is wrong is a
+`ModuleError`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from orchestrion.schema.encoding import Decoded, decode
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.isa import BANKS, INSTRUCTIONS, MAX_REGISTERS, MOVE_BIT
+from orchestrion.schema.module import Module
+from orchestrion.schema.rows import Function, GlobalFlags, ImportFlags, InitializerKind
+from orchestrion.schema.signature import bank_of, is_value_type, parse_signature
+
+from .native import ImportRow
+from .reftypes import RefTypes
+
+_REF = BANKS.index("ref")
+
+
+class VerifiedFunction(NamedTuple):
+    """A function that holds what is promised above."""
+
+    ordinal: int
+    name: str
+    counts: tuple[int, ...]
+    arguments: tuple[str, ...]
+    results: tuple[str, ...]
+    parameters: tuple[int, ...]  #: register of each argument
+    decoded: list[Decoded]
+
+
+class VerifiedProgram(NamedTuple):
+    """`imports` has a row for each import of the module that the program's code names, None for the others."""
+
+    functions: list[VerifiedFunction]
+    imports: list[ImportRow | None]
+    globals: list[tuple[str, bool]]  #: type, mutable
+
+
+class _Plan(NamedTuple):
+    """What to look at in the instructions of one row."""
+
+    registers: tuple[tuple[int, int, int], ...]  #: (place of the operand, bank, bits that may stand beside the ordinal)
+    rest: tuple[tuple[int, str], ...]  #: (place, kind) of what is neither a register nor an immediate
+    refs: bool  #: refs are among the operands, or may be
+
+
+def _plan(row: Any) -> _Plan:
+    registers = []
+    rest = []
+    refs = False
+    for place, spec in enumerate(row.operands):
+        if spec.kind in BANKS:
+            bank = BANKS.index(spec.kind)
+            registers.append((place, bank, MOVE_BIT if bank == _REF and not spec.result else 0))
+            refs = refs or bank == _REF
+        elif not spec.kind.startswith("imm_") and spec.kind not in ("text", "registers"):
+            rest.append((place, spec.kind))
+    return _Plan(tuple(registers), tuple(rest), refs)
+
+
+_PLANS = {row.opcode: _plan(row) for row in INSTRUCTIONS}
+
+
+def verify(module: Module, ordinal: int) -> VerifiedProgram:
+    """Verify one program of a module. `ModuleError` names function and pc."""
+    return _Verifier(module, ordinal).program()
+
+
+class _Verifier:
+    def __init__(self, module: Module, ordinal: int) -> None:
+        self.module = module
+        program = module.programs[ordinal]
+        self.row = program
+        strings, types = module.strings, module.types
+        self.types = [strings[name] for name in types]
+        for name in self.types:
+            if not is_value_type(name):
+                raise ModuleError(f"{name!r} is not a value type")
+        self.rows = module.functions[program.functions_start : program.functions_end]
+        self.signatures = [self._signature(row) for row in self.rows]
+        self.globals = [
+            (self.types[row.type], bool(row.flags & GlobalFlags.Mutable))
+            for row in module.globals[program.globals_start : program.globals_end]
+        ]
+        self.constants = program.constants_end - program.constants_start
+        self.imports: list[ImportRow | None] = [None] * len(module.imports)
+        self.calls: list[set[int]] = [set() for _ in self.rows]
+        self.stores: list[list[tuple[int, int]]] = [[] for _ in self.rows]  #: (pc, global) per function
+
+    def _signature(self, row: Function) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        names, values = self.types, self.module.value_types
+        return (
+            tuple([names[at] for at in values[row.arguments_start : row.arguments_end]]),
+            tuple([names[at] for at in values[row.results_start : row.results_end]]),
+        )
+
+    def program(self) -> VerifiedProgram:
+        functions = [self._function(ordinal, row) for ordinal, row in enumerate(self.rows)]
+        self._initializers()
+        self._exports()
+        return VerifiedProgram(functions, self.imports, self.globals)
+
+    def _function(self, ordinal: int, row: Function) -> VerifiedFunction:
+        where = f"function[{ordinal}]"
+        arguments, results = self.signatures[ordinal]
+        code = self.module.bytecode[row.bytecode_start : row.bytecode_end]
+        counts = row[-5:]
+        parameters = _parameters(where, counts, arguments, len(code))
+        decoded = decode(code, where)
+        if not decoded or not decoded[-1].row.terminator:
+            last = f"ends with {decoded[-1].row.name}" if decoded else "has no instructions"
+            raise ModuleError(f"{where} {last}: control would run off its end")
+        _Body(self, ordinal, counts, arguments, results, parameters, decoded).check()
+        name = self.module.strings[row.name]
+        return VerifiedFunction(ordinal, name, counts, arguments, results, parameters, decoded)
+
+    def import_row(self, ordinal: int) -> ImportRow:
+        found = self.imports[ordinal]
+        if found is None:
+            row = self.module.imports[ordinal]
+            signature = parse_signature(self.module.strings[row.signature])
+            optional = bool(row.flags & ImportFlags.Optional)
+            found = self.imports[ordinal] = ImportRow(self.module.strings[row.name], signature, optional)
+        return found
+
+    def _initializers(self) -> None:
+        """Who stores to what: immutable globals are set by program initializers alone, mutable ones never by them."""
+        program = self.row
+        rows = self.module.initializers[program.initializers_start : program.initializers_end]
+        for row in rows:
+            if self.signatures[row.function] != ((), ()):
+                raise ModuleError(f"function[{row.function}] is an initializer: it has arguments or results")
+        setup = {row.function for row in rows if row.kind == InitializerKind.Program}
+        entries = self.module.entries[program.entries_start : program.entries_end]
+        used = {row.function for row in rows if row.kind != InitializerKind.Program}.union(entries, *self.calls)
+        for ordinal in setup & used:
+            raise ModuleError(f"function[{ordinal}] is a program initializer: nothing else may call it")
+        before = _reachable(setup, self.calls)
+        for ordinal, stores in enumerate(self.stores):
+            for pc, place in stores:
+                if not self.globals[place][1] and ordinal not in setup:
+                    raise ModuleError(f"function[{ordinal}] pc {pc:#x}: global {place} is not mutable")
+                if self.globals[place][1] and ordinal in before:
+                    raise ModuleError(
+                        f"function[{ordinal}] pc {pc:#x}: a program initializer stores to mutable global {place}"
+                    )
+
+    def _exports(self) -> None:
+        """A tensor function takes a view per argument and per destination, and gives a view per result."""
+        program = self.row
+        entries = self.module.entries[program.entries_start : program.entries_end]
+        for export, ordinal in zip(self.module.exports, entries, strict=True):
+            arguments = export.arguments_end - export.arguments_start
+            results = export.results_end - export.results_start
+            if not arguments and not results:
+                continue
+            wanted = (("hal.view",) * (arguments + results), ("hal.view",) * results)
+            if self.signatures[ordinal] != wanted:
+                name = self.module.strings[export.name]
+                raise ModuleError(
+                    f"function[{ordinal}] is behind export {name!r}: "
+                    f"{arguments + results} hal.view arguments and {results} hal.view results wanted"
+                )
+
+
+def _parameters(where: str, counts: tuple[int, ...], arguments: Sequence[str], length: int) -> tuple[int, ...]:
+    """The register of each argument; checks the register counts."""
+    bases = [0, 0, 0, 0, 0]
+    total = 0
+    for bank, count in enumerate(counts):
+        bases[bank] = total
+        total += count
+    if total > MAX_REGISTERS or total > len(arguments) + length // 2:
+        raise ModuleError(f"{where} has {total} registers for {len(arguments)} arguments and {length} bytes of code")
+    used = [0, 0, 0, 0, 0]
+    found = []
+    for name in arguments:
+        bank = BANKS.index(bank_of(name))
+        found.append(bases[bank] + used[bank])
+        used[bank] += 1
+    for bank, count in enumerate(counts):
+        if used[bank] > count:
+            raise ModuleError(f"{where} has {used[bank]} {BANKS[bank]} arguments and {count} {BANKS[bank]} registers")
+    return tuple(found)
+
+
+def _reachable(roots: set[int], calls: list[set[int]]) -> set[int]:
+    found = set(roots)
+    todo = list(roots)
+    while todo:
+        fresh = calls[todo.pop()] - found
+        found |= fresh
+        todo += fresh
+    return found
+
+
+class _Body:
+    """The check of one function's instructions."""
+
+    def __init__(
+        self,
+        verifier: _Verifier,
+        ordinal: int,
+        counts: tuple[int, ...],
+        arguments: tuple[str, ...],
+        results: tuple[str, ...],
+        parameters: tuple[int, ...],
+        decoded: list[Decoded],
+    ) -> None:
+        self.verifier = verifier
+        self.ordinal = ordinal
+        self.results = results
+        self.decoded = decoded
+        i32, i64, f32, f64, ref = counts
+        a, b, c, d = i32, i32 + i64, i32 + i64 + f32, i32 + i64 + f32 + f64
+        self.bounds = ((0, a), (a, b), (b, c), (c, d), (d, d + ref))
+        self.total = d + ref
+        self.starts = {instruction.pc for instruction in decoded}
+        self.pc = 0
+        self.refs = RefTypes()
+        for name, register in zip(arguments, parameters, strict=True):
+            if register >= d:
+                self.refs.write(register, name)
+
+    def fail(self, message: str) -> ModuleError:
+        return ModuleError(f"function[{self.ordinal}] pc {self.pc:#x}: {message}")
+
+    def check(self) -> None:
+        bounds = self.bounds
+        for instruction in self.decoded:
+            pc, row, operands = instruction
+            self.pc = pc
+            registers, rest, refs = _PLANS[row.opcode]
+            for place, bank, bits in registers:
+                low, high = bounds[bank]
+                if not low <= operands[place] & ~bits < high:  # type: ignore[operator]
+                    raise self._bad_register(operands[place], bank, bits)
+            for place, kind in rest:
+                _CHECKS[kind](self, row.name, operands, operands[place])
+            if refs:
+                self.refs.instruction(instruction)
+            elif row.name == "return":
+                self._typed(operands[0], self.results, "result", True)
+        self.refs.check(self.ordinal)
+
+    def _bad_register(self, register: Any, bank: int, bits: int) -> ModuleError:
+        ordinal = register & ~bits
+        if ordinal >= self.total:
+            if register & MOVE_BIT and (register & ~MOVE_BIT) < self.total:
+                return self.fail(f"register {register & ~MOVE_BIT} has a move bit where none may be")
+            return self.fail(f"register {ordinal} out of range ({self.total} registers)")
+        actual = next(name for name, (low, high) in zip(BANKS, self.bounds, strict=True) if low <= ordinal < high)
+        return self.fail(f"register {ordinal} is {actual}, {BANKS[bank]} wanted")
+
+    def _typed(self, registers: Any, types: Sequence[str], what: str, reads: bool) -> None:
+        """Registers of a call or a return: as many as types, each of its bank; refs noted."""
+        if len(registers) != len(types):
+            raise self.fail(f"{len(registers)} {what}s, {len(types)} wanted")
+        for register, name in zip(registers, types, strict=True):
+            bank = BANKS.index(bank_of(name))
+            bits = MOVE_BIT if reads and bank == _REF else 0
+            low, high = self.bounds[bank]
+            if not low <= register & ~bits < high:
+                raise self._bad_register(register, bank, bits)
+            if bank == _REF and reads:
+                self.refs.read(self.pc, register & ~bits, name, what)
+            elif bank == _REF:
+                self.refs.write(register, name)
+
+    def target(self, name: str, operands: Any, value: Any) -> None:
+        if value not in self.starts:
+            raise self.fail(f"branch target {value:#x} is not the start of an instruction")
+
+    def targets(self, name: str, operands: Any, value: Any) -> None:
+        for target in value:
+            self.target(name, operands, target)
+
+    def function(self, name: str, operands: Any, value: Any) -> None:
+        signatures = self.verifier.signatures
+        if value >= len(signatures):
+            raise self.fail(f"function {value} out of range ({len(signatures)} functions)")
+        arguments, results = signatures[value]
+        self._typed(operands[1], arguments, "argument", True)
+        self._typed(operands[2], results, "result", False)
+        self.verifier.calls[self.ordinal].add(value)
+
+    def imported(self, name: str, operands: Any, value: Any) -> None:
+        count = len(self.verifier.imports)
+        if value >= count:
+            raise self.fail(f"import {value} out of range ({count} imports)")
+        row = self.verifier.import_row(value)
+        if name != "call_import":
+            return
+        arguments = row.signature.expand(len(operands[1]))
+        if arguments is None:
+            raise self.fail(f"{len(operands[1])} arguments do not fit {row.name} {row.signature}")
+        self._typed(operands[1], arguments, "argument", True)
+        self._typed(operands[2], row.signature.results, "result", False)
+
+    def constant(self, name: str, operands: Any, value: Any) -> None:
+        if value >= self.verifier.constants:
+            raise self.fail(f"constant {value} out of range ({self.verifier.constants} constants)")
+
+    def global_(self, name: str, operands: Any, value: Any) -> None:
+        rows = self.verifier.globals
+        if value >= len(rows):
+            raise self.fail(f"global {value} out of range ({len(rows)} globals)")
+        type_name = rows[value][0]
+        bank = name.rpartition(".")[2]
+        if bank_of(type_name) != bank:
+            raise self.fail(f"global {value} is {type_name}, {bank} wanted")
+        stores = name.startswith("global.store.")
+        if stores:
+            self.verifier.stores[self.ordinal].append((self.pc, value))
+        if bank == "ref" and stores:
+            self.refs.read(self.pc, operands[0] & ~MOVE_BIT, type_name, f"value of global {value}")
+        elif bank == "ref":
+            self.refs.write(operands[1], type_name)
+
+
+_CHECKS: dict[str, Any] = {
+    "target": _Body.target,
+    "targets": _Body.targets,
+    "function": _Body.function,
+    "import": _Body.imported,
+    "constant": _Body.constant,
+    "global": _Body.global_,
+}
