@@ -145,7 +145,10 @@ def reseal(data: bytes) -> bytes:
     start = place(end, 0)
     if start + _DIRECTORY.size > len(data) or len(data) < _PREFIX.size:
         raise ModuleError(f"truncated: {len(data)} bytes, root and directory need {start + _DIRECTORY.size}", len(data))
-    count = _DIRECTORY.unpack_from(data, start)[2]
-    after = start + _DIRECTORY.size + min(count, (len(data) - start - _DIRECTORY.size) // _SPAN.size) * _SPAN.size
-    sealed = _seal(count, sha256(data[:end]).digest(), data[start + _DIRECTORY.size : after])
-    return data[:start] + sealed + data[after:]
+    first = start + _DIRECTORY.size
+    count = min(_DIRECTORY.unpack_from(data, start)[2], (len(data) - first) // _SPAN.size)
+    sealed = bytearray(data)
+    sealed[first - 32 : first] = sha256(data[:end]).digest()
+    covered = sealed[start + _CHECKSUMMED_FROM : first + count * _SPAN.size]
+    sealed[start + 4 : start + 8] = zlib.crc32(covered).to_bytes(4, "little")
+    return bytes(sealed)

@@ -61,7 +61,7 @@ def _programs(module: Module) -> None:
         total = sum(function.bytecode_end - function.bytecode_start for function in functions)
         if total > len(module.bytecode):
             raise ModuleError(
-                f"programs[{number}]: its functions take {total} of {len(module.bytecode)} bytes, shared ones twice"
+                f"programs[{number}]: its functions take {total} bytes, the bytecode has {len(module.bytecode)}"
             )
 
 
