@@ -23,6 +23,7 @@ DIALECTS: Final[dict[str, str]] = {
     "ll_seq": "orchestrion.compiler.sequencer.ll_seq",
     "vm": "orchestrion.compiler.bytecode.vm",
     "kernel": "orchestrion.compiler.kernel.dialect",
+    "tensor_bytecode": "orchestrion.compiler.targets.reference.dialect",
 }
 
 

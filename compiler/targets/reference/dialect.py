@@ -1,0 +1,112 @@
+"""The tensor_bytecode dialect: the rows of `schema/tensor_bytecode.py` as operations, a class per row.
+
+Operands are the row's values; a binding is the entry's block argument; result types stand where the row has a
+type, an element type or a shape; what is left are properties. A `reduce` has a region, ended by `yield`.
+`check` compares the result types with what the row's rule gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, IntegerAttr
+from orchestrion.compiler.ir.core import Operation, Trait, Value
+from orchestrion.compiler.ir.declare import Field, attr, operand, operands, region, results
+from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.sequencer.ll_seq import is_binding
+from orchestrion.schema import tensor_shapes
+from orchestrion.schema.dtypes import BY_NAME as DTYPES
+from orchestrion.schema.tensor_bytecode import ROWS, TensorOp
+from orchestrion.schema.tensor_shapes import ShapeError
+
+NAME: Final = "tensor_bytecode"
+
+#: kind of field -> how the class declares it; kinds that are missing follow from the result's type.
+_DECLARED: Final[dict[str, Callable[[], Field]]] = {
+    "value": lambda: operand(TensorType),
+    "values": lambda: operands(TensorType),
+    "binding": lambda: operand(is_binding),
+    "axis": lambda: attr(IntegerAttr),
+    "ints": lambda: attr(DenseArray),
+    "data": lambda: attr(DenseElements),
+    "body": region,
+}
+
+
+class BytecodeOp(Operation):
+    """An instruction. `row` is its row."""
+
+    row: TensorOp
+
+    @property
+    def values(self) -> list[Value]:
+        """The operands that are tensors, not the binding."""
+        return [value for value in self.operands if isinstance(value.type, TensorType)]
+
+    def attribute(self, name: str, kind: str) -> Any:
+        """The field of that name and kind, as the rule of the row takes it. Not for bindings and bodies."""
+        if kind == "type":
+            return schema_type(self.results[0])
+        if kind == "dtype":
+            return schema_type(self.results[0]).dtype
+        if name == "shape":
+            return schema_type(self.results[0]).shape
+        value = self.properties[name]
+        if isinstance(value, IntegerAttr):
+            return value.value
+        if isinstance(value, DenseArray):
+            return value.ints
+        assert isinstance(value, DenseElements)
+        return whole(value)
+
+    def check(self) -> Iterator[str]:
+        attributes = [
+            None if kind in ("binding", "body") else self.attribute(name, kind) for name, kind in self.row.attributes
+        ]
+        try:
+            wanted = self.row.rule([schema_type(value) for value in self.values], *attributes)
+        except ShapeError as error:
+            yield str(error)
+            return
+        found = [schema_type(value) for value in self.results]
+        if found != list(wanted):
+            yield f"result types must be ({', '.join(map(str, wanted))}), are ({', '.join(map(str, found))})"
+
+
+class Yield(Operation):
+    """Ends the body of a reduce with its results."""
+
+    name = f"{NAME}.yield"
+    values = operands(TensorType)
+    traits = frozenset({Trait.TERMINATOR})
+
+
+def schema_type(value: Value) -> tensor_shapes.TensorType:
+    """The type of a tensor value in the schema's terms."""
+    assert isinstance(value.type, TensorType)
+    return tensor_shapes.TensorType(DTYPES[str(value.type.element)], value.type.shape)
+
+
+def whole(elements: DenseElements) -> bytes:
+    """All elements, a splat repeated."""
+    data = bytes(elements.data)
+    return data * elements.type.num_elements if elements.is_splat else data
+
+
+def _class(row: TensorOp) -> type[BytecodeOp]:
+    declared: dict[str, object] = {
+        name: _DECLARED[kind]() for name, kind in row.fields if kind in _DECLARED and name != "shape"
+    }
+    if row.name != "store_output":
+        declared["out"] = results(TensorType)
+        declared["traits"] = frozenset({Trait.PURE})
+    made = {"name": f"{NAME}.{row.name}", "row": row, "__doc__": row.doc}
+    return type(row.name.title().replace("_", ""), (BytecodeOp,), declared | made)
+
+
+OPS: Final[dict[str, type[BytecodeOp]]] = {row.name: _class(row) for row in ROWS}
+
+
+DIALECT: Final = Dialect(NAME, [*OPS.values(), Yield])

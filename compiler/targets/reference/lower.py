@@ -1,0 +1,196 @@
+"""From the tensor body of an `ll_seq.entry` to tensor bytecode ops, in place: a StableHLO op becomes a row or two.
+
+What the bytecode says in another way: a splat constant is one element and a broadcast; the scalar operands of `select`
+and `clamp` are broadcast; reshapes of a reducer's scalars vanish. Whatever has no row is reported, all of it at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.attributes import DenseElements, dense_ints
+from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
+from orchestrion.compiler.ir.declare import Field
+from orchestrion.compiler.ir.locations import Location
+from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
+from orchestrion.compiler.stablehlo import contraction, structural
+from orchestrion.compiler.stablehlo.base import is_supported
+from orchestrion.compiler.stablehlo.elementwise import Elementwise
+
+from .dialect import OPS, Yield
+
+Rule = Callable[["_Lowering", Any, Sequence[Value]], Sequence[Value]]
+
+#: ops that leave a scalar what it is
+_SHAPES_ONLY: Final = (structural.Reshape, structural.BroadcastInDim, structural.Transpose, structural.Reverse)
+
+
+def lower_entry(entry: Entry) -> None:
+    """Replace the body. CompileError has a diagnostic for each op that the bytecode cannot say."""
+    old = entry.body.block
+    problems = list(_diagnose(old))
+    if problems:
+        raise CompileError(problems)
+    block = Block([argument.type for argument in old.arguments], [argument.loc for argument in old.arguments])
+    lowering = _Lowering(block, dict(zip(old.arguments, block.arguments, strict=True)))
+    for op in old:
+        lowering.lower(op)
+    for op in reversed(old):
+        op.erase()
+    entry.body.blocks.clear()
+    entry.body.add(block)
+    entry.workgroup_size = dense_ints(1, 1, 1)
+
+
+def _diagnose(block: Block, inside: bool = False) -> Iterator[Diagnostic]:
+    """One diagnostic for each op without a lowering; `inside` a reducer scalars only are possible."""
+    for op in block:
+        values = (*op.operands, *op.results)
+        types = [
+            str(value.type) for value in values if isinstance(value.type, TensorType) and not is_supported(value.type)
+        ]
+        if types:
+            yield Diagnostic(
+                f"no tensor bytecode for values of type {', '.join(dict.fromkeys(types))}", op.loc, op.name
+            )
+        elif not _known(op, inside):
+            yield Diagnostic(f"no tensor bytecode computes this op{' inside a reducer' * inside}", op.loc, op.name)
+        elif isinstance(op, contraction.Reduce):
+            yield from _diagnose(op.body.block, True)
+
+
+def _known(op: Operation, inside: bool) -> bool:
+    if inside:
+        scalars = all(isinstance(value.type, TensorType) and not value.type.shape for value in op.results)
+        return scalars and isinstance(op, (Elementwise, structural.Constant, contraction.Return, *_SHAPES_ONLY))
+    return isinstance(op, Elementwise) or (type(op) in _RULES and not isinstance(op, contraction.Return))
+
+
+class _Lowering:
+    """Writes instructions into a block. `values` maps what the old block defined."""
+
+    def __init__(self, block: Block, values: dict[Value, Value]) -> None:
+        self.block = block
+        self.values = values
+
+    def lower(self, op: Operation) -> None:
+        operands = [self.values[value] for value in op.operands]
+        for old, new in zip(op.results, self._lowered(op, operands), strict=True):
+            self.values[old] = new
+
+    def emit(self, name: str, like: Operation, operands: Sequence[Value], **fields: object) -> Sequence[OpResult]:
+        """An instruction with the results and location of `like`."""
+        types = [result.type for result in like.results]
+        return self.build(name, like.loc, operands, types, **fields)
+
+    def build(
+        self, name: str, loc: Location, operands: Sequence[Value], types: Sequence[object], **fields: object
+    ) -> Sequence[OpResult]:
+        cls = OPS[name]
+        declared = [field for field in cls.declaration.operand]
+        named = {declared[0].name: operands} if declared and declared[0].variadic else _named(declared, operands)
+        out = {"out": types} if name != "store_output" else {}
+        op = cls.build(loc=loc, **named, **out, **fields)
+        self.block.append(op)
+        return op.results
+
+    def spread(self, value: Value, to: TensorType, loc: Location) -> Value:
+        """The value, a scalar broadcast to the shape of `to`."""
+        assert isinstance(value.type, TensorType)
+        if value.type.shape == to.shape:
+            return value
+        wide = value.type.with_shape(to.shape)
+        return self.build("broadcast_in_dim", loc, [value], [wide], axes=dense_ints())[0]
+
+    def _lowered(self, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+        if isinstance(op, Elementwise):
+            whole = op.results[0].type
+            assert isinstance(whole, TensorType)
+            return self.emit(op.scalar.name, op, [self.spread(value, whole, op.loc) for value in operands])
+        if isinstance(op, _SHAPES_ONLY) and not _rank(op.operands[0]) and not _rank(op.results[0]):
+            return operands
+        return _RULES[type(op)](self, op, operands)
+
+
+def _named(fields: Sequence[Field], operands: Sequence[Value]) -> dict[str, Value]:
+    return {field.name: value for field, value in zip(fields, operands, strict=True)}
+
+
+def _rank(value: Value) -> int:
+    assert isinstance(value.type, TensorType)
+    return value.type.rank
+
+
+def _renamed(name: str, **fields: str) -> Rule:
+    """The op as the row `name`, whose fields are the op's under other names."""
+
+    def rule(lowering: _Lowering, op: Any, operands: Sequence[Value]) -> Sequence[Value]:
+        given = {field: getattr(op, source) for field, source in fields.items()}
+        return lowering.emit(name, op, operands, **given)
+
+    return rule
+
+
+def _constant(lowering: _Lowering, op: structural.Constant, operands: Sequence[Value]) -> Sequence[Value]:
+    """A splat is one element and a broadcast."""
+    elements = op.value
+    if not elements.is_splat or not elements.type.shape:
+        return lowering.emit("constant", op, (), data=elements)
+    one = DenseElements(elements.type.with_shape(()), elements.data)
+    scalar = lowering.build("constant", op.loc, (), [one.type], data=one)[0]
+    return [lowering.spread(scalar, elements.type, op.loc)]
+
+
+def _reduce(lowering: _Lowering, op: contraction.Reduce, operands: Sequence[Value]) -> Sequence[Value]:
+    old = op.body.block
+    block = Block([argument.type for argument in old.arguments], [argument.loc for argument in old.arguments])
+    inner = _Lowering(block, dict(zip(old.arguments, block.arguments, strict=True)))
+    for one in old:
+        inner.lower(one)
+    return lowering.emit("reduce", op, operands, axes=op.dimensions, body=Region([block]))
+
+
+def _dot_general(lowering: _Lowering, op: contraction.DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
+    axes = op.dimensions
+    return lowering.emit(
+        "dot_general",
+        op,
+        operands,
+        left_batch=dense_ints(*axes.lhs_batch),
+        right_batch=dense_ints(*axes.rhs_batch),
+        left_contract=dense_ints(*axes.lhs_contract),
+        right_contract=dense_ints(*axes.rhs_contract),
+    )
+
+
+def _yield(lowering: _Lowering, op: contraction.Return, operands: Sequence[Value]) -> Sequence[Value]:
+    lowering.block.append(Yield.build(values=operands, loc=op.loc))
+    return ()
+
+
+def _end(lowering: _Lowering, op: End, operands: Sequence[Value]) -> Sequence[Value]:
+    lowering.block.append(End.build(loc=op.loc))
+    return ()
+
+
+#: op -> how it becomes instructions
+_RULES: Final[dict[type[Operation], Rule]] = {
+    LoadInput: _renamed("load_input"),
+    StoreOutput: _renamed("store_output"),
+    End: _end,
+    structural.Constant: _constant,
+    structural.Iota: _renamed("iota", axis="iota_dimension"),
+    structural.BroadcastInDim: _renamed("broadcast_in_dim", axes="broadcast_dimensions"),
+    structural.Reshape: _renamed("reshape"),
+    structural.Transpose: _renamed("transpose", axes="permutation"),
+    structural.Slice: _renamed("slice", starts="start_indices", limits="limit_indices", strides="strides"),
+    structural.Pad: _renamed("pad", low="edge_padding_low", high="edge_padding_high", interior="interior_padding"),
+    structural.Concatenate: _renamed("concatenate", axis="dimension"),
+    structural.Reverse: _renamed("reverse", axes="dimensions"),
+    contraction.Reduce: _reduce,
+    contraction.DotGeneral: _dot_general,
+    contraction.Return: _yield,
+}

@@ -1,0 +1,56 @@
+"""From lowered entries to the payload: `tensor_bytecode` ops are instructions already, only values get numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from orchestrion.compiler.errors import Diagnostic, InternalError
+from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
+from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
+from orchestrion.schema.tensor_bytecode import Body, Code, EntryCode, body_parameters
+from orchestrion.schema.tensor_encoding import encode
+from orchestrion.schema.tensor_shapes import ShapeError
+
+from .dialect import BytecodeOp, Yield, schema_type
+
+
+def serialize_executable(executable: Executable) -> bytes:
+    """The payload with the entries in the order of the text."""
+    return encode([_entry(op) for op in executable.body.block if isinstance(op, Entry)])
+
+
+def _entry(entry: Entry) -> EntryCode:
+    code = EntryCode(len(entry.bindings))
+    _append(code, entry.body.block, {})
+    return code
+
+
+def _append(code: Code, ops: Iterable[Operation], ordinals: dict[Value, int]) -> None:
+    for op in ops:
+        if not isinstance(op, BytecodeOp):
+            continue
+        operands = tuple(ordinals[value] for value in op.values)
+        try:
+            made = code.append(op.row, operands, tuple(_attribute(op, name, kind) for name, kind in op.row.attributes))
+        except ShapeError as error:
+            raise InternalError("lower-executables", [Diagnostic(str(error), op.loc, op.name)]) from error
+        ordinals.update(zip(op.results, made, strict=True))
+
+
+def _attribute(op: BytecodeOp, name: str, kind: str) -> object:
+    if kind == "binding":
+        (binding,) = (value for value in op.operands if value not in op.values)
+        assert isinstance(binding, BlockArgument)
+        return binding.index
+    return _body(op) if kind == "body" else op.attribute(name, kind)
+
+
+def _body(op: BytecodeOp) -> Body:
+    block = op.regions[0].block
+    body = Body(body_parameters([schema_type(value) for value in op.values]))
+    ordinals: dict[Value, int] = {argument: argument.index for argument in block.arguments}
+    _append(body, block, ordinals)
+    end = block.last
+    assert isinstance(end, Yield)
+    body.finish(tuple(ordinals[value] for value in end.values))
+    return body
