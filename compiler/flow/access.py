@@ -51,14 +51,41 @@ def elements(value: Value) -> int:
     return tensor_of(value).num_elements
 
 
+def is_free(op: Operation) -> bool:
+    """A generator, or elements moved of one: read from nowhere, so every group computes it for itself."""
+    if isinstance(op, GENERATORS):
+        return True
+    if not isinstance(op, BroadcastInDim | Reshape):
+        return False
+    source = op.operand_.defining_op
+    return source is not None and is_free(source)
+
+
+def keeps_order(op: Operation) -> bool:
+    """Whether result element i in row-major order is operand element i."""
+    match op:
+        case Reshape():
+            return True
+        case BroadcastInDim():
+            to = op.broadcast_dimensions.ints
+            return elements(op.operand_) == elements(op.out) and list(to) == sorted(to)
+        case Transpose():
+            moved = [axis for axis in op.permutation.ints if tensor_of(op.operand_).shape[axis] != 1]
+            return moved == sorted(moved)
+        case _:
+            return False
+
+
 def is_expensive(op: Operation) -> bool:
     return op.name in EXPENSIVE
 
 
 def operand_paths(op: Operation, index: int, path: Path, reads: int) -> tuple[Path, int]:
     """The path to operand `index` of an op that is itself read `reads` times on `path`, and how often it is read."""
+    if keeps_order(op):
+        return path, reads
     match op:
-        case Elementwise() | Reshape():
+        case Elementwise():
             return _same_element(op, index, path, reads)
         case Pad() | Concatenate():
             return _one_of_several(op, index, path, reads)

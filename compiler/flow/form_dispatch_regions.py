@@ -20,9 +20,9 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.func import Func
-from orchestrion.compiler.stablehlo.structural import Concatenate, Constant
+from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Concatenate, Constant
 
-from .access import GENERATORS, MOVEMENT, elements, is_expensive
+from .access import GENERATORS, MOVEMENT, elements, is_expensive, is_free
 from .dialect import DispatchRegion, Empty, Splat, Yield
 from .groups import MAX_BINDINGS, Group, Grouping
 from .util import GlobalLoad
@@ -81,10 +81,22 @@ def _scalar(elements: DenseElements) -> DenseElements:
 
 
 def _is_cheap(op: Operation) -> bool:
-    """Whether computing it again in each reader beats a trip through memory."""
-    if isinstance(op, (*GENERATORS, *MOVEMENT)):
+    """Whether each reader should compute it anew: then it reads at most one tensor of its own size."""
+    if is_free(op):
+        return True
+    if isinstance(op, MOVEMENT):
         return not isinstance(op, Concatenate)
-    return isinstance(op, Elementwise) and not is_expensive(op) and elements(op.results[0]) == 1
+    if not isinstance(op, Elementwise) or is_expensive(op):
+        return False
+    size = elements(op.results[0])
+    sources = {value for value in op.operands if value.defining_op is None or not is_free(value.defining_op)}
+    return size == 1 or sum(elements(value) == size and not _is_broadcast(value) for value in sources) <= 1
+
+
+def _is_broadcast(value: Value) -> bool:
+    """Made from fewer elements, which is what is read."""
+    source = value.defining_op
+    return isinstance(source, BroadcastInDim) and elements(source.operand_) < elements(value)
 
 
 def _place(op: Operation, grouping: Grouping) -> None:
@@ -92,7 +104,8 @@ def _place(op: Operation, grouping: Grouping) -> None:
     returned = any(user.next_op is None for result in op.results for user in result.users())
     if not readers and not returned:
         return
-    if not returned and (len(readers) == 1 or _is_cheap(op)) and all(group.takes(op) for group in readers):
+    alone = len(readers) == 1
+    if not returned and (alone or _is_cheap(op)) and all(group.takes(op, not alone) for group in readers):
         grouping.join(op, readers)
         return
     group = _host(op, readers, grouping)
@@ -108,12 +121,18 @@ def _host(op: Operation, readers: list[Group], grouping: Grouping) -> Group | No
         others = [reader for reader in readers if reader is not group]
         if group.takes_root(op) and not any(grouping.reaches(reader, group) for reader in others):
             return group
-    for group in grouping.groups:
-        if group in readers or not group.captures().keys() & set(op.operands) or not group.takes_root(op):
+    for group in _siblings(op, grouping):
+        if group in readers or not group.takes_root(op):
             continue
         if not any(grouping.reaches(reader, group) for reader in readers):
             return group
     return None
+
+
+def _siblings(op: Operation, grouping: Grouping) -> list[Group]:
+    """The groups that read an operand of `op`, in the order of their making."""
+    found = {group.number: group for value in op.operands for user in value.users() for group in grouping.of(user)}
+    return [found[number] for number in sorted(found)]
 
 
 def _emit(block: Block, grouping: Grouping, order: dict[Operation, int]) -> None:

@@ -12,13 +12,16 @@ from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.stablehlo.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.elementwise import Elementwise
 
-from .access import GENERATORS, HEROES, MOVEMENT, ROOT, Path, elements, is_expensive, operand_paths
+from .access import HEROES, MOVEMENT, ROOT, Path, elements, is_expensive, is_free, operand_paths
 
 #: buffers that one dispatch may bind; every device of interest allows as many
 MAX_BINDINGS: Final = 16
-#: ops of one group, so that kernels stay small
+#: ops of one group that are not free, so that kernels stay small
 MAX_OPS: Final = 64
+#: elementwise ops of one group that another group computes, too
+MAX_CLONES: Final = 8
 #: ways to reach one op within a group: each computes it anew
 MAX_PATHS: Final = 4
 
@@ -32,6 +35,8 @@ class Group:
         self.paths: dict[Operation, dict[Path, int]] = {}
         self.roots: dict[Operation, None] = {}
         self.hero: Operation | None = None
+        self.size = 0
+        self.clones = 0
         self.add_root(root)
 
     def add_root(self, op: Operation) -> None:
@@ -39,12 +44,14 @@ class Group:
         self._add(op, self.paths_to(op) | {ROOT: self.workload})
         self.roots[op] = None
 
-    def add(self, op: Operation) -> None:
-        """Adds an op that the group reads."""
+    def add(self, op: Operation, is_clone: bool) -> None:
+        """Adds an op that the group reads; a clone is computed by other groups, too."""
         self._add(op, self.paths_to(op))
+        self.clones += is_clone and isinstance(op, Elementwise)
 
     def _add(self, op: Operation, paths: dict[Path, int]) -> None:
         self.paths[op] = paths
+        self.size += not is_free(op)
         if isinstance(op, HEROES):
             self.hero = op
 
@@ -59,22 +66,24 @@ class Group:
         return found
 
     def captures(self, extra: Operation | None = None) -> dict[Value, None]:
-        """Values read from memory, in order, as if `extra` were in the group. Generators will be cloned in."""
+        """Values read from memory, in order, as if `extra` were in the group. What is free will be in it."""
         inside = [*self.paths, extra] if extra is not None else list(self.paths)
         ops = set(inside)
         found: dict[Value, None] = {}
         for op in inside:
             for value in op.operands:
                 source = value.defining_op
-                if source is None or (source not in ops and not isinstance(source, GENERATORS)):
+                if source is None or not (source in ops or is_free(source)):
                     found[value] = None
         return found
 
     def outputs(self) -> int:
         return sum(len(op.results) for op in self.roots)
 
-    def takes(self, op: Operation) -> bool:
-        """Whether the group can compute an op that only it reads (or that it computes for itself)."""
+    def takes(self, op: Operation, is_clone: bool) -> bool:
+        """Whether the group can compute an op that nobody else reads, or that the others compute, too."""
+        if is_clone and isinstance(op, Elementwise) and self.clones >= MAX_CLONES:
+            return False
         return self._fits(op, self.paths_to(op), self.outputs())
 
     def takes_root(self, op: Operation) -> bool:
@@ -85,13 +94,15 @@ class Group:
         return len(paths) == 1 and self._fits(op, paths, self.outputs() + len(op.results))
 
     def _fits(self, op: Operation, paths: dict[Path, int], outputs: int) -> bool:
-        if len(self.paths) >= MAX_OPS or len(paths) > MAX_PATHS:
+        if is_free(op):
+            return True
+        if self.size >= MAX_OPS or len(paths) > MAX_PATHS:
             return False
         if len(self.captures(op)) + outputs > MAX_BINDINGS:
             return False
         if isinstance(op, HEROES):
             return self.hero is None and list(paths) == [ROOT] and elements(op.results[0]) == self.workload
-        if isinstance(op, (*MOVEMENT, *GENERATORS)) or op.name == "stablehlo.convert":
+        if isinstance(op, MOVEMENT) or op.name == "stablehlo.convert":
             return True
         if sum(paths.values()) <= elements(op.results[0]):
             return True
@@ -120,8 +131,9 @@ class Grouping:
         return group
 
     def join(self, op: Operation, groups: Iterable[Group]) -> None:
+        groups = list(groups)
         for group in groups:
-            group.add(op)
+            group.add(op, len(groups) > 1)
             self._of.setdefault(op, []).append(group)
 
     def join_as_root(self, op: Operation, group: Group) -> None:

@@ -1,0 +1,299 @@
+"""The programs that every device must compute as JAX does, and how close is close enough.
+
+A test that takes `case` runs once per program of `CASES`. Integers, booleans and moved data must be equal; floats may
+differ by the tolerances of the issue: f32 |got - want| <= 1e-5 |want| + 1e-6 max|want|, f64 1e-12 and 1e-13.
+"""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+from jax import lax  # noqa: E402
+
+Array = np.ndarray[Any, Any]
+#: element type -> relative and absolute tolerance (the latter times the largest magnitude wanted)
+TOLERANCES = {np.dtype(np.float32): (1e-5, 1e-6), np.dtype(np.float64): (1e-12, 1e-13)}
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 1e30, -1e-30)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A JAX function and what it is called with. `exact`: floats too must be equal, the function only moves them."""
+
+    name: str
+    function: Callable[..., Any]
+    specs: tuple[tuple[tuple[int, ...], str], ...]
+    fill: Callable[[np.random.Generator, tuple[int, ...], str], Array]
+    exact: bool = False
+    jit: dict[str, Any] = field(default_factory=dict)
+
+    def arguments(self) -> list[Array]:
+        random = np.random.default_rng(zlib.crc32(self.name.encode()))
+        return [self.fill(random, shape, dtype) for shape, dtype in self.specs]
+
+    def lowered(self) -> Any:
+        shapes = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in self.specs]
+        return jax.jit(self.function, keep_unused=True, **self.jit).lower(*shapes)
+
+    def wanted(self) -> list[Array]:
+        """What JAX computes, on this machine's CPU."""
+        return [np.asarray(x) for x in jax.tree.leaves(jax.jit(self.function, keep_unused=True)(*self.arguments()))]
+
+
+def normal(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
+    """Floats from a normal distribution, integers from all of their range, booleans."""
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        return np.asarray(random.normal(size=shape), dtype=kind)
+    if kind.kind == "b":
+        return np.asarray(random.integers(0, 2, size=shape), dtype=kind)
+    info = np.iinfo(kind)
+    return np.asarray(random.integers(info.min, info.max, size=shape, dtype=kind, endpoint=True))
+
+
+def special(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
+    """Floats among which zeros, infinities and NaN are frequent; the extremes of integers."""
+    values = np.array(normal(random, shape, dtype))
+    kind = np.dtype(dtype)
+    choices: tuple[Any, ...] = SPECIAL
+    if kind.kind in "iu":
+        choices = (np.iinfo(kind).min, np.iinfo(kind).max, 0, 1, np.iinfo(kind).max - 1, 2)
+    if kind.kind != "b":
+        flat = values.reshape(-1)
+        flat[::2] = random.choice(np.array(choices, dtype=kind), size=flat[::2].shape)
+    return values
+
+
+def small(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
+    """Integers from -4 to 4 (or 0 to 8), positive floats."""
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        return np.asarray(np.abs(random.normal(size=shape)) + 0.1, dtype=kind)
+    low = 0 if kind.kind == "u" else -4
+    return np.asarray(random.integers(low, low + 9, size=shape), dtype=kind)
+
+
+def _weights(*shape: int) -> Array:
+    return np.random.default_rng(shape).normal(size=shape).astype(np.float32) / 8
+
+
+def _mlp(x: Any) -> Any:
+    hidden = jnp.tanh(x @ _weights(32, 64) + _weights(64))
+    hidden = jax.nn.relu(hidden @ _weights(64, 64) + _weights(64))
+    return jax.nn.softmax(hidden @ _weights(64, 10) + _weights(10))
+
+
+def _transcendental(x: Any) -> Any:
+    y = jnp.abs(x) + 0.25
+    plain = [jnp.exp(x), jnp.sin(x), jnp.cos(x), jnp.tan(x), jnp.tanh(x), jax.nn.sigmoid(x), jnp.expm1(x), jnp.cbrt(x)]
+    return plain + [jnp.log(y), jnp.log1p(y), jnp.sqrt(y), lax.rsqrt(y), jnp.arctan2(x, y), y**x]
+
+
+def _integers(x: Any, y: Any) -> Any:
+    return [
+        x + y,
+        x - y,
+        x * y,
+        lax.div(x, y),
+        lax.rem(x, y),
+        jnp.maximum(x, y),
+        jnp.minimum(x, y),
+        x & y,
+        x | y,
+        x ^ y,
+        ~x,
+    ]
+
+
+def _bits(x: Any, y: Any) -> Any:
+    n = lax.rem(y, jnp.asarray(11, y.dtype))
+    shifts = [lax.shift_left(x, n), lax.shift_right_logical(x, n), lax.shift_right_arithmetic(x, n)]
+    return [*shifts, lax.population_count(x), lax.clz(x)]
+
+
+def _compare(x: Any, y: Any) -> Any:
+    return [x == y, x != y, x < y, x <= y, x > y, x >= y]
+
+
+def _convert(x: Any) -> Any:
+    return [x.astype(dtype) for dtype in ("bool", *INTEGERS, "float32", "float64")]
+
+
+def _layer_norm(x: Any, scale: Any, bias: Any) -> Any:
+    mean = x.mean(-1, keepdims=True)
+    variance = ((x - mean) ** 2).mean(-1, keepdims=True)
+    return (x - mean) * lax.rsqrt(variance + 1e-5) * scale + bias
+
+
+def _attention(q: Any, k: Any, v: Any) -> Any:
+    scores = jnp.einsum("bhqd,bhkd->bhqk", q, k) / jnp.sqrt(jnp.float32(q.shape[-1]))
+    mask = jnp.tril(jnp.ones(scores.shape[-2:], bool))
+    return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(jnp.where(mask, scores, -1e9)), v)
+
+
+def _statistics(x: Any) -> Any:
+    return [x.sum(0), x.mean(1), x.var((0, 2)), x.max((0, 1, 2)), x.min(2), x.prod(1), jnp.abs(x).sum()]
+
+
+def _custom_reduce(x: Any, y: Any) -> Any:
+    """The largest sum and the smallest product met, several operands at once."""
+
+    def reducer(a: Any, b: Any) -> Any:
+        return jnp.maximum(a[0], b[0]), jnp.minimum(a[1], b[1]), a[2] + b[2]
+
+    return lax.reduce((x + y, x * y, x), (jnp.float32(-9e9), jnp.float32(9e9), jnp.float32(0)), reducer, (1,))
+
+
+def _deep(x: Any) -> Any:
+    for i in range(90):
+        x = jnp.sin(x) * 0.5 + i / 100 if i % 3 else x + jnp.float32(i)
+    return x
+
+
+def _pads(x: Any) -> Any:
+    zero = jnp.asarray(7, x.dtype)
+    return [lax.pad(x, zero, ((1, 2, 0), (0, 0, 3))), lax.pad(x, zero, ((-1, 4, 2), (2, -3, 0)))]
+
+
+def _slices(x: Any) -> Any:
+    return [x[1:5:2, ::3], x[2:3], x[:, -1], x[0, 0], x[::-1, ::-2]]
+
+
+@jax.jit
+def _inner(x: Any, y: Any) -> Any:
+    return jnp.clip(x * y, -1, 1) + 1
+
+
+def _calls(x: Any, y: Any) -> Any:
+    return _inner(_inner(x, y), y), _inner(y, x)
+
+
+def _residual(x: Any) -> Any:
+    """One producer, many consumers of different shapes."""
+    e = jnp.exp(x)
+    total = e.sum(1)
+    return e / total[:, None], total, e.T, e.max(0) + jnp.log(total).sum()
+
+
+_F = "float32"
+
+
+def _case(name: str, function: Callable[..., Any], *specs: tuple[tuple[int, ...], str], **options: Any) -> Case:
+    return Case(name, function, specs, options.pop("fill", normal), options.pop("exact", False), options)
+
+
+CASES: tuple[Case, ...] = (
+    _case("simple_mul", lambda x, y: x * y, ((4,), _F), ((4,), _F)),
+    _case("mlp", _mlp, ((8, 32), _F)),
+    _case("rank_0", lambda x, y: (x + y, x * y - 1), ((), _F), ((), _F)),
+    _case("zero_elements", lambda x: (x * 2, x.sum(0), x.sum(1), x.reshape(-1)), ((0, 4), _F)),
+    _case("zero_concatenate", lambda x, y: jnp.concatenate([x, y, x]), ((3, 2), _F), ((0, 2), _F), exact=True),
+    _case("odd_shapes", lambda x, y: x * y + x, ((7, 13, 3), _F), ((13, 1), _F)),
+    _case("f64", lambda x, y: (x * y + x, x / y, x - y), ((5, 9), "float64"), ((5, 9), "float64")),
+    _case("transcendental_f32", _transcendental, ((257,), _F)),
+    _case("transcendental_f64", _transcendental, ((65,), "float64")),
+    _case("special_f32", lambda x, y: (x + y, x * y, jnp.maximum(x, y), jnp.minimum(x, y), -x, jnp.abs(x), jnp.sign(x)),
+          ((61,), _F), ((61,), _F), fill=special),
+    _case("special_f64", lambda x, y: (x + y, x * y, jnp.maximum(x, y), jnp.minimum(x, y), jnp.isfinite(x), jnp.isnan(y)),
+          ((61,), "float64"), ((61,), "float64"), fill=special),
+    *(_case(f"arithmetic_{t}", _integers, ((37,), t), ((37,), t), fill=special) for t in INTEGERS),
+    *(_case(f"bits_{t}", _bits, ((37,), t), ((37,), t), fill=special) for t in INTEGERS),
+    _case("integer_power", lambda x: (x**3, x**7), ((33,), "int32"), fill=small),
+    _case("booleans", lambda x, y: (x & y, x | y, x ^ y, ~x, jnp.where(x, y, ~y)), ((31,), "bool"), ((31,), "bool")),
+    _case("compare_f32", _compare, ((41,), _F), ((41,), _F), fill=special),
+    _case("compare_u32", _compare, ((41,), "uint32"), ((41,), "uint32"), fill=special),
+    _case("compare_bool", _compare, ((41,), "bool"), ((41,), "bool")),
+    _case("select", lambda p, x, y: (jnp.where(p, x, y), jnp.where(x > 0, 1, y)), ((5, 7), "bool"), ((5, 7), _F), ((5, 7), _F)),
+    _case("clamp", lambda x: (jnp.clip(x, -0.5, 0.5), lax.clamp(jnp.float32(0), x, jnp.float32(1))), ((99,), _F), fill=special),
+    _case("convert_f32", _convert, ((43,), _F), fill=special),
+    _case("convert_f64", _convert, ((43,), "float64"), fill=special),
+    _case("convert_i64", _convert, ((43,), "int64"), fill=special),
+    _case("convert_u8", _convert, ((43,), "uint8"), fill=special),
+    _case("convert_bool", _convert, ((43,), "bool")),
+    _case("rounding", lambda x: (jnp.round(x * 4), jnp.floor(x), jnp.ceil(x), jnp.trunc(x)), ((77,), _F), fill=special),
+    _case("iota", lambda x: (jnp.arange(12).reshape(3, 4) + x, jnp.arange(5, dtype=_F)), ((3, 4), "int64")),
+    _case("broadcast", lambda x, y: x[:, None] * y[None, :], ((17,), _F), ((23,), _F)),
+    _case("transpose", lambda x: (x.T, x.transpose(1, 2, 0), x.reshape(6, -1)), ((3, 4, 5), _F), exact=True),
+    _case("slices", _slices, ((6, 10), "int16"), exact=True),
+    _case("pads", _pads, ((5, 4), "int32"), exact=True),
+    _case("concatenate", lambda x, y: jnp.concatenate([x, y * 2, x], 1), ((3, 2), _F), ((3, 5), _F)),
+    _case("wide_concatenate", lambda *x: jnp.concatenate(x), *[((i % 3 + 1,), _F) for i in range(37)], exact=True),
+    _case("reverse", lambda x: (jnp.flip(x), jnp.flip(x, 1), x[::-1].T), ((4, 6), "uint16"), exact=True),
+    _case("reduce", _statistics, ((5, 7, 11), _F)),
+    _case("reduce_f64", lambda x: (x.sum(), x.sum(0), jnp.linalg.norm(x)), ((31, 9), "float64")),
+    _case("reduce_special", lambda x: (x.max(0), x.min(1), x.max(), x.min()), ((9, 8), _F), fill=special),
+    _case("reduce_integers", lambda x: (x.sum(0, dtype="int8"), x.max(1), x.prod(dtype="int8")), ((6, 7), "int8")),
+    _case("reduce_booleans", lambda x: (x.any(0), x.all(1), x.any()), ((6, 7), "bool")),
+    _case("argmax", lambda x: (jnp.argmax(x, 0), jnp.argmin(x, 1), jnp.argmax(x)), ((9, 5), _F)),
+    _case("custom_reduce", _custom_reduce, ((6, 19), _F), ((6, 19), _F)),
+    _case("long_reduce", lambda x: x.sum(), ((100_003,), _F)),
+    _case("softmax", jax.nn.softmax, ((12, 33), _F)),
+    _case("layer_norm", _layer_norm, ((6, 24), _F), ((24,), _F), ((24,), _F)),
+    _case("gelu", lambda x: (jax.nn.gelu(x), jax.nn.gelu(x, approximate=False), jax.nn.silu(x)), ((70,), _F)),
+    _case("matmul", lambda x, y: x @ y, ((13, 29), _F), ((29, 17), _F)),
+    _case("matmul_fused", lambda x, y, b: jax.nn.relu(x.T @ y.astype(_F) + b), ((29, 13), _F), ((29, 17), "int8"), ((17,), _F)),
+    _case("matmul_f64", lambda x, y: x @ y, ((7, 19), "float64"), ((19, 5), "float64")),
+    _case("matmul_i32", lambda x, y: x @ y, ((7, 19), "int32"), ((19, 5), "int32")),
+    _case("matmul_i8", lambda x, y: lax.dot(x, y, preferred_element_type="int32"), ((7, 19), "int8"), ((19, 5), "int8")),
+    _case("batched_matmul", lambda x, y: jnp.einsum("bij,bjk->bik", x, y), ((3, 4, 5), _F), ((3, 5, 6), _F)),
+    _case("contractions", lambda x, y: jnp.einsum("abc,cbd->ad", x, y), ((4, 5, 6), _F), ((6, 5, 3), _F)),
+    _case("inner_products", lambda x, y: (x @ y, jnp.outer(x, y), jnp.vdot(x, x)), ((19,), _F), ((19,), _F)),
+    _case("empty_contraction", lambda x, y: x @ y, ((3, 0), _F), ((0, 4), _F)),
+    _case("attention", _attention, ((2, 3, 9, 8), _F), ((2, 3, 9, 8), _F), ((2, 3, 9, 8), _F)),
+    _case("residual", _residual, ((6, 9), _F)),
+    _case("deep", _deep, ((50,), _F)),
+    _case("calls", _calls, ((3, 3), _F), ((3, 3), _F)),
+    _case("pass_through", lambda x, y, z: (y, y, x, jnp.float32(3), jnp.zeros((2, 3)), _weights(4, 5)), ((3,), _F),
+          ((2, 2), "int64"), ((5,), _F), exact=True),
+    _case("twice", lambda x: (x + 1, x + 1, (x + 1).reshape(4)), ((2, 2), _F)),
+    _case("donated", lambda x, y: (x + y, y * 2), ((16,), _F), ((16,), _F), donate_argnums=(0,)),
+    _case("many_results", lambda x: [x * i for i in range(40)], ((3, 5), _F)),
+    _case("euclidean", lambda x, y: jnp.sqrt(((x[:, None] - y[None]) ** 2).sum(-1)), ((11, 3), _F), ((7, 3), _F)),
+    _case("one_hot", lambda x: jax.nn.one_hot(x, 9), ((14,), "int32"), fill=small, exact=True),
+    _case("many_workgroups", lambda x: x * 2 + 1, ((65_536 * 64 + 67,), "int8")),
+)  # fmt: skip
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        metafunc.parametrize("case", CASES, ids=[case.name for case in CASES])
+
+
+def mismatch(got: Array, want: Array, exact: bool) -> str:
+    """Empty when `got` is what is wanted, else the first element that is not."""
+    if got.dtype != want.dtype or got.shape != want.shape:
+        return f"{got.dtype}{list(got.shape)} where {want.dtype}{list(want.shape)} is wanted"
+    if exact or want.dtype not in TOLERANCES:
+        wrong = ~((got == want) | ((got != got) & (want != want)))
+    else:
+        relative, absolute = TOLERANCES[want.dtype]
+        finite = np.isfinite(want)
+        largest = np.abs(want[finite]).max(initial=0)
+        with np.errstate(all="ignore"):
+            near = np.abs(got - want) <= relative * np.abs(want) + absolute * largest
+        wrong = ~np.where(finite, near, (got == want) | ((got != got) & (want != want)))
+    if not wrong.any():
+        return ""
+    where = tuple(int(axis[0]) for axis in np.nonzero(wrong))
+    return f"{int(wrong.sum())} of {want.size} differ, first at {where}: {got[where]!r}, wanted {want[where]!r}"
+
+
+@pytest.fixture
+def check() -> Callable[[Case, list[Array]], None]:
+    """Fails unless the results of a case are JAX's."""
+
+    def compare(case: Case, results: list[Array]) -> None:
+        wanted = case.wanted()
+        assert len(results) == len(wanted)
+        found = {i: mismatch(got, want, case.exact) for i, (got, want) in enumerate(zip(results, wanted, strict=True))}
+        assert not any(found.values()), "; ".join(f"result {i}: {text}" for i, text in found.items() if text)
+
+    return compare
