@@ -62,9 +62,8 @@ def run(case: str, device: str) -> None:
 def _run(case: str, driver: BackendDriver, info: DeviceInfo) -> None:
     device = Device.of(driver.open(info), policy=Policy(allow_native_code=True))
     home = device.home
-    try:
+    with device:
         CASES[case](Rig(device, driver.conformance.computes))
-    finally:
         leaks = device.close()
     assert leaks == (), f"not released: {leaks}"
     assert not home.owned, f"{len(home.owned)} objects of the driver were not released"

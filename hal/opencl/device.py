@@ -1,0 +1,66 @@
+"""An open OpenCL device: a context, an in-order queue, and the objects of the sibling files.
+
+On a device that shares memory with the host every buffer is fine-grain shared virtual memory, mapped for good;
+elsewhere buffers are `cl_mem` objects that are copied to and from.
+"""
+
+import pyopencl as cl
+
+from orchestrion.hal.backend import BackendBuffer, BackendDevice, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
+from orchestrion.hal.cache import Cache
+from orchestrion.hal.errors import OutOfMemory
+from orchestrion.hal.timeline import SoftSemaphore
+
+from .buffer import DeviceBuffer, ImportedBuffer, SharedBuffer
+from .command_buffer import OpenCLCommandBuffer
+from .driver import shares_memory
+from .executable import OpenCLExecutable
+from .failures import translate
+from .queue import OpenCLQueue
+
+
+class OpenCLDevice(BackendDevice):
+    queue: OpenCLQueue
+
+    def __init__(self, info: DeviceInfo, device: cl.Device, shared: bool | None = None) -> None:
+        """`shared` False leaves shared memory unused on a device that has it."""
+        self.info = info
+        self._device = device
+        self._shared = shares_memory(device) if shared is None else shared
+        try:
+            self._context = cl.Context([device])
+            self._queue = cl.CommandQueue(self._context, device)
+        except cl.Error as error:
+            raise translate(f"device {info.id} cannot be opened", error) from error
+        self._cache = Cache("opencl")
+        self.queue = OpenCLQueue(self._queue)
+
+    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
+        most = self.info.limits.max_binding_length
+        if size > most:
+            raise OutOfMemory(f"allocation of {size} bytes exceeds the device's largest, {most} bytes")
+        try:
+            return SharedBuffer(self._context, size) if self._shared else DeviceBuffer(self._context, size)
+        except cl.Error as error:
+            raise translate(f"allocation of {size} bytes", error) from error
+
+    def import_host(self, memory: Bytes) -> BackendBuffer | None:
+        if not self._device.host_unified_memory or memory.size > self.info.limits.max_binding_length:
+            return None
+        try:
+            return ImportedBuffer(self._context, memory)
+        except cl.Error as error:
+            raise translate(f"import of {memory.size} bytes of host memory", error) from error
+
+    def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> OpenCLExecutable:
+        return OpenCLExecutable(self._context, self._device, self._cache, payload, entries)
+
+    def create_command_buffer(self, slots: int) -> OpenCLCommandBuffer:
+        return OpenCLCommandBuffer(self._queue, slots)
+
+    def create_semaphore(self, initial: int) -> SoftSemaphore:
+        return SoftSemaphore(initial)
+
+    def close(self) -> None:
+        self.queue.close()
+        del self._queue, self._context

@@ -1,0 +1,115 @@
+"""The OpenCL driver: every device of every platform that pyopencl's loader finds, for programs in OpenCL C.
+
+pyopencl is imported when devices are asked for, not before. Each platform's devices count: Debian's PoCL beside that of
+`pip install pyopencl[pocl]` are two devices.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from orchestrion.hal.backend import BackendDevice, BackendDriver, DeviceInfo, Limits
+from orchestrion.hal.errors import DriverUnavailable
+
+if TYPE_CHECKING:
+    import pyopencl as cl
+
+#: parameter words of an entry beside its pointers; OpenCL gives at least 1024 bytes for both
+PARAMETER_BYTES = 256
+POINTER_BYTES = 8
+#: workgroups per dimension: a kernel may count them, and their linear index, in 31 bits
+MAX_GROUPS = 2**31 - 1
+#: bytes; kernels assume no more than the alignment of an element, whole cache lines are faster
+IMPORT_ALIGNMENT = 64
+
+
+class OpenCLDriver(BackendDriver):
+    name = "opencl"
+
+    def devices(self) -> list[DeviceInfo]:
+        return [describe(index, device) for index, device in enumerate(_find())]
+
+    def open(self, info: DeviceInfo) -> BackendDevice:
+        from .device import OpenCLDevice  # imports pyopencl
+
+        return OpenCLDevice(info, _find()[info.index])
+
+
+def describe(index: int, device: cl.Device) -> DeviceInfo:
+    """What a device states of itself, in the terms of the HAL."""
+    extensions = device.extensions.split()
+    full = device.profile == "FULL_PROFILE"
+    features = {"int8", "int16"}
+    if full or "cles_khr_int64" in extensions:
+        features.add("int64")
+    if "cl_khr_fp64" in extensions:
+        features.add("float64")
+    notes = [f"platform {device.platform.name.strip()} {device.platform.version.strip()}"]
+    notes.append("memory shared with the host" if shares_memory(device) else "memory of its own, copied to and from")
+    if not device.compiler_available:
+        notes.append("has no compiler for OpenCL C")
+    return DeviceInfo(
+        driver="opencl",
+        index=index,
+        name=device.name.strip(),
+        vendor=device.vendor.strip(),
+        version=f"{device.version.strip()}, driver {device.driver_version.strip()}",
+        formats=("opencl-c",) if device.compiler_available else (),
+        features=frozenset(features),
+        limits=_limits(device),
+        memory_bytes=device.global_mem_size,
+        notes=tuple(notes),
+    )
+
+
+def shares_memory(device: cl.Device) -> bool:
+    """One memory for host and device, with fine-grain shared buffers: then buffers are mapped for good."""
+    import pyopencl as cl
+
+    if not device.host_unified_memory:
+        return False
+    try:
+        capabilities = device.svm_capabilities
+    except cl.LogicError:  # before OpenCL 2.0 there is no such question
+        return False
+    return bool(capabilities & cl.device_svm_capabilities.FINE_GRAIN_BUFFER)
+
+
+def _limits(device: cl.Device) -> Limits:
+    return Limits(
+        max_workgroup_count=(MAX_GROUPS, MAX_GROUPS, MAX_GROUPS),
+        max_workgroup_size=device.max_work_group_size,
+        max_binding_length=device.max_mem_alloc_size,
+        max_bindings=(device.max_parameter_size - PARAMETER_BYTES) // POINTER_BYTES,
+        max_parameter_bytes=PARAMETER_BYTES,
+        shared_memory_bytes=device.local_mem_size,
+        min_binding_alignment=max(16, device.mem_base_addr_align // 8),
+        host_import_alignment=IMPORT_ALIGNMENT,
+    )
+
+
+def _find() -> list[Any]:
+    try:
+        import pyopencl as cl
+    except ImportError as error:
+        raise DriverUnavailable(
+            f"pyopencl cannot be imported ({error}): pip install 'orchestrion[opencl]', "
+            "and 'pyopencl[pocl]' for a CPU device that needs no system package"
+        ) from error
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error as error:
+        raise DriverUnavailable(
+            f"no OpenCL platform ({error}): install your device's OpenCL driver, "
+            "or PoCL for the CPU (pip install 'pyopencl[pocl]', Debian package pocl-opencl-icd)"
+        ) from error
+    devices = []
+    for platform in platforms:
+        try:
+            devices += platform.get_devices()
+        except cl.Error as error:
+            if error.code != cl.status_code.DEVICE_NOT_FOUND:
+                raise DriverUnavailable(f"OpenCL platform {platform.name}: {error}") from error
+    if not devices:
+        raise DriverUnavailable(f"OpenCL platforms without a device: {', '.join(p.name for p in platforms)}")
+    return devices

@@ -1,0 +1,71 @@
+"""An in-order OpenCL queue. What is submitted goes through a worker thread, what is executed through the caller's.
+
+Waiting releases the interpreter lock (pyopencl does in `finish`), so other threads go on meanwhile.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import pyopencl as cl
+
+from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendQueue, Bytes, Point
+from orchestrion.hal.timeline import Worker
+
+from .buffer import OpenCLBuffer
+from .command_buffer import OpenCLCommandBuffer
+from .failures import translate
+
+
+class OpenCLQueue(BackendQueue):
+    def __init__(self, queue: cl.CommandQueue) -> None:
+        self._queue = queue
+        self._finish = queue.finish
+        self._worker = Worker("orchestrion-opencl")
+
+    def submit(
+        self,
+        commands: BackendCommandBuffer | None,
+        table: Sequence[BackendBuffer],
+        waits: Sequence[Point],
+        signals: Sequence[Point],
+    ) -> None:
+        self._worker.submit(waits, None if commands is None else partial(self._run, commands, table), signals)
+
+    def execute(self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+        if self._worker.busy:
+            self._worker.drain()
+        self._run(commands, table)
+
+    def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
+        assert isinstance(buffer, OpenCLBuffer)
+        self._worker.drain()
+        try:
+            cl.enqueue_copy(self._queue, buffer.whole, data, dst_offset=offset)
+        except cl.Error as error:
+            raise translate(f"write of {data.size} bytes", error) from error
+
+    def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
+        assert isinstance(buffer, OpenCLBuffer)
+        self._worker.drain()
+        try:
+            cl.enqueue_copy(self._queue, out, buffer.whole, src_offset=offset)
+        except cl.Error as error:
+            raise translate(f"read of {out.size} bytes", error) from error
+
+    def wait_idle(self) -> None:
+        self._worker.drain()
+        self._finish()
+
+    def close(self) -> None:
+        self._worker.close()
+        self._finish()
+
+    def _run(self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+        assert isinstance(commands, OpenCLCommandBuffer)
+        try:
+            commands.bind(table)
+            for step in commands.steps:
+                step()
+            self._finish()
+        except cl.Error as error:
+            raise translate("execution", error) from error
