@@ -152,35 +152,33 @@ def _verify_ranges(tables: Tables, plan: Checks) -> None:
 
 def _verify_owned(tables: Tables, plan: Checks) -> None:
     """All ranges that own rows of a vector follow each other, in the owners' order, from its first row to its last."""
-    columns, counts = tables.columns, tables.counts
+    columns = tables.columns
     for target, owners in plan.owned:
         free = 0
         for sources in owners:
-            if not columns[sources[0][0]]:
+            found = columns[sources[0][0]]
+            if not found:
                 continue
+            position = sources[0][1]
+            ranges = zip(found[position], found[position + 1])  # noqa: B905 (columns of one table)
             first = free
-            for start, end in _ranges(tables, sources):
+            for start, end in ranges if len(sources) == 1 else _interleaved(found, sources):
                 if start != free or end < start:
                     _gap(tables, sources, first)
                 free = end
-        if free != counts[target.slot]:
-            count = counts[target.slot]
-            raise ModuleError(
-                f"{target.name} has {count} rows; {free} of them have owners", tables.offsets[target.slot]
-            )
+        if free != tables.counts[target.slot]:
+            message = f"{target.name} has {tables.counts[target.slot]} rows; {free} of them have owners"
+            raise ModuleError(message, tables.offsets[target.slot])
 
 
-def _ranges(tables: Tables, sources: tuple[Source, ...]) -> Iterable[tuple[int, int]]:
-    """The ranges of one vector's rows that own the same rows: by row, and within a row by column."""
-    found = tables.columns[sources[0][0]]
-    if len(sources) == 1:
-        position = sources[0][1]
-        return zip(found[position], found[position + 1])  # noqa: B905 (columns of one table)
-    return chain.from_iterable(zip(*(zip(found[s[1]], found[s[1] + 1]) for s in sources)))  # noqa: B905
+def _interleaved(found: list[Values], sources: tuple[Source, ...]) -> Iterable[tuple[int, int]]:
+    """The ranges by which the rows of one vector own rows of another: by row, and within a row by column."""
+    columns = (zip(found[source[1]], found[source[1] + 1], strict=True) for source in sources)
+    return chain.from_iterable(zip(*columns, strict=True))
 
 
 def _gap(tables: Tables, sources: tuple[Source, ...], free: int) -> None:
-    for place, (start, end) in enumerate(_ranges(tables, sources)):
+    for place, (start, end) in enumerate(_interleaved(tables.columns[sources[0].slot], sources)):
         if start != free or end < start:
             row, number = divmod(place, len(sources))
             sources[number].fail(tables, row, f"{start} to {end} does not continue at {free}")
