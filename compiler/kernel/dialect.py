@@ -96,6 +96,15 @@ class Constant(Operation):
     output = result(is_scalar)
     traits = frozenset({Trait.PURE, Trait.CONSTANT})
 
+    @property
+    def bits(self) -> int:
+        """The bit pattern, an unsigned number of the type's width."""
+        value = self.value
+        if isinstance(value, FloatAttr):
+            return value.bits
+        assert isinstance(value, BoolAttr | IntegerAttr)
+        return int(value.value) % (1 << dtype_of(self.output).bits)
+
     def check(self) -> Iterator[str]:
         if not isinstance(self.value, BoolAttr | FloatAttr | IntegerAttr):
             yield f"value {self.value} is no number"

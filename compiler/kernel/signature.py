@@ -1,0 +1,99 @@
+"""What a lowered entry asks of its caller and its device, gathered from its `kernel` IR in one walk."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.attributes import DictAttr, StringAttr
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.sequencer.ll_seq import Entry
+from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
+
+from .dialect import Load, Parameter, Shared, Store, dtype_of, shared_shape
+
+#: bytes that an i1 is counted with in shared memory, where each target keeps it as it likes
+SHARED_BOOL_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class BindingUse:
+    """A binding: whether the entry may write it, and its element type, None when the code does not touch it."""
+
+    writable: bool
+    dtype: DType | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """`features` are names of `schema.profiles.FEATURES`; `parameters` counts 32-bit words."""
+
+    name: str
+    bindings: tuple[BindingUse, ...]
+    parameters: int
+    workgroup_size: tuple[int, int, int]
+    shared_bytes: int
+    features: frozenset[str]
+
+
+def signature_of(entry: Entry) -> Signature:
+    """The signature of an entry whose body is `kernel` IR."""
+    size = entry.workgroup_size
+    if size is None:
+        raise _wrong(entry, "has no workgroup size: it was not lowered")
+    elements = _element_types(entry)
+    bindings = [
+        BindingUse(_access(entry, item) != "read", elements.get(ordinal)) for ordinal, item in enumerate(entry.bindings)
+    ]
+    shared = [shared_shape(op.output.type) for op in entry.walk() if isinstance(op, Shared)]
+    words = [op.ordinal.value + 1 for op in entry.walk() if isinstance(op, Parameter)]
+    x, y, z = size.ints
+    return Signature(
+        entry.symbol or "",
+        tuple(bindings),
+        max(words, default=0),
+        (x, y, z),
+        sum(shape[0] * _shared_bytes(shape[1]) for shape in shared if shape is not None),
+        frozenset(filter(None, map(_feature, _dtypes(entry, elements)))),
+    )
+
+
+def _element_types(entry: Entry) -> dict[int, DType]:
+    """Binding -> the type of the elements that are loaded from it or stored to it, which must be one."""
+    elements: dict[int, DType] = {}
+    ordinals = {argument: ordinal for ordinal, argument in enumerate(entry.body.block.arguments)}
+    for op in entry.walk():
+        if isinstance(op, Load | Store):
+            dtype = dtype_of(op.output if isinstance(op, Load) else op.value)
+            ordinal = ordinals[op.binding]  # type: ignore[index]
+            if elements.setdefault(ordinal, dtype) is not dtype:
+                raise _wrong(op, f"takes binding {ordinal} as {dtype}, other ops as {elements[ordinal]}")
+    return elements
+
+
+def _dtypes(entry: Entry, elements: dict[int, DType]) -> Iterator[DType]:
+    """The types that need a feature: of numbers computed with or shared, and of memory, where an i1 is a byte."""
+    for dtype in elements.values():
+        yield BY_NAME["ui8"] if dtype.kind == BOOL else dtype
+    for op in entry.walk():
+        yield from (dtype_of(value) for value in op.results if str(value.type) in BY_NAME)
+
+
+def _feature(dtype: DType) -> str | None:
+    if dtype.kind == FLOAT:
+        return "float64" if dtype.bits == 64 else None
+    return f"int{dtype.bits}" if dtype.bits in (8, 16, 64) else None
+
+
+def _access(entry: Entry, binding: object) -> str:
+    access = binding.get("access") if isinstance(binding, DictAttr) else None
+    if not isinstance(access, StringAttr):
+        raise _wrong(entry, f"binding {binding} has no access")
+    return access.value
+
+
+def _wrong(op: Operation, message: str) -> CompileError:
+    return CompileError([Diagnostic(message, op.loc, op.name)])
+
+
+def _shared_bytes(dtype: DType) -> int:
+    return SHARED_BOOL_BYTES if dtype.kind == BOOL else dtype.itemsize

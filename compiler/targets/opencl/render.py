@@ -1,0 +1,169 @@
+"""Kernel IR as OpenCL C 1.2 source text.
+
+An entry is a kernel: a `__global` pointer per binding, in order, then a `uint` per parameter word. Every value is a
+variable `v<n>`, constants stand where they are used. Loop results are the loop's carried variables; branch results are
+variables declared before the branch. Bindings may overlap as far as the sequencer allows, hence no `restrict`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.kernel.signature import Signature
+from orchestrion.schema.dtypes import BOOL
+
+from .scalars import MEMORY_TYPES, TYPES, expression, literal
+
+INDENT = "  "
+_GROUP = "get_group_id(0) + get_num_groups(0) * (get_group_id(1) + get_num_groups(1) * get_group_id(2))"
+_LOCAL = "get_local_id(0) + get_local_size(0) * (get_local_id(1) + get_local_size(1) * get_local_id(2))"
+
+
+class KernelText:
+    """The text of one entry."""
+
+    def __init__(self, block: Block, signature: Signature) -> None:
+        self.block = block
+        self.signature = signature
+        self.lines: list[str] = []
+        self.names: dict[Value, str] = {}
+        self.depth = 1
+        self.count = 0
+
+    def text(self) -> str:
+        self.names |= {binding: f"b{ordinal}" for ordinal, binding in enumerate(self.block.arguments)}
+        self._ops(self.block)
+        size = ", ".join(map(str, self.signature.workgroup_size))
+        head = f"__kernel __attribute__((reqd_work_group_size({size})))\nvoid {self.signature.name}"
+        body = "\n".join(self.lines)
+        return f"{head}({', '.join(self._arguments())})\n{{\n{body}\n}}\n"
+
+    def _arguments(self) -> list[str]:
+        arguments = []
+        for ordinal, binding in enumerate(self.signature.bindings):
+            const = "" if binding.writable else "const "
+            element = "uchar" if binding.dtype is None else MEMORY_TYPES[binding.dtype.name]
+            arguments.append(f"__global {const}{element}* b{ordinal}")
+        return arguments + [f"uint p{ordinal}" for ordinal in range(self.signature.parameters)]
+
+    # text
+
+    def _line(self, text: str) -> None:
+        self.lines.append(INDENT * self.depth + text)
+
+    def _new(self, value: Value) -> str:
+        """A name for a value."""
+        self.names[value] = name = f"v{self.count}"
+        self.count += 1
+        return name
+
+    def _define(self, value: Value, text: str) -> None:
+        self._line(f"const {TYPES[str(value.type)]} {self._new(value)} = {text};")
+
+    def _assign(self, targets: Sequence[str], values: Sequence[Value]) -> None:
+        """All at once: a value that is another target is saved first."""
+        sources = [self.names[value] for value in values]
+        for position, source in enumerate(sources):
+            if source in targets and targets[position] != source:
+                sources[position] = f"t{self.count}"
+                self.count += 1
+                self._line(f"const {TYPES[str(values[position].type)]} {sources[position]} = {source};")
+        for target, source in zip(targets, sources, strict=True):
+            if target != source:
+                self._line(f"{target} = {source};")
+
+    # ops
+
+    def _ops(self, block: Block) -> None:
+        for op in block:
+            if isinstance(op, k.Scalar):
+                self._scalar(op)
+            else:
+                _OPS[op.name](self, op)
+
+    def _scalar(self, op: k.Scalar) -> None:
+        names = [self.names[operand] for operand in op.operands]
+        types = [k.dtype_of(operand) for operand in op.operands]
+        self._define(op.output, expression(op.primitive.name, names, types, k.dtype_of(op.output)))
+
+    def constant(self, op: k.Constant) -> None:
+        self.names[op.output] = literal(op.bits, k.dtype_of(op.output))
+
+    def workgroup_id(self, op: k.WorkgroupId) -> None:
+        self._define(op.output, f"({TYPES[str(op.output.type)]})({_GROUP})")
+
+    def local_id(self, op: k.LocalId) -> None:
+        self._define(op.output, f"(uint)({_LOCAL})")
+
+    def parameter(self, op: k.Parameter) -> None:
+        self.names[op.output] = f"p{op.ordinal.value}"
+
+    def load(self, op: k.Load | k.LoadShared) -> None:
+        memory, index = op.operands
+        byte = " != 0" if k.dtype_of(op.output).kind == BOOL else ""
+        self._define(op.output, f"{self.names[memory]}[{self.names[index]}]{byte}")
+
+    def store(self, op: k.Store | k.StoreShared) -> None:
+        value, memory, index = (self.names[operand] for operand in op.operands)
+        self._line(f"{memory}[{index}] = {value};")
+
+    def shared(self, op: k.Shared) -> None:
+        shape = k.shared_shape(op.output.type)
+        assert shape is not None
+        self._line(f"__local {MEMORY_TYPES[shape[1].name]} {self._new(op.output)}[{shape[0]}];")
+
+    def barrier(self, op: k.Barrier) -> None:
+        self._line("barrier(CLK_LOCAL_MEM_FENCE);")
+
+    def loop(self, op: k.For) -> None:
+        index, *carried = op.body.block.arguments
+        targets = []
+        for value, start, result in zip(carried, op.start, op.outputs, strict=True):
+            targets.append(self._new(value))
+            self.names[result] = self.names[value]
+            self._line(f"{TYPES[str(value.type)]} {self.names[value]} = {self.names[start]};")
+        i = self._new(index)
+        lower, upper, step = (self.names[value] for value in (op.lower, op.upper, op.step))
+        self._line(f"for ({TYPES[str(index.type)]} {i} = {lower}; {i} < {upper}; {i} += {step}) {{")
+        self._arm(op.body.block, targets)
+        self._line("}")
+
+    def branch(self, op: k.If) -> None:
+        for result in op.outputs:
+            self._line(f"{TYPES[str(result.type)]} {self._new(result)};")
+        targets = [self.names[result] for result in op.outputs]
+        self._line(f"if ({self.names[op.condition]}) {{")
+        self._arm(op.yes.block, targets)
+        if op.no.block.first is not op.no.block.last or targets:
+            self._line("} else {")
+            self._arm(op.no.block, targets)
+        self._line("}")
+
+    def _arm(self, block: Block, targets: Sequence[str]) -> None:
+        self.depth += 1
+        self._ops(block)
+        assert isinstance(block.last, k.Yield)
+        self._assign(targets, block.last.values)
+        self.depth -= 1
+
+    def nothing(self, op: Operation) -> None:
+        """The end of an entry or a region: whoever opened it closes it."""
+
+
+_OPS: dict[str, Callable[[KernelText, Any], None]] = {
+    k.Constant.name: KernelText.constant,
+    k.WorkgroupId.name: KernelText.workgroup_id,
+    k.LocalId.name: KernelText.local_id,
+    k.Parameter.name: KernelText.parameter,
+    k.Load.name: KernelText.load,
+    k.Store.name: KernelText.store,
+    k.Shared.name: KernelText.shared,
+    k.LoadShared.name: KernelText.load,
+    k.StoreShared.name: KernelText.store,
+    k.Barrier.name: KernelText.barrier,
+    k.For.name: KernelText.loop,
+    k.If.name: KernelText.branch,
+    k.Yield.name: KernelText.nothing,
+    k.Return.name: KernelText.nothing,
+}

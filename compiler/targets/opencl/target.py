@@ -1,0 +1,49 @@
+"""The target of the `opencl` profile: OpenCL C 1.2 source, one program per executable, one kernel per entry.
+
+The driver builds it with correctly rounded division and square root; contraction is forbidden in the text itself.
+"""
+
+import re
+
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.kernel.lower import lower_entry
+from orchestrion.compiler.kernel.signature import Signature, signature_of
+from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
+from orchestrion.compiler.targets.target import Payload, Target
+
+from .render import KernelText
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+class OpenCLTarget(Target):
+    """Source text, UTF-8."""
+
+    name = "opencl"
+
+    def lower(self, entry: Operation) -> None:
+        lower_entry(entry)
+
+    def serialize(self, executable: Operation) -> Payload:
+        assert isinstance(executable, Executable)
+        parts, features, shared = [], set[str](), 0
+        for entry in executable.body.block:
+            assert isinstance(entry, Entry)
+            signature = signature_of(entry)
+            _check_name(signature)
+            parts.append(KernelText(entry.body.block, signature).text())
+            features |= signature.features
+            shared = max(shared, signature.shared_bytes)
+        head = "#pragma OPENCL FP_CONTRACT OFF\n"
+        if "float64" in features:
+            head += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
+        return Payload("\n".join([head, *parts]).encode(), frozenset(features), shared)
+
+
+def _check_name(signature: Signature) -> None:
+    if not _IDENTIFIER.fullmatch(signature.name):
+        raise CompileError(f"entry {signature.name!r} cannot be the name of an OpenCL kernel")
+
+
+TARGET = OpenCLTarget()
