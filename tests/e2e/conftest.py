@@ -97,6 +97,23 @@ def _transcendental(x: Any) -> Any:
     return plain + [jnp.log(y), jnp.log1p(y), jnp.sqrt(y), lax.rsqrt(y), jnp.arctan2(x, y), y**x]
 
 
+def _special(x: Any, y: Any) -> Any:
+    orders = [jnp.maximum(x, y), jnp.minimum(x, y), jnp.abs(x), jnp.sign(x)]
+    return [x + y, x * y, x / y, -x, *orders, jnp.isfinite(x), jnp.isnan(y)]
+
+
+def _select(p: Any, x: Any, y: Any) -> Any:
+    return jnp.where(p, x, y), jnp.where(x > 0, 1, y)
+
+
+def _dense(x: Any, y: Any, b: Any) -> Any:
+    return jax.nn.relu(x.T @ y.astype(_F) + b)
+
+
+def _widening_dot(x: Any, y: Any) -> Any:
+    return lax.dot(x, y, preferred_element_type=jnp.int32)
+
+
 def _integers(x: Any, y: Any) -> Any:
     return [
         x + y,
@@ -200,10 +217,8 @@ CASES: tuple[Case, ...] = (
     _case("f64", lambda x, y: (x * y + x, x / y, x - y), ((5, 9), "float64"), ((5, 9), "float64")),
     _case("transcendental_f32", _transcendental, ((257,), _F)),
     _case("transcendental_f64", _transcendental, ((65,), "float64")),
-    _case("special_f32", lambda x, y: (x + y, x * y, jnp.maximum(x, y), jnp.minimum(x, y), -x, jnp.abs(x), jnp.sign(x)),
-          ((61,), _F), ((61,), _F), fill=special),
-    _case("special_f64", lambda x, y: (x + y, x * y, jnp.maximum(x, y), jnp.minimum(x, y), jnp.isfinite(x), jnp.isnan(y)),
-          ((61,), "float64"), ((61,), "float64"), fill=special),
+    _case("special_f32", _special, ((61,), _F), ((61,), _F), fill=special),
+    _case("special_f64", _special, ((61,), "float64"), ((61,), "float64"), fill=special),
     *(_case(f"arithmetic_{t}", _integers, ((37,), t), ((37,), t), fill=special) for t in INTEGERS),
     *(_case(f"bits_{t}", _bits, ((37,), t), ((37,), t), fill=special) for t in INTEGERS),
     _case("integer_power", lambda x: (x**3, x**7), ((33,), "int32"), fill=small),
@@ -211,8 +226,8 @@ CASES: tuple[Case, ...] = (
     _case("compare_f32", _compare, ((41,), _F), ((41,), _F), fill=special),
     _case("compare_u32", _compare, ((41,), "uint32"), ((41,), "uint32"), fill=special),
     _case("compare_bool", _compare, ((41,), "bool"), ((41,), "bool")),
-    _case("select", lambda p, x, y: (jnp.where(p, x, y), jnp.where(x > 0, 1, y)), ((5, 7), "bool"), ((5, 7), _F), ((5, 7), _F)),
-    _case("clamp", lambda x: (jnp.clip(x, -0.5, 0.5), lax.clamp(jnp.float32(0), x, jnp.float32(1))), ((99,), _F), fill=special),
+    _case("select", _select, ((5, 7), "bool"), ((5, 7), _F), ((5, 7), _F)),
+    _case("clamp", lambda x: (jnp.clip(x, -0.5, 0.5), lax.clamp(0.0, x, 1.0)), ((99,), _F), fill=special),
     _case("convert_f32", _convert, ((43,), _F), fill=special),
     _case("convert_f64", _convert, ((43,), "float64"), fill=special),
     _case("convert_i64", _convert, ((43,), "int64"), fill=special),
@@ -239,10 +254,10 @@ CASES: tuple[Case, ...] = (
     _case("layer_norm", _layer_norm, ((6, 24), _F), ((24,), _F), ((24,), _F)),
     _case("gelu", lambda x: (jax.nn.gelu(x), jax.nn.gelu(x, approximate=False), jax.nn.silu(x)), ((70,), _F)),
     _case("matmul", lambda x, y: x @ y, ((13, 29), _F), ((29, 17), _F)),
-    _case("matmul_fused", lambda x, y, b: jax.nn.relu(x.T @ y.astype(_F) + b), ((29, 13), _F), ((29, 17), "int8"), ((17,), _F)),
+    _case("matmul_fused", _dense, ((29, 13), _F), ((29, 17), "int8"), ((17,), _F)),
     _case("matmul_f64", lambda x, y: x @ y, ((7, 19), "float64"), ((19, 5), "float64")),
     _case("matmul_i32", lambda x, y: x @ y, ((7, 19), "int32"), ((19, 5), "int32")),
-    _case("matmul_i8", lambda x, y: lax.dot(x, y, preferred_element_type="int32"), ((7, 19), "int8"), ((19, 5), "int8")),
+    _case("matmul_i8", _widening_dot, ((7, 19), "int8"), ((19, 5), "int8")),
     _case("batched_matmul", lambda x, y: jnp.einsum("bij,bjk->bik", x, y), ((3, 4, 5), _F), ((3, 5, 6), _F)),
     _case("contractions", lambda x, y: jnp.einsum("abc,cbd->ad", x, y), ((4, 5, 6), _F), ((6, 5, 3), _F)),
     _case("inner_products", lambda x, y: (x @ y, jnp.outer(x, y), jnp.vdot(x, x)), ((19,), _F), ((19,), _F)),
