@@ -1,0 +1,263 @@
+"""Device memory: blocks from the driver, cut into buffers.
+
+One VkDeviceMemory with one VkBuffer over all of it is a block; a buffer is a range of a block, so that making one costs
+no call into the driver and the driver's limit on allocations is never met. Free ranges are kept sorted and merged; the
+first that fits is taken. Small buffers share blocks of BLOCK bytes, a large one gets a block of its own size. One
+empty block per memory type is kept, so that whoever allocates and releases the same size does not pay for pages again.
+
+`free` may be called by a finalizer at any time, even while this thread is in `allocate`: it only leaves the range in
+`_freed`, and whoever holds the lock takes it back.
+"""
+
+import mmap
+import threading
+from bisect import bisect
+from collections import deque
+from functools import partial
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from orchestrion.hal.backend import Bytes, MemoryType
+from orchestrion.hal.errors import OutOfMemory
+
+from .api import WHOLE_SIZE, Api, Handle
+from .buffer import ImportedBuffer, VulkanBuffer
+from .physical import MemoryKind, PhysicalDevice
+
+BLOCK = 16 << 20
+#: every buffer starts at a multiple: the largest alignment Vulkan allows a storage buffer's offset to need
+ALIGNMENT = 256
+
+DEVICE_LOCAL, HOST_VISIBLE, HOST_COHERENT, HOST_CACHED = 1, 2, 4, 8
+MAPPABLE = HOST_VISIBLE | HOST_COHERENT
+#: bits that memory types for special purposes carry: lazily allocated, protected, AMD device coherent and uncached
+SPECIAL = 0x10 | 0x20 | 0x40 | 0x80
+
+#: is a mapping asked for -> the flags a memory type must have, tried in this order
+CHOICES: dict[bool, tuple[int, ...]] = {
+    True: (DEVICE_LOCAL | MAPPABLE | HOST_CACHED, DEVICE_LOCAL | MAPPABLE, MAPPABLE | HOST_CACHED, MAPPABLE),
+    False: (DEVICE_LOCAL,),
+}
+
+#: one number per block ever made in this process
+_numbers = count(1)
+
+
+class Block:
+    """A VkBuffer over its own memory, the mapping of it if there is one, and the free ranges (offset, size), sorted."""
+
+    __slots__ = ("handle", "host", "kind", "memory", "number", "ranges", "size")
+
+    def __init__(self, memory: Handle, handle: Handle, kind: MemoryKind, size: int, host: Bytes | None) -> None:
+        self.memory = memory
+        self.handle = handle
+        self.kind = kind
+        self.size = size
+        self.host = host
+        self.number = next(_numbers)
+        self.ranges: list[tuple[int, int]] = [(0, size)]
+
+    @property
+    def empty(self) -> bool:
+        return self.ranges == [(0, self.size)]
+
+    def fits(self, size: int) -> bool:
+        """A large block is not spent on small buffers, which would keep all of it."""
+        return self.size <= BLOCK or 2 * size >= self.size
+
+    def take(self, size: int) -> int | None:
+        """The offset of `size` bytes, or None."""
+        for position, (offset, room) in enumerate(self.ranges):
+            if room > size:
+                self.ranges[position] = (offset + size, room - size)
+                return offset
+            if room == size:
+                del self.ranges[position]
+                return offset
+        return None
+
+    def give(self, offset: int, size: int) -> None:
+        """Take a range back and merge it with its neighbours."""
+        ranges = self.ranges
+        position = bisect(ranges, (offset, size))
+        if position < len(ranges) and ranges[position][0] == offset + size:
+            size += ranges.pop(position)[1]
+        if position and sum(ranges[position - 1]) == offset:
+            position -= 1
+            offset, before = ranges.pop(position)
+            size += before
+        ranges.insert(position, (offset, size))
+
+
+class Allocator:
+    """Makes the buffers of one device."""
+
+    def __init__(self, api: Api, physical: PhysicalDevice, device: Handle, functions: Any) -> None:
+        self._api = api
+        self._device = device
+        self._vk = functions
+        self._max_allocation = physical.max_allocation
+        self._imports = "VK_EXT_external_memory_host" in physical.extensions
+        self._import_alignment = physical.info.limits.host_import_alignment
+        self._binding_alignment = physical.info.limits.min_binding_alignment
+        self._kinds = {asked: _choose(physical.memory_kinds, CHOICES[asked]) for asked in CHOICES}
+        self._blocks: dict[MemoryKind, list[Block]] = {kind: [] for kind in physical.memory_kinds}
+        self._freed: deque[VulkanBuffer] = deque()
+        self._lock = threading.Lock()
+
+    def allocate(self, size: int, memory: MemoryType) -> VulkanBuffer:
+        """`size` bytes; mapped where HOST_VISIBLE is asked for, or where all memory of the device is."""
+        padded = -(-size // ALIGNMENT) * ALIGNMENT
+        with self._lock:
+            self._settle()
+            errors = []
+            for kind in self._kinds[MemoryType.HOST_VISIBLE in memory]:
+                try:
+                    block, base = self._place(kind, padded)
+                except OutOfMemory as error:
+                    errors.append(str(error))
+                    continue
+                return VulkanBuffer(self, block, base, size)
+        raise OutOfMemory("; ".join(dict.fromkeys(errors)))
+
+    def free(self, buffer: VulkanBuffer) -> None:
+        self._freed.append(buffer)
+        while self._freed and self._lock.acquire(blocking=False):
+            try:
+                self._settle()
+            finally:
+                self._lock.release()
+
+    def import_host(self, memory: Bytes) -> ImportedBuffer | None:
+        """A buffer over whole pages around `memory`; None where the driver refuses, for whatever reason of its own."""
+        alignment = self._import_alignment
+        if not self._imports or alignment > mmap.PAGESIZE:  # rounding to more could reach pages that are not there
+            return None
+        address = memory.ctypes.data
+        base = address % alignment
+        if base % self._binding_alignment or memory.size == 0:
+            return None
+        made = self._import(address - base, -(-(base + memory.size) // alignment) * alignment)
+        if made is None:
+            return None
+        handle, imported = made
+        return ImportedBuffer(handle, base, memory, next(_numbers), partial(self._destroy, handle, imported))
+
+    def close(self) -> None:
+        """Free everything; no buffer is in use any more."""
+        with self._lock:
+            self._settle()
+            for blocks in self._blocks.values():
+                for block in blocks:
+                    self._destroy(block.handle, block.memory)
+                blocks.clear()
+
+    def _settle(self) -> None:
+        """Take back what was freed; the lock is held."""
+        while self._freed:
+            buffer = self._freed.popleft()
+            block = buffer.block
+            block.give(buffer.base, -(-buffer.size // ALIGNMENT) * ALIGNMENT)
+            if block.empty:
+                self._keep_one(block)
+
+    def _keep_one(self, newest: Block) -> None:
+        blocks = self._blocks[newest.kind]
+        for block in [block for block in blocks if block.empty and block is not newest]:
+            blocks.remove(block)
+            self._destroy(block.handle, block.memory)
+
+    def _place(self, kind: MemoryKind, size: int) -> tuple[Block, int]:
+        blocks = self._blocks[kind]
+        for block in blocks:
+            base = block.take(size) if block.fits(size) else None
+            if base is not None:
+                return block, base
+        for block in [block for block in blocks if block.empty]:  # none of them fits: room for the new one
+            blocks.remove(block)
+            self._destroy(block.handle, block.memory)
+        block = self._make(kind, max(size, min(BLOCK, kind.heap_bytes // 8 // ALIGNMENT * ALIGNMENT)))
+        blocks.append(block)
+        base = block.take(size)
+        assert base is not None, "a new block holds what it was made for"
+        return block, base
+
+    def _make(self, kind: MemoryKind, size: int) -> Block:
+        limit = min(kind.heap_bytes, self._max_allocation)
+        if size > limit:
+            raise OutOfMemory(f"{size} bytes of device memory asked for, the device's limit is {limit}")
+        what = f"{size} bytes of device memory"
+        handle, memory = self._buffer(size, self._api.null), None
+        try:
+            needs = self._needs(handle)
+            if not needs.memoryTypeBits >> kind.index & 1:
+                raise OutOfMemory(f"{what}: memory type {kind.index} does not hold buffers")
+            info = self._api.new("VkMemoryAllocateInfo", allocationSize=needs.size, memoryTypeIndex=kind.index)
+            memory = self._api.create(self._vk.vkAllocateMemory, self._device, info, what)
+            self._api.check(self._vk.vkBindBufferMemory(self._device, handle, memory, 0), what)
+            host = self._map(memory, size) if kind.flags & MAPPABLE == MAPPABLE else None
+        except BaseException:
+            self._destroy(handle, memory)
+            raise
+        return Block(memory, handle, kind, size, host)
+
+    def _buffer(self, size: int, chain: Any) -> Handle:
+        vk = self._api.vk
+        usage = (
+            vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
+            | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
+            | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT
+        )
+        info = self._api.new("VkBufferCreateInfo", pNext=chain, size=size, usage=usage)
+        return self._api.create(self._vk.vkCreateBuffer, self._device, info, f"a buffer of {size} bytes")
+
+    def _needs(self, handle: Handle) -> Any:
+        needs = self._api.ffi.new("VkMemoryRequirements *")
+        self._vk.vkGetBufferMemoryRequirements(self._device, handle, needs)
+        return needs
+
+    def _map(self, memory: Handle, size: int) -> Bytes:
+        address = self._api.ffi.new("void **")
+        result = self._vk.vkMapMemory(self._device, memory, 0, WHOLE_SIZE, 0, address)
+        self._api.check(result, f"mapping {size} bytes of device memory")
+        return np.frombuffer(self._api.ffi.buffer(address[0], size), np.uint8)
+
+    def _import(self, address: int, size: int) -> tuple[Handle, Handle] | None:
+        api, kind = self._api, self._api.vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
+        pointer = api.ffi.cast("void *", address)
+        properties = api.new("VkMemoryHostPointerPropertiesEXT")
+        if self._vk.vkGetMemoryHostPointerPropertiesEXT(self._device, kind, pointer, properties):
+            return None
+        handle = self._buffer(size, api.new("VkExternalMemoryBufferCreateInfo", handleTypes=kind))
+        needs = self._needs(handle)
+        kinds = properties.memoryTypeBits & needs.memoryTypeBits
+        if not kinds or needs.size > size:
+            self._destroy(handle, None)
+            return None
+        info = api.new(
+            "VkMemoryAllocateInfo",
+            pNext=api.new("VkImportMemoryHostPointerInfoEXT", handleType=kind, pHostPointer=pointer),
+            allocationSize=size,
+            memoryTypeIndex=(kinds & -kinds).bit_length() - 1,
+        )
+        memory = api.ffi.new("VkDeviceMemory *")
+        if self._vk.vkAllocateMemory(self._device, info, api.null, memory):
+            self._destroy(handle, None)
+            return None
+        if self._vk.vkBindBufferMemory(self._device, handle, memory[0], 0):
+            self._destroy(handle, memory[0])
+            return None
+        return handle, memory[0]
+
+    def _destroy(self, handle: Handle, memory: Handle | None) -> None:
+        self._vk.vkDestroyBuffer(self._device, handle, self._api.null)
+        if memory is not None:
+            self._vk.vkFreeMemory(self._device, memory, self._api.null)
+
+
+def _choose(kinds: tuple[MemoryKind, ...], wanted: tuple[int, ...]) -> tuple[MemoryKind, ...]:
+    """Every memory type that has one of the wanted flag sets, best first."""
+    rows = [kind for flags in wanted for kind in kinds if kind.flags & flags == flags and not kind.flags & SPECIAL]
+    return tuple(dict.fromkeys(rows))

@@ -1,0 +1,116 @@
+"""Command buffers: one program, encoded once per binding table and replayed.
+
+Vulkan fixes buffers when commands are recorded, and binding them later (update after bind, push descriptors) is not
+there or not faster everywhere. So recordings are cached by the places of the buffers in the table, RECORDINGS of them,
+the least recently used going first. A recording in flight is never touched: the same table submitted again meanwhile
+gets another one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding, MemoryType
+
+from .buffer import VulkanBuffer
+from .executable import VulkanExecutable
+from .recording import Barrier, Copy, Dispatch, Fill, Program, Recording
+
+if TYPE_CHECKING:
+    from .device import VulkanDevice
+
+RECORDINGS = 16
+#: a pattern that vkCmdFillBuffer cannot repeat is copied from a buffer that holds at most this many bytes of it
+PATTERN_BYTES = 1 << 20
+
+Key = tuple[int, ...]
+
+
+class VulkanCommandBuffer(BackendCommandBuffer):
+    """See the top of this file. Calls are serialised by the front, as the queue's are."""
+
+    def __init__(self, device: VulkanDevice) -> None:
+        self._device = device
+        info = device.api.new(
+            "VkCommandPoolCreateInfo",
+            flags=device.api.vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+            queueFamilyIndex=device.queue_family,
+        )
+        self._pool = device.api.create(device.vk.vkCreateCommandPool, device.handle, info, "a command pool")
+        self._program = Program()
+        self._patterns: list[VulkanBuffer] = []
+        self._recordings: OrderedDict[Key, Recording] = OrderedDict()
+        self._spare: list[Recording] = []
+        self._timeline = device.queue.timeline
+
+    def dispatch(
+        self,
+        executable: BackendExecutable,
+        entry: int,
+        groups: tuple[int, int, int],
+        bindings: Sequence[Binding],
+        parameters: bytes,
+    ) -> None:
+        assert isinstance(executable, VulkanExecutable)
+        pipeline, layout = executable.pipelines[entry], executable.layouts[entry]
+        bound = self._program.bound(layout, tuple(bindings))
+        self._program.commands.append(Dispatch(self._device, pipeline, layout.pipeline, bound, parameters, groups))
+
+    def copy(self, source: Binding, target: Binding) -> None:
+        self._program.commands.append(Copy(self._device, source, target))
+
+    def fill(self, target: Binding, pattern: bytes) -> None:
+        word = (pattern * 4)[:4]
+        aligned = target.offset % 4 == 0 and target.length % 4 == 0
+        if aligned and (word * 2)[: len(pattern)] == pattern:
+            self._program.commands.append(Fill(self._device, target, int.from_bytes(word, "little")))
+            return
+        length = min(target.length, PATTERN_BYTES)
+        buffer = self._device.allocator.allocate(length, MemoryType.HOST_VISIBLE)
+        self._patterns.append(buffer)
+        assert buffer.host is not None, "host-visible memory is mapped"
+        buffer.host.reshape(-1, len(pattern))[:] = list(pattern)
+        self._program.commands.append(Copy(self._device, Binding(buffer, 0, length), target))
+
+    def barrier(self) -> None:
+        self._program.commands.append(Barrier(self._device))
+
+    def finish(self) -> None:
+        commands = self._program.commands
+        while commands and isinstance(commands[-1], Barrier):
+            commands.pop()
+        commands.append(Barrier(self._device, host=True))
+
+    def recording(self, table: Sequence[Any]) -> Recording:
+        """The program encoded for this table and not in flight."""
+        key = tuple([buffer.place for buffer in table])
+        recording = self._recordings.get(key)
+        if recording is None or recording.pending > self._timeline.reached:
+            return self._encode(key, table)
+        self._recordings.move_to_end(key)
+        return recording
+
+    def release(self) -> None:
+        device = self._device
+        for recording in (*self._recordings.values(), *self._spare):
+            recording.release()
+        device.vk.vkDestroyCommandPool(device.handle, self._pool, device.api.null)
+        for buffer in self._patterns:
+            buffer.release()
+
+    def _encode(self, key: Key, table: Sequence[Any]) -> Recording:
+        reached = self._timeline.poll()
+        known = self._recordings.get(key)
+        if known is not None:
+            if known.pending <= reached:
+                return known
+            self._spare.append(self._recordings.pop(key))
+        elif len(self._recordings) >= RECORDINGS:
+            self._spare.append(self._recordings.popitem(last=False)[1])
+        index = next((index for index, spare in enumerate(self._spare) if spare.pending <= reached), -1)
+        recording = self._spare.pop(index) if index >= 0 else Recording(self._device, self._pool, self._program)
+        recording.encode(table)
+        self._recordings[key] = recording
+        return recording

@@ -1,0 +1,93 @@
+"""An open device: the VkDevice, its queue, memory, layouts and caches.
+
+Closing it releases everything; the front has released its objects before, and waited for all work.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from orchestrion.hal.backend import BackendDevice, BufferUsage, Bytes, Entry, MemoryType
+from orchestrion.hal.cache import Cache
+
+from .allocator import Allocator
+from .api import Api, Handle
+from .buffer import ImportedBuffer, VulkanBuffer
+from .command_buffer import VulkanCommandBuffer
+from .executable import Layout, VulkanExecutable
+from .physical import PhysicalDevice, feature_chain
+from .queue import VulkanQueue
+from .semaphore import VulkanSemaphore
+
+#: bytes behind a binding of no length, which Vulkan does not have
+EMPTY_BYTES = 16
+
+
+class VulkanDevice(BackendDevice):
+    """`api` and `vk` are the loader and this device's functions; siblings use what has no underscore."""
+
+    def __init__(self, api: Api, physical: PhysicalDevice) -> None:
+        self.api = api
+        self.physical = physical
+        self.info = physical.info
+        self.queue_family = physical.queue_family
+        self.handle = self._create(api, physical)
+        self.vk: Any = api.device_functions(self.handle, physical.suffix, physical.extensions)
+        self.cache = Cache("vulkan")
+        self.begin_info = api.new("VkCommandBufferBeginInfo")
+        self.allocator = Allocator(api, physical, self.handle, self.vk)
+        self.empty = self.allocator.allocate(EMPTY_BYTES, MemoryType.DEVICE_LOCAL)
+        self.queue: VulkanQueue = VulkanQueue(self)
+        self._layouts: dict[tuple[int, int], Layout] = {}
+        self._layouts_lock = threading.Lock()
+
+    @staticmethod
+    def _create(api: Api, physical: PhysicalDevice) -> Handle:
+        queue = api.new(
+            "VkDeviceQueueCreateInfo",
+            queueFamilyIndex=physical.queue_family,
+            queueCount=1,
+            pQueuePriorities=api.ffi.new("float[1]", [1.0]),
+        )
+        info = api.new(
+            "VkDeviceCreateInfo",
+            pNext=feature_chain(api, physical.enabled),
+            queueCreateInfoCount=1,
+            pQueueCreateInfos=queue,
+            enabledExtensionCount=len(physical.extensions),
+            ppEnabledExtensionNames=api.strings(list(physical.extensions)),
+        )
+        what = f"opening {physical.info.name}"
+        return api.create(api.lib.vkCreateDevice, physical.handle, info, what)
+
+    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> VulkanBuffer:
+        return self.allocator.allocate(size, memory)
+
+    def import_host(self, memory: Bytes) -> ImportedBuffer | None:
+        return self.allocator.import_host(memory)
+
+    def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> VulkanExecutable:
+        return VulkanExecutable(self, payload, entries)
+
+    def create_command_buffer(self, slots: int) -> VulkanCommandBuffer:
+        return VulkanCommandBuffer(self)
+
+    def create_semaphore(self, initial: int) -> VulkanSemaphore:
+        return VulkanSemaphore(self.api, self.handle, self.vk, initial)
+
+    def layout(self, bindings: int, parameter_words: int) -> Layout:
+        """The one layout of entries with so many bindings and parameters."""
+        with self._layouts_lock:
+            key = bindings, parameter_words
+            if key not in self._layouts:
+                self._layouts[key] = Layout(self.api, self.handle, self.vk, bindings, parameter_words)
+            return self._layouts[key]
+
+    def close(self) -> None:
+        self.queue.close()
+        self.empty.release()
+        for layout in self._layouts.values():
+            layout.release()
+        self.allocator.close()
+        self.vk.vkDestroyDevice(self.handle, self.api.null)

@@ -1,0 +1,110 @@
+"""Executables: SPIR-V words to compute pipelines, one per entry.
+
+The words are verified before the driver sees them (`spirv_check`), and what they need is compared with what the device
+has. Binding `i` of an entry is set 0, binding `i`; parameters are push constants. What the driver makes of them is kept
+in the user's cache by content, device and driver version.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from orchestrion.hal.backend import BackendExecutable, Entry
+from orchestrion.hal.errors import Unsupported
+
+from .api import Api, Handle
+from .pipeline_cache import pipeline_cache
+from .recording import DESCRIPTOR_STORAGE_BUFFER, SHADER_STAGE_COMPUTE
+from .spirv_check import Summary, verify
+
+if TYPE_CHECKING:
+    from .device import VulkanDevice
+
+
+class Layout:
+    """How an entry is bound: `sets`, its VkDescriptorSetLayout, and `pipeline`, its VkPipelineLayout."""
+
+    def __init__(self, api: Api, device: Handle, functions: Any, bindings: int, parameter_words: int) -> None:
+        self._api = api
+        self._device = device
+        self._vk = functions
+        rows = api.ffi.new("VkDescriptorSetLayoutBinding[]", bindings)
+        for index in range(bindings):
+            rows[index].binding = index
+            rows[index].descriptorType = DESCRIPTOR_STORAGE_BUFFER
+            rows[index].descriptorCount = 1
+            rows[index].stageFlags = SHADER_STAGE_COMPUTE
+        info = api.new("VkDescriptorSetLayoutCreateInfo", bindingCount=bindings, pBindings=rows)
+        self.sets = api.create(functions.vkCreateDescriptorSetLayout, device, info, "a descriptor set layout")
+        words = api.new("VkPushConstantRange", stageFlags=SHADER_STAGE_COMPUTE, offset=0, size=4 * parameter_words)
+        info = api.new(
+            "VkPipelineLayoutCreateInfo",
+            setLayoutCount=1,
+            pSetLayouts=api.ffi.new("VkDescriptorSetLayout[1]", [self.sets]),
+            pushConstantRangeCount=1 if parameter_words else 0,
+            pPushConstantRanges=words,
+        )
+        self.pipeline = api.create(functions.vkCreatePipelineLayout, device, info, "a pipeline layout")
+
+    def release(self) -> None:
+        self._vk.vkDestroyPipelineLayout(self._device, self.pipeline, self._api.null)
+        self._vk.vkDestroyDescriptorSetLayout(self._device, self.sets, self._api.null)
+
+
+class VulkanExecutable(BackendExecutable):
+    """One pipeline and one layout per entry."""
+
+    def __init__(self, device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...]) -> None:
+        self.entries = entries
+        self._device = device
+        summary = verify(payload, entries)
+        _check_needs(device, summary, entries)
+        self.layouts = [device.layout(len(entry.bindings), entry.parameter_words) for entry in entries]
+        self.pipelines: list[Handle] = []
+        try:
+            self._build(payload)
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        device = self._device
+        for pipeline in self.pipelines:
+            device.vk.vkDestroyPipeline(device.handle, pipeline, device.api.null)
+
+    def _build(self, payload: memoryview) -> None:
+        device, api = self._device, self._device.api
+        code = api.ffi.new("uint32_t[]", payload.nbytes // 4)
+        api.ffi.memmove(code, payload, payload.nbytes)
+        info = api.new("VkShaderModuleCreateInfo", codeSize=payload.nbytes, pCode=code)
+        module = api.create(device.vk.vkCreateShaderModule, device.handle, info, "a shader module")
+        try:
+            with pipeline_cache(device, payload) as cache:
+                for entry, layout in zip(self.entries, self.layouts, strict=True):
+                    self.pipelines.append(self._pipeline(module, cache, entry.name, layout))
+        finally:
+            device.vk.vkDestroyShaderModule(device.handle, module, api.null)
+
+    def _pipeline(self, module: Handle, cache: Handle, name: str, layout: Layout) -> Handle:
+        device, api = self._device, self._device.api
+        text = api.ffi.new("char[]", name.encode())
+        stage = api.new("VkPipelineShaderStageCreateInfo", stage=SHADER_STAGE_COMPUTE, module=module, pName=text)
+        info = api.new("VkComputePipelineCreateInfo", stage=stage[0], layout=layout.pipeline)
+        out = api.ffi.new("VkPipeline[1]")
+        result = device.vk.vkCreateComputePipelines(device.handle, cache, 1, info, api.null, out)
+        api.check(result, f"building entry {name}")
+        return out[0]
+
+
+def _check_needs(device: VulkanDevice, summary: Summary, entries: tuple[Entry, ...]) -> None:
+    """`Unsupported` names what the module needs and the device lacks."""
+    info = device.info
+    for feature in sorted(summary.features - info.features):
+        raise Unsupported(f"the code needs feature {feature}, which {info.name} lacks")
+    for entry in entries:
+        for axis, size, limit in zip("xyz", entry.workgroup_size, device.physical.max_workgroup, strict=True):
+            if size > limit:
+                raise Unsupported(f"entry {entry.name}: workgroup size {size} in {axis}, the device's limit is {limit}")
+        used, limit = summary.shared_bytes[entry.name], info.limits.shared_memory_bytes
+        if used > limit:
+            raise Unsupported(f"entry {entry.name}: {used} bytes of shared memory, the device's limit is {limit}")

@@ -1,0 +1,266 @@
+"""Physical devices: what each has, what we enable of it, and how it looks to the HAL.
+
+A device is usable when it has a compute queue, Vulkan 1.1 and timeline semaphores; for any other `scan` says why not.
+Hardware comes first, software devices after it. The table FEATURES holds every Vulkan feature that is enabled where
+it is there; HAL_FEATURES says which of them make one HAL feature.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrion.hal.backend import DeviceInfo, Limits
+
+from .api import Api, Handle
+from .instance import LEAST_VERSION, Instance, unpack_version
+
+NEVER = (99, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One Vulkan feature: its field, the struct that holds it, the extension it needs before it is core in `core`."""
+
+    field: str
+    struct: str
+    extension: str
+    core: tuple[int, int]
+
+
+FEATURES: tuple[Feature, ...] = (
+    Feature("robustBufferAccess", "VkPhysicalDeviceFeatures2", "", (1, 0)),
+    Feature("shaderInt16", "VkPhysicalDeviceFeatures2", "", (1, 0)),
+    Feature("shaderInt64", "VkPhysicalDeviceFeatures2", "", (1, 0)),
+    Feature("shaderFloat64", "VkPhysicalDeviceFeatures2", "", (1, 0)),
+    Feature("storageBuffer16BitAccess", "VkPhysicalDevice16BitStorageFeatures", "", (1, 1)),
+    Feature("storageBuffer8BitAccess", "VkPhysicalDevice8BitStorageFeatures", "VK_KHR_8bit_storage", (1, 2)),
+    Feature("shaderInt8", "VkPhysicalDeviceShaderFloat16Int8Features", "VK_KHR_shader_float16_int8", (1, 2)),
+    Feature("timelineSemaphore", "VkPhysicalDeviceTimelineSemaphoreFeatures", "VK_KHR_timeline_semaphore", (1, 2)),
+    Feature("robustBufferAccess2", "VkPhysicalDeviceRobustness2FeaturesEXT", "VK_EXT_robustness2", NEVER),
+)
+
+#: HAL feature -> the Vulkan features that it takes
+HAL_FEATURES: dict[str, tuple[str, ...]] = {
+    "int8": ("shaderInt8", "storageBuffer8BitAccess"),
+    "int16": ("shaderInt16", "storageBuffer16BitAccess"),
+    "int64": ("shaderInt64",),
+    "float64": ("shaderFloat64",),
+    "robust": ("robustBufferAccess2",),
+}
+
+VENDORS: dict[int, str] = {
+    0x1002: "AMD",
+    0x1010: "Imagination",
+    0x106B: "Apple",
+    0x10DE: "NVIDIA",
+    0x13B5: "Arm",
+    0x1AE0: "Google",
+    0x5143: "Qualcomm",
+    0x8086: "Intel",
+    0x10005: "Mesa",
+}
+
+#: VkPhysicalDeviceType -> place in the list: discrete, integrated, virtual, other, software
+RANKS: dict[int, int] = {2: 0, 1: 1, 3: 2, 0: 3, 4: 4}
+TYPE_CPU = 4
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryKind:
+    """One memory type of a device: its index, its property flags, the bytes of its heap."""
+
+    index: int
+    flags: int
+    heap_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalDevice:
+    """A usable device: what the HAL shows of it, and what opening it takes."""
+
+    handle: Handle
+    info: DeviceInfo
+    queue_family: int
+    enabled: frozenset[str]  #: fields of FEATURES
+    extensions: tuple[str, ...]
+    suffix: str  #: of the timeline functions: "" or "KHR"
+    memory_kinds: tuple[MemoryKind, ...]
+    max_allocation: int
+    max_workgroup: tuple[int, int, int]
+    identity: str  #: of device and driver version, for caches
+
+
+def scan(instance: Instance) -> tuple[list[PhysicalDevice], list[str]]:
+    """The usable devices, best first, and a line for each device that is not usable."""
+    api = instance.api
+    found: list[tuple[int, _Probe]] = []
+    reasons: list[str] = []
+    for handle in api.enumerate("vkEnumeratePhysicalDevices", "VkPhysicalDevice", instance.handle):
+        probe = _Probe(api, handle, instance.version)
+        reason = probe.unusable()
+        if reason:
+            reasons.append(f"{probe.name}: {reason}")
+        else:
+            found.append((RANKS.get(probe.kind, 3), probe))
+    found.sort(key=lambda pair: pair[0])
+    return [probe.describe(index) for index, (_, probe) in enumerate(found)], reasons
+
+
+def feature_chain(api: Api, fields: frozenset[str]) -> Any:
+    """A VkPhysicalDeviceFeatures2 with these features on, the structs of the others chained behind it."""
+    chain = api.null
+    for struct in dict.fromkeys(row.struct for row in FEATURES if row.struct != "VkPhysicalDeviceFeatures2"):
+        names = [row.field for row in FEATURES if row.struct == struct and row.field in fields]
+        if names:
+            chain = api.new(struct, pNext=chain, **dict.fromkeys(names, 1))
+    core = {row.field: 1 for row in FEATURES if row.struct == "VkPhysicalDeviceFeatures2" and row.field in fields}
+    return api.new("VkPhysicalDeviceFeatures2", pNext=chain, features=core)
+
+
+class _Probe:
+    """Asks one device for everything and judges it."""
+
+    def __init__(self, api: Api, handle: Handle, instance_version: tuple[int, int]) -> None:
+        self.api = api
+        self.handle = handle
+        properties = api.ffi.new("VkPhysicalDeviceProperties *")
+        api.lib.vkGetPhysicalDeviceProperties(handle, properties)
+        self.properties = properties
+        self.limits = properties.limits
+        self.name = api.string(properties.deviceName)
+        self.kind = int(properties.deviceType)
+        self.device_version = unpack_version(properties.apiVersion)
+        self.version = min(instance_version, self.device_version)
+        self.queue_family = self._queue_family()
+        self.present = self._extensions()
+        self.enabled = self._features() if self.version >= LEAST_VERSION else frozenset[str]()
+
+    def unusable(self) -> str:
+        if self.version < LEAST_VERSION:
+            return f"Vulkan {self.version[0]}.{self.version[1]}, needed is 1.1"
+        if self.queue_family < 0:
+            return "no queue for compute"
+        if "timelineSemaphore" not in self.enabled:
+            return "no timeline semaphores"
+        return ""
+
+    def _queue_family(self) -> int:
+        count = self.api.ffi.new("uint32_t *")
+        self.api.lib.vkGetPhysicalDeviceQueueFamilyProperties(self.handle, count, self.api.null)
+        rows = self.api.ffi.new("VkQueueFamilyProperties[]", count[0])
+        self.api.lib.vkGetPhysicalDeviceQueueFamilyProperties(self.handle, count, rows)
+        compute = self.api.vk.VK_QUEUE_COMPUTE_BIT
+        return next((index for index in range(count[0]) if rows[index].queueFlags & compute), -1)
+
+    def _extensions(self) -> frozenset[str]:
+        rows = self.api.enumerate(
+            "vkEnumerateDeviceExtensionProperties", "VkExtensionProperties", self.handle, self.api.null
+        )
+        return frozenset(self.api.string(row.extensionName) for row in rows)
+
+    def _features(self) -> frozenset[str]:
+        """The rows of FEATURES that the device has."""
+        api = self.api
+        rows = [row for row in FEATURES if self.version >= row.core or row.extension in self.present]
+        structs: dict[str, Any] = {}
+        chain = api.null
+        for struct in dict.fromkeys(row.struct for row in reversed(rows)):
+            chain = structs[struct] = api.new(struct, pNext=chain)
+        api.lib.vkGetPhysicalDeviceFeatures2(self.handle, structs["VkPhysicalDeviceFeatures2"])
+        core = structs.pop("VkPhysicalDeviceFeatures2").features
+        return frozenset(row.field for row in rows if getattr(structs.get(row.struct, core), row.field))
+
+    def _enabled_extensions(self) -> tuple[str, ...]:
+        wanted = [row.extension for row in FEATURES if row.field in self.enabled and self.version < row.core]
+        wanted += ["VK_EXT_external_memory_host", "VK_KHR_portability_subset"]
+        return tuple(dict.fromkeys(name for name in wanted if name in self.present))
+
+    def _more_properties(self) -> tuple[int, int, str]:
+        """Largest allocation, alignment of imported host memory, and the driver in words."""
+        api = self.api
+        driver = api.new("VkPhysicalDeviceDriverProperties")
+        known = self.version >= (1, 2) or "VK_KHR_driver_properties" in self.present
+        host = api.new("VkPhysicalDeviceExternalMemoryHostPropertiesEXT", pNext=driver if known else api.null)
+        imports = "VK_EXT_external_memory_host" in self.present
+        chain = host if imports else (driver if known else api.null)
+        maintenance = api.new("VkPhysicalDeviceMaintenance3Properties", pNext=chain)
+        api.lib.vkGetPhysicalDeviceProperties2(self.handle, api.new("VkPhysicalDeviceProperties2", pNext=maintenance))
+        words = f"{api.string(driver.driverName)} {api.string(driver.driverInfo)}".strip() if known else ""
+        words = words or f"driver {self.properties.driverVersion:#x}"
+        alignment = int(host.minImportedHostPointerAlignment) if imports else 1
+        return int(maintenance.maxMemoryAllocationSize), alignment, words
+
+    def _memory(self) -> tuple[tuple[MemoryKind, ...], int]:
+        """The memory types in the driver's order (best first among equals), and the bytes of device-local heaps."""
+        memory = self.api.ffi.new("VkPhysicalDeviceMemoryProperties *")
+        self.api.lib.vkGetPhysicalDeviceMemoryProperties(self.handle, memory)
+        kinds = tuple(
+            MemoryKind(
+                index,
+                int(memory.memoryTypes[index].propertyFlags),
+                int(memory.memoryHeaps[memory.memoryTypes[index].heapIndex].size),
+            )
+            for index in range(memory.memoryTypeCount)
+        )
+        local = self.api.vk.VK_MEMORY_HEAP_DEVICE_LOCAL_BIT
+        heaps = [memory.memoryHeaps[index] for index in range(memory.memoryHeapCount)]
+        return kinds, sum(int(heap.size) for heap in heaps if heap.flags & local)
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = []
+        if self.kind == TYPE_CPU:
+            notes.append("software: runs on the CPU")
+        if "robustBufferAccess2" not in self.enabled:
+            lesser = "robustBufferAccess only" if "robustBufferAccess" in self.enabled else "no robust buffer access"
+            notes.append(f"{lesser}: SPIR-V from elsewhere is refused")
+        return tuple(notes)
+
+    def describe(self, index: int) -> PhysicalDevice:
+        max_allocation, import_alignment, driver = self._more_properties()
+        kinds, memory_bytes = self._memory()
+        features = {name for name, fields in HAL_FEATURES.items() if self.enabled.issuperset(fields)}
+        info = DeviceInfo(
+            driver="vulkan",
+            index=index,
+            name=self.name,
+            vendor=VENDORS.get(self.properties.vendorID, f"vendor {self.properties.vendorID:#x}"),
+            version=f"{driver}, Vulkan {self.device_version[0]}.{self.device_version[1]}",
+            formats=("spirv",),
+            features=frozenset(features),
+            limits=self._limits(import_alignment),
+            memory_bytes=memory_bytes,
+            notes=self._notes(),
+        )
+        uuid = bytes(self.properties.pipelineCacheUUID).hex()
+        return PhysicalDevice(
+            handle=self.handle,
+            info=info,
+            queue_family=self.queue_family,
+            enabled=self.enabled,
+            extensions=self._enabled_extensions(),
+            suffix="" if self.version >= (1, 2) else "KHR",
+            memory_kinds=kinds,
+            max_allocation=max_allocation,
+            max_workgroup=_triple(self.limits.maxComputeWorkGroupSize),
+            identity=f"{self.properties.vendorID:x}-{self.properties.deviceID:x}-{self.properties.driverVersion:x}-{uuid}",
+        )
+
+    def _limits(self, import_alignment: int) -> Limits:
+        limits = self.limits
+        return Limits(
+            max_workgroup_count=_triple(limits.maxComputeWorkGroupCount),
+            max_workgroup_size=int(limits.maxComputeWorkGroupInvocations),
+            max_binding_length=int(limits.maxStorageBufferRange),
+            max_bindings=min(
+                int(limits.maxPerStageDescriptorStorageBuffers),
+                int(limits.maxDescriptorSetStorageBuffers),
+                int(limits.maxPerStageResources),
+            ),
+            max_parameter_bytes=int(limits.maxPushConstantsSize),
+            shared_memory_bytes=int(limits.maxComputeSharedMemorySize),
+            min_binding_alignment=int(limits.minStorageBufferOffsetAlignment),
+            host_import_alignment=import_alignment,
+        )
+
+
+def _triple(values: Any) -> tuple[int, int, int]:
+    return int(values[0]), int(values[1]), int(values[2])

@@ -1,0 +1,193 @@
+"""The queue: work in order.
+
+- The hot path `execute` is one vkQueueSubmit, one vkWaitForFences and one vkResetFences with structs made beforehand.
+- `submit` adds the queue's own timeline to the signals, so that recordings and staging memory can be used again.
+- Each recording ends with a full barrier, so submissions also follow each other in memory.
+- Buffers that are not mapped are written and read through staging memory.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from orchestrion.hal.backend import (
+    BackendBuffer,
+    BackendCommandBuffer,
+    BackendQueue,
+    Binding,
+    Bytes,
+    MemoryType,
+    Point,
+)
+from orchestrion.hal.errors import HalError
+
+from .api import FOREVER, Handle
+from .buffer import VulkanBuffer
+from .command_buffer import VulkanCommandBuffer
+from .recording import STAGES, Recording
+from .semaphore import VulkanSemaphore
+
+if TYPE_CHECKING:
+    from .device import VulkanDevice
+
+#: bytes of staging memory one transfer takes at a time
+STAGING_BYTES = 64 << 20
+
+
+class Timeline:
+    """The queue's own count of submissions: `submitted` so far, `reached` as last seen."""
+
+    __slots__ = ("reached", "semaphore", "submitted")
+
+    def __init__(self, semaphore: VulkanSemaphore) -> None:
+        self.semaphore = semaphore
+        self.submitted = 0
+        self.reached = 0
+
+    def poll(self) -> int:
+        if self.reached < self.submitted:
+            self.reached = min(self.semaphore.value(), self.submitted)
+        return self.reached
+
+    def wait(self) -> None:
+        if self.reached < self.submitted:
+            self.semaphore.wait(self.submitted, None)
+            self.reached = self.submitted
+
+
+class VulkanQueue(BackendQueue):
+    """A VkQueue. Calls are serialised by the front."""
+
+    def __init__(self, device: VulkanDevice) -> None:
+        api = device.api
+        self._device = device
+        self._api = api
+        queue = api.ffi.new("VkQueue *")
+        device.vk.vkGetDeviceQueue(device.handle, device.queue_family, 0, queue)
+        self._handle: Handle = queue[0]
+        self._fence = api.create(device.vk.vkCreateFence, device.handle, api.new("VkFenceCreateInfo"), "a fence")
+        self._fences = api.ffi.new("VkFence[1]", [self._fence])
+        self._device_handle = device.handle
+        self._submit = device.vk.vkQueueSubmit
+        self._wait = device.vk.vkWaitForFences
+        self._reset = device.vk.vkResetFences
+        self.timeline = Timeline(VulkanSemaphore(api, device.handle, device.vk, 0))
+        self._staging: deque[tuple[int, VulkanCommandBuffer, VulkanBuffer]] = deque()
+
+    def execute(self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+        info = commands.recording(table).submit_info  # type: ignore[attr-defined]
+        result = self._submit(self._handle, 1, info, self._fence)
+        if result:
+            raise self._api.error(result, "submitting work")
+        device, fences = self._device_handle, self._fences
+        result = self._wait(device, 1, fences, 1, FOREVER)
+        if result:
+            raise self._api.error(result, "waiting for work")
+        result = self._reset(device, 1, fences)
+        if result:
+            raise self._api.error(result, "resetting a fence")
+        timeline = self.timeline
+        timeline.reached = timeline.submitted  # a fence waits for everything submitted before it
+
+    def submit(
+        self,
+        commands: BackendCommandBuffer | None,
+        table: Sequence[BackendBuffer],
+        waits: Sequence[Point],
+        signals: Sequence[Point],
+    ) -> None:
+        self._retire()
+        try:
+            recording = None if commands is None else commands.recording(table)  # type: ignore[attr-defined]
+            self._enqueue(recording, waits, signals)
+        except HalError as error:
+            self._fail(signals, error)
+
+    def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
+        self._retire()
+        for start in range(0, data.size, STAGING_BYTES):
+            part = data[start : start + STAGING_BYTES]
+            staging = self._stage(part.size)
+            assert staging.host is not None, "host-visible memory is mapped"
+            staging.host[:] = part
+            commands = self._transfer(Binding(staging, 0, part.size), Binding(buffer, offset + start, part.size))
+            self._staging.append((self.timeline.submitted + 1, commands, staging))
+            self._enqueue(commands.recording(()), (), ())
+            if part.size == STAGING_BYTES:
+                self.wait_idle()
+
+    def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
+        for start in range(0, out.size, STAGING_BYTES):
+            part = out[start : start + STAGING_BYTES]
+            staging = self._stage(part.size)
+            assert staging.host is not None, "host-visible memory is mapped"
+            commands = self._transfer(Binding(buffer, offset + start, part.size), Binding(staging, 0, part.size))
+            self.execute(commands, ())
+            part[:] = staging.host
+            commands.release()
+            staging.release()
+        self._retire()
+
+    def wait_idle(self) -> None:
+        self.timeline.wait()
+        self._retire()
+
+    def close(self) -> None:
+        """Let everything go; nothing is under way."""
+        self._retire()
+        self.timeline.semaphore.release()
+        self._device.vk.vkDestroyFence(self._device_handle, self._fence, self._api.null)
+
+    def _enqueue(self, recording: Recording | None, waits: Sequence[Point], signals: Sequence[Point]) -> None:
+        api, timeline = self._api, self.timeline
+        value = timeline.submitted + 1
+        ends: list[Any] = [*signals, (timeline.semaphore, value)]
+        starts: list[Any] = list(waits)
+        values = api.new(
+            "VkTimelineSemaphoreSubmitInfo",
+            waitSemaphoreValueCount=len(starts),
+            pWaitSemaphoreValues=api.ffi.new("uint64_t[]", [point for _, point in starts]),
+            signalSemaphoreValueCount=len(ends),
+            pSignalSemaphoreValues=api.ffi.new("uint64_t[]", [point for _, point in ends]),
+        )
+        info = api.new(
+            "VkSubmitInfo",
+            pNext=values,
+            waitSemaphoreCount=len(starts),
+            pWaitSemaphores=api.ffi.new("VkSemaphore[]", [semaphore.handle for semaphore, _ in starts]),
+            pWaitDstStageMask=api.ffi.new("uint32_t[]", [STAGES] * len(starts)),
+            commandBufferCount=0 if recording is None else 1,
+            pCommandBuffers=api.null if recording is None else recording.buffers,
+            signalSemaphoreCount=len(ends),
+            pSignalSemaphores=api.ffi.new("VkSemaphore[]", [semaphore.handle for semaphore, _ in ends]),
+        )
+        api.check(self._submit(self._handle, 1, info, api.null), "submitting work")
+        timeline.submitted = value
+        if recording is not None:
+            recording.pending = value
+
+    def _fail(self, signals: Sequence[Point], error: HalError) -> None:
+        """What could not be submitted fails its signals, once earlier work, which may signal lower values, is over."""
+        self.timeline.wait()
+        for semaphore, value in signals:
+            semaphore.fail(value, error)  # type: ignore[attr-defined]
+
+    def _stage(self, size: int) -> VulkanBuffer:
+        return self._device.allocator.allocate(size, MemoryType.HOST_VISIBLE)
+
+    def _transfer(self, source: Binding, target: Binding) -> VulkanCommandBuffer:
+        commands = VulkanCommandBuffer(self._device)
+        commands.copy(source, target)
+        commands.finish()
+        return commands
+
+    def _retire(self) -> None:
+        """Let go of the staging memory of finished writes."""
+        staging = self._staging
+        reached = self.timeline.poll() if staging else 0
+        while staging and staging[0][0] <= reached:
+            _, commands, buffer = staging.popleft()
+            commands.release()
+            buffer.release()

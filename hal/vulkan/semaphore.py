@@ -1,0 +1,72 @@
+"""Timeline semaphores.
+
+A submission that could not be made fails its signals: the value advances from the host, and waiting for it raises the
+error. When the device is lost every value counts as reached, and waiting raises `DeviceLost`.
+"""
+
+import time
+from typing import Any
+
+from orchestrion.hal.backend import BackendSemaphore
+from orchestrion.hal.errors import HalError
+
+from .api import Api, Handle
+
+#: one wait in the driver, so that Python's signal handlers run now and then
+SLICE = 0.5
+REACHED = 2**63 - 1
+
+
+class VulkanSemaphore(BackendSemaphore):
+    """A VkSemaphore of timeline type."""
+
+    def __init__(self, api: Api, device: Handle, functions: Any, initial: int) -> None:
+        self._api = api
+        self._device = device
+        self._vk = functions
+        kind = api.new(
+            "VkSemaphoreTypeCreateInfo", semaphoreType=api.vk.VK_SEMAPHORE_TYPE_TIMELINE, initialValue=initial
+        )
+        info = api.new("VkSemaphoreCreateInfo", pNext=kind)
+        self.handle = api.create(functions.vkCreateSemaphore, device, info, "a semaphore")
+        self._failures: list[tuple[int, int, HalError]] = []  # above which value, up to which
+
+    def value(self) -> int:
+        value = self._api.ffi.new("uint64_t *")
+        result = self._vk.vkGetSemaphoreCounterValue(self._device, self.handle, value)
+        if result == self._api.vk.VK_ERROR_DEVICE_LOST:
+            return REACHED
+        self._api.check(result, "reading a semaphore")
+        return int(value[0])
+
+    def signal(self, value: int) -> None:
+        info = self._api.new("VkSemaphoreSignalInfo", semaphore=self.handle, value=value)
+        self._api.check(self._vk.vkSignalSemaphore(self._device, info), f"signalling {value}")
+
+    def wait(self, value: int, timeout: float | None) -> bool:
+        handles = self._api.ffi.new("VkSemaphore[1]", [self.handle])
+        values = self._api.ffi.new("uint64_t[1]", [value])
+        info = self._api.new("VkSemaphoreWaitInfo", semaphoreCount=1, pSemaphores=handles, pValues=values)
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            rest = SLICE if end is None else min(SLICE, max(0.0, end - time.monotonic()))
+            result = self._vk.vkWaitSemaphores(self._device, info, int(rest * 1e9))
+            if result != self._api.vk.VK_TIMEOUT:
+                break
+            if end is not None and time.monotonic() >= end:
+                return False
+        self._api.check(result, f"waiting for {value}")
+        for above, failed, error in self._failures:
+            if above < value <= failed:
+                raise error
+        return True
+
+    def fail(self, value: int, error: HalError) -> None:
+        """The submission that promised `value` failed; all earlier ones are over."""
+        reached = self.value()
+        self._failures.append((reached, value, error))
+        if reached < value:
+            self.signal(value)
+
+    def release(self) -> None:
+        self._vk.vkDestroySemaphore(self._device, self.handle, self._api.null)

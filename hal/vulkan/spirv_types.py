@@ -1,0 +1,343 @@
+"""What a SPIR-V module declares: types, constants, variables, decorations, and what is known of each id.
+
+`Scope` holds all of it while a module is verified; the rules at the end judge one declaration each. A type is a
+`Type` object, one per declaration: scalars and vectors may be declared once, so the same type is the same object.
+Every refusal is a `ModuleError` with the byte of the instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from orchestrion.hal.backend import Entry
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.spirv import BUILTINS, DECORATIONS, STORAGE_CLASSES, Op
+
+#: bytes that arrays in function storage may take: they live on the driver's stack
+FUNCTION_BYTES = 16 << 10
+
+INPUT, WORKGROUP, FUNCTION = STORAGE_CLASSES["Input"], STORAGE_CLASSES["Workgroup"], STORAGE_CLASSES["Function"]
+PUSH_CONSTANT, STORAGE_BUFFER = STORAGE_CLASSES["PushConstant"], STORAGE_CLASSES["StorageBuffer"]
+STORAGE_NAMES = {code: name for name, code in STORAGE_CLASSES.items()}
+BUILTIN_NAMES = {code: name for name, code in BUILTINS.items()}
+CODES = {name: code for name, (code, _, _) in DECORATIONS.items()}
+
+NUMERIC = ("int", "float")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Type:
+    """A type. `base` is "bool", "int" or "float" for scalars and vectors of it, else the kind of type itself."""
+
+    base: str
+    width: int = 0
+    signed: int = 0
+    lanes: int = 0  #: 1 for a scalar, 2 to 4 for a vector, 0 for all other types
+    element: Type | None = None  #: of a vector, an array, a pointer
+    members: tuple[Type, ...] = ()
+    length: int = 0  #: of an array
+    storage: int = 0  #: of a pointer
+    id: int = 0
+
+    @property
+    def bytes(self) -> int:
+        if self.base == "array":
+            assert self.element is not None
+            return self.length * self.element.bytes
+        return self.lanes * max(4 if self.base == "bool" else 1, self.width // 8)
+
+    def __str__(self) -> str:
+        letter = {"int": "i" if self.signed else "u", "float": "f"}.get(self.base)
+        scalar = f"{letter}{self.width}" if letter else self.base
+        if self.lanes > 1:
+            return f"vector of {self.lanes} {scalar}"
+        if self.base == "pointer":
+            return f"pointer to {self.element} in {STORAGE_NAMES[self.storage]}"
+        return scalar
+
+
+@dataclass(slots=True)
+class Variable:
+    """A module-scope or function variable: the type it holds, and what its decorations say."""
+
+    storage: int
+    content: Type
+    binding: int = -1
+    builtin: str = ""
+    readable: bool = True
+    writable: bool = True
+
+
+@dataclass(slots=True)
+class EntryPoint:
+    """An OpEntryPoint, and what its function turned out to use."""
+
+    name: str
+    entry: Entry
+    function: int
+    interface: frozenset[int]
+    local_size: tuple[int, ...] | None = None
+    used: set[int] = field(default_factory=set)  #: variables
+
+
+class Scope:
+    """Everything known of a module so far. `at` is the word of the instruction being judged."""
+
+    def __init__(self, bound: int, entries: tuple[Entry, ...]) -> None:
+        self.bound = bound
+        self.at = 0
+        self.op = ""
+        self.table = {entry.name: entry for entry in entries}
+        self.capabilities: set[str] = set()
+        self.extensions: set[str] = set()
+        self.imports: set[int] = set()
+        self.has_memory_model = False
+        self.entry_points: dict[int, EntryPoint] = {}  # by function
+        self.decorations: dict[int, dict[int, int]] = {}
+        self.member_decorations: dict[int, dict[int, dict[int, int]]] = {}
+        self.defined: set[int] = set()
+        self.types: dict[int, Type] = {}
+        self.unique: dict[tuple[Any, ...], Type] = {}
+        self.values: dict[int, Type] = {}
+        self.constants: dict[int, int] = {}  # of integers
+        self.upper: dict[int, int] = {}  # the largest value an integer can have, as unsigned
+        self.lane_upper: dict[int, tuple[int, ...]] = {}  # the same per lane of a vector
+        self.variables: dict[int, Variable] = {}
+        self.builtins: dict[str, int] = {}
+        self.roots: dict[int, int] = {}  # pointer -> the variable it points into
+        self.entry: EntryPoint | None = None  # whose function is being judged
+        self.function_bytes = 0
+
+    def refuse(self, message: str) -> NoReturn:
+        raise ModuleError(f"SPIR-V {self.op}: {message}", 4 * self.at)
+
+    def need(self, capability: str) -> None:
+        if capability not in self.capabilities:
+            self.refuse(f"capability {capability} is not declared")
+
+    def constant(self, id: int, what: str, allowed: tuple[int, ...]) -> None:
+        value = self.constants.get(id)
+        if value not in allowed or self.values[id].width != 32:
+            self.refuse(f"{what} {value}, allowed are {', '.join(map(str, allowed))}")
+
+    def decorated(self, id: int, name: str) -> int | None:
+        """The literal of a decoration (0 where it has none), None without it."""
+        return self.decorations.get(id, {}).get(CODES[name])
+
+    def declare(self, id: int, type: Type) -> None:
+        self.types[id] = type
+
+    def scalar(self, type: Type | None) -> Type:
+        if type is None or type.lanes != 1:
+            self.refuse(f"{type} where a scalar belongs")
+        return type
+
+
+def type_once(scope: Scope, id: int, type: Type) -> None:
+    """Declare a type that may be declared once."""
+    key = (type.base, type.width, type.signed, type.lanes)
+    if key in scope.unique:
+        scope.refuse(f"{type} is declared twice")
+    scope.unique[key] = type
+    scope.declare(id, type)
+
+
+def type_int(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
+    width, signed = operands
+    if width not in (8, 16, 32, 64) or signed not in (0, 1):
+        scope.refuse(f"width {width}, signedness {signed}")
+    if width != 32:
+        scope.need(f"Int{width}")
+    type_once(scope, id, Type("int", width, signed, 1, id=id))
+
+
+def type_float(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
+    width = operands[0]
+    if width not in (32, 64):
+        scope.refuse(f"width {width}")
+    if width == 64:
+        scope.need("Float64")
+    type_once(scope, id, Type("float", width, 0, 1, id=id))
+
+
+def type_vector(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
+    element, lanes = scope.scalar(scope.types[operands[0]]), operands[1]
+    if lanes not in (2, 3, 4):
+        scope.refuse(f"{lanes} lanes")
+    type_once(scope, id, Type(element.base, element.width, element.signed, lanes, element, id=id))
+
+
+def type_array(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
+    element, length = scope.types[operands[0]], scope.constants.get(operands[1])
+    if not element.lanes:
+        scope.refuse(f"array of {element}")
+    if not length or length >= 1 << 31:
+        scope.refuse(f"length {length}")
+    scope.declare(id, Type("array", element=element, length=length, id=id))
+
+
+def type_runtime_array(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
+    element = scope.scalar(scope.types[operands[0]])
+    if element.base not in NUMERIC:
+        scope.refuse(f"runtime array of {element}")
+    if scope.decorated(id, "ArrayStride") != element.bytes:
+        scope.refuse(f"ArrayStride {scope.decorated(id, 'ArrayStride')}, an element has {element.bytes} bytes")
+    scope.declare(id, Type("runtime array", element=element, id=id))
+
+
+def type_struct(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
+    """A Block of one runtime array, or of 32-bit scalars one after the other."""
+    members = tuple(scope.types[member] for member in operands)
+    array = len(members) == 1 and members[0].base == "runtime array"
+    words = members and all(row.base in NUMERIC and (row.lanes, row.width) == (1, 32) for row in members)
+    if not array and not words:
+        scope.refuse("neither one runtime array nor 32-bit scalars")
+    if scope.decorated(id, "Block") is None:
+        scope.refuse("not decorated as Block")
+    for index in range(len(members)):
+        offset = scope.member_decorations.get(id, {}).get(index, {}).get(CODES["Offset"])
+        if offset != 4 * index:
+            scope.refuse(f"member {index} has Offset {offset}, expected {4 * index}")
+    scope.declare(id, Type("struct", members=members, id=id))
+
+
+def type_pointer(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
+    storage, content = operands[0], scope.types[operands[1]]
+    if storage not in STORAGE_NAMES:
+        scope.refuse(f"storage class {storage}")
+    if content.base in ("void", "function", "pointer"):
+        scope.refuse(f"pointer to {content}")
+    scope.declare(id, Type("pointer", element=content, storage=storage, id=id))
+
+
+def type_function(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
+    if scope.types[operands[0]].base != "void":
+        scope.refuse(f"returns {scope.types[operands[0]]}, expected void")
+    scope.declare(id, Type("function", id=id))
+
+
+def constant_bool(scope: Scope, op: Op, type: Type, id: int, operands: list[Any]) -> None:
+    if (type.base, type.lanes) != ("bool", 1):
+        scope.refuse(f"of {type}")
+
+
+def constant(scope: Scope, op: Op, type: Type, id: int, operands: list[Any]) -> None:
+    if type.lanes != 1 or type.base not in NUMERIC or len(operands) != (2 if type.width == 64 else 1):
+        scope.refuse(f"{type} of {len(operands)} words")
+    if type.base != "int":
+        return
+    value = sum(word << 32 * index for index, word in enumerate(operands))
+    unsigned = value & (1 << type.width) - 1
+    negative = type.signed and unsigned >> type.width - 1
+    if value != (unsigned | (0xFFFFFFFF << type.width & 0xFFFFFFFF) if negative and type.width < 32 else unsigned):
+        scope.refuse(f"{value:#x} is not a {type}")
+    scope.constants[id] = scope.upper[id] = unsigned
+
+
+def constant_composite(scope: Scope, op: Op, type: Type, id: int, operands: list[Any]) -> None:
+    if type.lanes < 2 or len(operands) != type.lanes:
+        scope.refuse(f"{type} of {len(operands)} parts")
+    if any(scope.values[part] is not type.element for part in operands):
+        scope.refuse(f"a part is not {type.element}")
+
+
+def constant_null(scope: Scope, op: Op, type: Type, id: int, operands: list[Any]) -> None:
+    if not type.lanes:
+        scope.refuse(f"of {type}")
+    if type.base == "int" and type.lanes == 1:
+        scope.constants[id] = scope.upper[id] = 0
+
+
+def variable(scope: Scope, op: Op, type: Type, id: int, operands: list[Any]) -> None:
+    """A variable of either scope. That function variables stand first in a function is the walker's to check."""
+    storage = operands[0]
+    if type.base != "pointer" or type.storage != storage or type.element is None:
+        scope.refuse(f"storage class {storage} in a {type}")
+    if (storage == FUNCTION) != (scope.entry is not None):
+        scope.refuse(f"{STORAGE_NAMES[storage]} variable in the wrong place")
+    made = Variable(storage, type.element)
+    _VARIABLES[storage](scope, id, made)
+    scope.variables[id] = made
+    scope.roots[id] = id
+
+
+def _buffer(scope: Scope, id: int, made: Variable) -> None:
+    if made.content.base != "struct" or made.content.members[0].base != "runtime array":
+        scope.refuse(f"a storage buffer holds a struct of a runtime array, not {made.content}")
+    element = made.content.members[0].element
+    assert element is not None
+    if element.width in (8, 16):
+        scope.need(f"StorageBuffer{element.width}BitAccess")
+    binding = scope.decorated(id, "Binding")
+    if scope.decorated(id, "DescriptorSet") != 0 or binding is None:
+        scope.refuse(f"descriptor set {scope.decorated(id, 'DescriptorSet')}, binding {binding}")
+    made.binding = binding
+    made.readable = scope.decorated(id, "NonReadable") is None
+    made.writable = scope.decorated(id, "NonWritable") is None
+
+
+def _parameters(scope: Scope, id: int, made: Variable) -> None:
+    if made.content.base != "struct" or made.content.members[0].base == "runtime array":
+        scope.refuse(f"parameters are a struct of 32-bit scalars, not {made.content}")
+    made.writable = False
+
+
+def _input(scope: Scope, id: int, made: Variable) -> None:
+    made.builtin = BUILTIN_NAMES.get(scope.decorated(id, "BuiltIn") or -1, "")
+    if not made.builtin:
+        scope.refuse(f"input with BuiltIn {scope.decorated(id, 'BuiltIn')}")
+    if made.builtin in scope.builtins:
+        scope.refuse(f"a second {made.builtin}")
+    scope.builtins[made.builtin] = id
+    lanes = 1 if made.builtin == "LocalInvocationIndex" else 3
+    content = made.content
+    if (content.base, content.width, content.signed, content.lanes) != ("int", 32, 0, lanes):
+        scope.refuse(f"{made.builtin} is a {content}")
+    made.writable = False
+
+
+def _workgroup(scope: Scope, id: int, made: Variable) -> None:
+    if not made.content.bytes:
+        scope.refuse(f"{made.content} in workgroup memory")
+
+
+def _local(scope: Scope, id: int, made: Variable) -> None:
+    if not made.content.bytes:
+        scope.refuse(f"{made.content} in function storage")
+    scope.function_bytes += made.content.bytes
+    if scope.function_bytes > FUNCTION_BYTES:
+        scope.refuse(f"{scope.function_bytes} bytes of variables in a function, the limit is {FUNCTION_BYTES}")
+
+
+_VARIABLES: dict[int, Callable[[Scope, int, Variable], None]] = {
+    STORAGE_BUFFER: _buffer,
+    PUSH_CONSTANT: _parameters,
+    INPUT: _input,
+    WORKGROUP: _workgroup,
+    FUNCTION: _local,
+}
+
+#: rules of type declarations, by the rule's name in the table: (scope, op, result, operands)
+TYPE_RULES: dict[str, Callable[[Scope, Op, int, list[Any]], None]] = {
+    "type_void": lambda scope, op, id, operands: type_once(scope, id, Type("void", id=id)),
+    "type_bool": lambda scope, op, id, operands: type_once(scope, id, Type("bool", 1, 0, 1, id=id)),
+    "type_int": type_int,
+    "type_float": type_float,
+    "type_vector": type_vector,
+    "type_array": type_array,
+    "type_runtime_array": type_runtime_array,
+    "type_struct": type_struct,
+    "type_pointer": type_pointer,
+    "type_function": type_function,
+}
+
+#: rules of what has a type and stands among the globals: (scope, op, type, result, operands)
+GLOBAL_RULES: dict[str, Callable[[Scope, Op, Type, int, list[Any]], None]] = {
+    "constant_bool": constant_bool,
+    "constant": constant,
+    "constant_composite": constant_composite,
+    "constant_null": constant_null,
+    "variable": variable,
+}
