@@ -32,9 +32,9 @@ class ReferenceDriver(BackendDriver):
                 features=frozenset(FEATURES),
                 limits=Limits(
                     max_workgroup_count=(NO_LIMIT, NO_LIMIT, NO_LIMIT),
-                    max_workgroup_size=NO_LIMIT,
+                    max_workgroup_size=1024,
                     max_binding_length=NO_LIMIT,
-                    max_bindings=65535,
+                    max_bindings=1024,
                     max_parameter_bytes=0,
                     shared_memory_bytes=0,
                     min_binding_alignment=1,
