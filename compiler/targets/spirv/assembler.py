@@ -1,0 +1,152 @@
+"""Words of a SPIR-V module: ids, instructions by section, types and constants declared once.
+
+Instructions are named as in `schema/spirv.py`, whose rows give opcode, layout and section. Every integer type is
+declared unsigned and an instruction says how it reads its operands, so that `i32` and `ui32` are one type. Capabilities
+are those that the declared types and memory need.
+"""
+
+import struct
+from collections.abc import Hashable
+
+from orchestrion.schema.dtypes import BOOL, FLOAT, DType
+from orchestrion.schema.spirv import (
+    ADDRESSING_LOGICAL,
+    CAPABILITY_BY_NAME,
+    DECORATIONS,
+    EXT_BY_NAME,
+    EXT_INST_SET,
+    MAGIC,
+    MEMORY_GLSL450,
+    OP_BY_NAME,
+    SECTIONS,
+    STORAGE_CLASSES,
+    VERSION,
+)
+
+#: what a number type of this kind and width needs: (capability of arithmetic, capability of storage buffers)
+_NEEDS: dict[tuple[bool, int], tuple[str, str]] = {
+    (False, 8): ("Int8", "StorageBuffer8BitAccess"),
+    (False, 16): ("Int16", "StorageBuffer16BitAccess"),
+    (False, 64): ("Int64", ""),
+    (True, 64): ("Float64", ""),
+}
+
+Operand = int | str
+
+
+class Assembler:
+    """Collects instructions; `words` gives the module."""
+
+    def __init__(self) -> None:
+        self.bound = 1
+        self._sections: dict[str, list[list[int]]] = {section: [] for section in SECTIONS}
+        self._declared: dict[Hashable, int] = {}
+        self._capabilities: set[str] = {"Shader"}
+
+    @property
+    def features(self) -> frozenset[str]:
+        """The device features that the capabilities need."""
+        rows = (CAPABILITY_BY_NAME[name] for name in self._capabilities)
+        return frozenset(row.feature for row in rows if row.feature)
+
+    def new(self) -> int:
+        """A fresh id."""
+        self.bound += 1
+        return self.bound - 1
+
+    def add(self, name: str, *operands: Operand) -> list[int]:
+        """Append an instruction to its section; the words may still be extended by the caller."""
+        return self.add_to(OP_BY_NAME[name].section, name, *operands)
+
+    def add_to(self, section: str, name: str, *operands: Operand) -> list[int]:
+        words = [OP_BY_NAME[name].code]
+        for operand in operands:
+            words.extend(_string(operand) if isinstance(operand, str) else [operand])
+        self._sections[section].append(words)
+        return words
+
+    def decorate(self, target: int, name: str, *literals: int) -> None:
+        self.add("OpDecorate", target, DECORATIONS[name][0], *literals)
+
+    def decorate_member(self, struct_type: int, member: int, name: str, *literals: int) -> None:
+        self.add("OpMemberDecorate", struct_type, member, DECORATIONS[name][0], *literals)
+
+    def words(self) -> bytes:
+        """The module, little endian."""
+        self._head()
+        words = [MAGIC, VERSION, 0, self.bound, 0]
+        for section in SECTIONS:
+            for instruction in self._sections[section]:
+                words.append(len(instruction) << 16 | instruction[0])
+                words.extend(instruction[1:])
+        return struct.pack(f"<{len(words)}I", *words)
+
+    def _head(self) -> None:
+        """Capabilities in the order of their codes, their extensions, the memory model."""
+        rows = sorted((CAPABILITY_BY_NAME[name] for name in self._capabilities), key=lambda row: row.code)
+        for row in rows:
+            self.add("OpCapability", row.code)
+        for extension in dict.fromkeys(row.extension for row in rows if row.extension):
+            self.add("OpExtension", extension)
+        self.add("OpMemoryModel", ADDRESSING_LOGICAL, MEMORY_GLSL450)
+
+    # declared once
+
+    def once(self, name: str, *operands: Operand, typed: bool = False) -> int:
+        """The id of a type (or, `typed`, of a constant whose type comes first) declared with these operands."""
+        key = (name, *operands)
+        found = self._declared.get(key)
+        if found is None:
+            found = self._declared[key] = self.new()
+            if typed:
+                self.add(name, operands[0], found, *operands[1:])
+            else:
+                self.add(name, found, *operands)
+        return found
+
+    def extended(self) -> int:
+        """The set of extended instructions."""
+        return self.once("OpExtInstImport", EXT_INST_SET)
+
+    def extended_code(self, name: str) -> int:
+        return EXT_BY_NAME[name].code
+
+    def scalar(self, dtype: DType) -> int:
+        """The type of a value."""
+        if dtype.kind == BOOL:
+            return self.once("OpTypeBool")
+        need = _NEEDS.get((dtype.kind == FLOAT, dtype.bits))
+        if need is not None:
+            self._capabilities.add(need[0])
+        if dtype.kind == FLOAT:
+            return self.once("OpTypeFloat", dtype.bits)
+        return self.once("OpTypeInt", dtype.bits, 0)
+
+    def in_buffers(self, dtype: DType) -> None:
+        """Says that storage buffers hold this type."""
+        need = _NEEDS.get((dtype.kind == FLOAT, dtype.bits))
+        if need is not None and need[1]:
+            self._capabilities.add(need[1])
+
+    def pointer(self, storage: str, content: int) -> int:
+        return self.once("OpTypePointer", STORAGE_CLASSES[storage], content)
+
+    def constant(self, dtype: DType, pattern: int) -> int:
+        """A scalar by its bits."""
+        type_id = self.scalar(dtype)
+        if dtype.kind == BOOL:
+            return self.once("OpConstantTrue" if pattern else "OpConstantFalse", type_id, typed=True)
+        literals = [pattern] if dtype.bits <= 32 else [pattern & 0xFFFFFFFF, pattern >> 32]
+        return self.once("OpConstant", type_id, *literals, typed=True)
+
+    def variable(self, storage: str, content: int) -> int:
+        """A variable of the module, of a type that the caller declared."""
+        variable = self.new()
+        self.add_to("global", "OpVariable", self.pointer(storage, content), variable, STORAGE_CLASSES[storage])
+        return variable
+
+
+def _string(text: str) -> list[int]:
+    data = text.encode() + b"\0"
+    data += bytes(-len(data) % 4)
+    return list(struct.unpack(f"<{len(data) // 4}I", data))

@@ -1,0 +1,297 @@
+"""Kernel IR as SPIR-V: one function per entry, structured control flow, the ABI of `schema/spirv.py`.
+
+Every float instruction, comparisons too, is decorated NoContraction: what the program rounds twice is rounded twice on
+the device. Bindings are decorated Aliased, since the sequencer may place a result over an operand. An i1 is a byte in
+a buffer and a bool everywhere else.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.kernel import dialect as k
+from orchestrion.compiler.kernel.signature import Signature
+from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
+from orchestrion.schema.spirv import BUILTINS, MODE_LOCAL_SIZE, MODEL_GLCOMPUTE, SCOPE_WORKGROUP
+
+from .assembler import Assembler
+from .scalars import instruction
+
+WORD, BYTE = BY_NAME["ui32"], BY_NAME["ui8"]
+#: acquire and release of workgroup memory
+WORKGROUP_MEMORY = 0x108
+
+
+class ModuleVariables:
+    """Variables that the entries of a module share: buffers by binding, built-in inputs, the parameter block."""
+
+    def __init__(self, assembler: Assembler, parameters: int) -> None:
+        self.a = assembler
+        self.parameters = parameters
+        self._made: dict[object, int] = {}
+
+    def buffer(self, ordinal: int, dtype: DType, writable: bool) -> int:
+        """The storage buffer at a binding as a runtime array of the type."""
+        content = self._array(dtype)
+        key = (ordinal, content, writable)
+        if key not in self._made:
+            variable = self._made[key] = self.a.variable("StorageBuffer", content)
+            self.a.decorate(variable, "DescriptorSet", 0)
+            self.a.decorate(variable, "Binding", ordinal)
+            self.a.decorate(variable, "Aliased")
+            if not writable:
+                self.a.decorate(variable, "NonWritable")
+        return self._made[key]
+
+    def _array(self, dtype: DType) -> int:
+        """The struct around a runtime array."""
+        self.a.in_buffers(dtype)
+        array = self.a.once("OpTypeRuntimeArray", self.a.scalar(dtype))
+        if array not in self._made:
+            struct = self._made[array] = self.a.once("OpTypeStruct", array)
+            self.a.decorate(array, "ArrayStride", dtype.itemsize)
+            self.a.decorate(struct, "Block")
+            self.a.decorate_member(struct, 0, "Offset", 0)
+        return self._made[array]
+
+    def builtin(self, name: str, content: int) -> int:
+        """A built-in input of that type."""
+        if name not in self._made:
+            variable = self._made[name] = self.a.variable("Input", content)
+            self.a.decorate(variable, "BuiltIn", BUILTINS[name])
+        return self._made[name]
+
+    def parameter_block(self) -> int:
+        if "parameters" not in self._made:
+            struct = self.a.once("OpTypeStruct", *[self.a.scalar(WORD)] * self.parameters)
+            self.a.decorate(struct, "Block")
+            for member in range(self.parameters):
+                self.a.decorate_member(struct, member, "Offset", 4 * member)
+            self._made["parameters"] = self.a.variable("PushConstant", struct)
+        return self._made["parameters"]
+
+
+class FunctionWords:
+    """Emits one entry."""
+
+    def __init__(self, assembler: Assembler, variables: ModuleVariables, signature: Signature) -> None:
+        self.a = assembler
+        self.variables = variables
+        self.signature = signature
+        self.ids: dict[Value, int] = {}
+        self.bindings: dict[Value, int] = {}
+        self.inputs: dict[int, None] = {}
+        self.label = 0
+
+    def emit(self, block: Block) -> None:
+        void = self.a.once("OpTypeVoid")
+        function_type = self.a.once("OpTypeFunction", void)
+        function = self.a.new()
+        self._bind(block)
+        self.a.add("OpFunction", void, function, 0, function_type)
+        self._begin(self.a.new())
+        self._ops(block)
+        self.a.add("OpReturn")
+        self.a.add("OpFunctionEnd")
+        self.a.add("OpEntryPoint", MODEL_GLCOMPUTE, function, self.signature.name, *self.inputs)
+        self.a.add("OpExecutionMode", function, MODE_LOCAL_SIZE, *self.signature.workgroup_size)
+
+    def _bind(self, block: Block) -> None:
+        for ordinal, (binding, use) in enumerate(zip(block.arguments, self.signature.bindings, strict=True)):
+            if use.dtype is not None:
+                memory = BYTE if use.dtype.kind == BOOL else use.dtype
+                self.bindings[binding] = self.variables.buffer(ordinal, memory, use.writable)
+
+    # instructions
+
+    def _begin(self, label: int) -> None:
+        self.a.add("OpLabel", label)
+        self.label = label
+
+    def _make(self, name: str, type_id: int, *operands: int) -> int:
+        """An instruction with a result."""
+        made = self.a.new()
+        if name.startswith("Op"):
+            self.a.add(name, type_id, made, *operands)
+        else:
+            self.a.add("OpExtInst", type_id, made, self.a.extended(), self.a.extended_code(name), *operands)
+        return made
+
+    def _word(self, value: int) -> int:
+        return self.a.constant(WORD, value)
+
+    def _ids(self, op: Operation) -> list[int]:
+        return [self.ids[operand] for operand in op.operands]
+
+    # ops
+
+    def _ops(self, block: Block) -> None:
+        for op in block:
+            if isinstance(op, k.Scalar):
+                self._scalar(op)
+            else:
+                _OPS[op.name](self, op)
+
+    def _scalar(self, op: k.Scalar) -> None:
+        subject, result = k.dtype_of(op.operands[-1]), k.dtype_of(op.output)
+        name = instruction(op.primitive.name, subject, result)
+        operands = self._ids(op)
+        if name is None:
+            self.ids[op.output] = operands[0]
+            return
+        made = self.ids[op.output] = self._make(name, self.a.scalar(result), *operands)
+        if FLOAT in (subject.kind, result.kind) and name not in ("OpBitcast", "OpSelect"):
+            self.a.decorate(made, "NoContraction")
+
+    def constant(self, op: k.Constant) -> None:
+        self.ids[op.output] = self.a.constant(k.dtype_of(op.output), op.bits)
+
+    def workgroup_id(self, op: k.WorkgroupId) -> None:
+        """x + nx * (y + ny * z), in the index type."""
+        dtype = k.dtype_of(op.output)
+        index, vector = self.a.scalar(dtype), self.a.once("OpTypeVector", self.a.scalar(WORD), 3)
+        x, y, z = self._components("WorkgroupId", vector, dtype)
+        nx, ny, _ = self._components("NumWorkgroups", vector, dtype)
+        plane = self._make("OpIAdd", index, y, self._make("OpIMul", index, ny, z))
+        self.ids[op.output] = self._make("OpIAdd", index, x, self._make("OpIMul", index, nx, plane))
+
+    def _components(self, name: str, vector: int, dtype: DType) -> list[int]:
+        whole = self._input(name, vector)
+        words = [self._make("OpCompositeExtract", self.a.scalar(WORD), whole, axis) for axis in range(3)]
+        return words if dtype is WORD else [self._make("OpUConvert", self.a.scalar(dtype), word) for word in words]
+
+    def _input(self, name: str, content: int) -> int:
+        variable = self.variables.builtin(name, content)
+        self.inputs[variable] = None
+        return self._make("OpLoad", content, variable)
+
+    def local_id(self, op: k.LocalId) -> None:
+        self.ids[op.output] = self._input("LocalInvocationIndex", self.a.scalar(WORD))
+
+    def parameter(self, op: k.Parameter) -> None:
+        word = self.a.scalar(WORD)
+        pointer = self.a.pointer("PushConstant", word)
+        place = self._make("OpAccessChain", pointer, self.variables.parameter_block(), self._word(op.ordinal.value))
+        self.ids[op.output] = self._make("OpLoad", word, place)
+
+    def _element(self, binding: Value, index: Value, dtype: DType) -> tuple[int, int]:
+        """The type of an element in a buffer, and a pointer to it."""
+        content = self.a.scalar(BYTE if dtype.kind == BOOL else dtype)
+        pointer = self.a.pointer("StorageBuffer", content)
+        chain = (self.bindings[binding], self._word(0), self.ids[index])
+        return content, self._make("OpAccessChain", pointer, *chain)
+
+    def load(self, op: k.Load) -> None:
+        dtype = k.dtype_of(op.output)
+        content, place = self._element(op.binding, op.index, dtype)
+        loaded = self._make("OpLoad", content, place)
+        if dtype.kind == BOOL:
+            loaded = self._make("OpINotEqual", self.a.scalar(dtype), loaded, self.a.constant(BYTE, 0))
+        self.ids[op.output] = loaded
+
+    def store(self, op: k.Store) -> None:
+        dtype, value = k.dtype_of(op.value), self.ids[op.value]
+        content, place = self._element(op.binding, op.index, dtype)
+        if dtype.kind == BOOL:
+            value = self._make("OpSelect", content, value, self.a.constant(BYTE, 1), self.a.constant(BYTE, 0))
+        self.a.add("OpStore", place, value)
+
+    def shared(self, op: k.Shared) -> None:
+        shape = k.shared_shape(op.output.type)
+        assert shape is not None
+        array = self.a.once("OpTypeArray", self.a.scalar(shape[1]), self._word(shape[0]))
+        self.ids[op.output] = self.a.variable("Workgroup", array)
+
+    def _shared_element(self, array: Value, index: Value, dtype: DType) -> int:
+        pointer = self.a.pointer("Workgroup", self.a.scalar(dtype))
+        return self._make("OpAccessChain", pointer, self.ids[array], self.ids[index])
+
+    def load_shared(self, op: k.LoadShared) -> None:
+        dtype = k.dtype_of(op.output)
+        place = self._shared_element(op.shared, op.index, dtype)
+        self.ids[op.output] = self._make("OpLoad", self.a.scalar(dtype), place)
+
+    def store_shared(self, op: k.StoreShared) -> None:
+        self.a.add("OpStore", self._shared_element(op.shared, op.index, k.dtype_of(op.value)), self.ids[op.value])
+
+    def barrier(self, op: k.Barrier) -> None:
+        scope = self._word(SCOPE_WORKGROUP)
+        self.a.add("OpControlBarrier", scope, scope, self._word(WORKGROUP_MEMORY))
+
+    # control flow
+
+    def loop(self, op: k.For) -> None:
+        """header: phis, test -> body ... -> continue: index + step -> header; merge. Results are the header's phis."""
+        header, body, onward, merge = (self.a.new() for _ in range(4))
+        before = self.label
+        self.a.add("OpBranch", header)
+        self._begin(header)
+        arguments = op.body.block.arguments
+        phis = [
+            self._phi(value, self.ids[start], before)
+            for value, start in zip(arguments, (op.lower, *op.start), strict=True)
+        ]
+        index, type_id = self.ids[arguments[0]], self.a.scalar(k.dtype_of(op.lower))
+        inside = self._make("OpULessThan", self.a.once("OpTypeBool"), index, self.ids[op.upper])
+        self.a.add("OpLoopMerge", merge, onward, 0)
+        self.a.add("OpBranchConditional", inside, body, merge)
+        self._begin(body)
+        values = self._arm(op.body.block)
+        self.a.add("OpBranch", onward)
+        self._begin(onward)
+        following = self._make("OpIAdd", type_id, index, self.ids[op.step])
+        for phi, value in zip(phis, (following, *values), strict=True):
+            phi.extend((value, onward))
+        self.a.add("OpBranch", header)
+        self._begin(merge)
+        self.ids |= {result: self.ids[value] for result, value in zip(op.outputs, arguments[1:], strict=True)}
+
+    def _phi(self, value: Value, start: int, before: int) -> list[int]:
+        """A phi that still lacks the value of the next turn."""
+        made = self.ids[value] = self.a.new()
+        return self.a.add("OpPhi", self.a.scalar(k.dtype_of(value)), made, start, before)
+
+    def branch(self, op: k.If) -> None:
+        """An arm without ops or values is none: the header branches to the merge block."""
+        yes, merge = self.a.new(), self.a.new()
+        plain = op.no.block.first is op.no.block.last and not op.outputs
+        no = merge if plain else self.a.new()
+        self.a.add("OpSelectionMerge", merge, 0)
+        self.a.add("OpBranchConditional", self.ids[op.condition], yes, no)
+        arms = []
+        for label, arm in ((yes, op.yes), (no, op.no)):
+            if label != merge:
+                self._begin(label)
+                arms.append((self._arm(arm.block), self.label))
+                self.a.add("OpBranch", merge)
+        self._begin(merge)
+        for position, result in enumerate(op.outputs):
+            pairs = [word for values, label in arms for word in (values[position], label)]
+            self.ids[result] = self._make("OpPhi", self.a.scalar(k.dtype_of(result)), *pairs)
+
+    def _arm(self, block: Block) -> list[int]:
+        """The ops of a region; gives the ids of what it yields."""
+        self._ops(block)
+        assert block.last is not None
+        return self._ids(block.last)
+
+    def nothing(self, op: Operation) -> None:
+        """The end of an entry or a region: whoever opened it closes it."""
+
+
+_OPS: dict[str, Callable[[FunctionWords, Any], None]] = {
+    k.Constant.name: FunctionWords.constant,
+    k.WorkgroupId.name: FunctionWords.workgroup_id,
+    k.LocalId.name: FunctionWords.local_id,
+    k.Parameter.name: FunctionWords.parameter,
+    k.Load.name: FunctionWords.load,
+    k.Store.name: FunctionWords.store,
+    k.Shared.name: FunctionWords.shared,
+    k.LoadShared.name: FunctionWords.load_shared,
+    k.StoreShared.name: FunctionWords.store_shared,
+    k.Barrier.name: FunctionWords.barrier,
+    k.For.name: FunctionWords.loop,
+    k.If.name: FunctionWords.branch,
+    k.Yield.name: FunctionWords.nothing,
+    k.Return.name: FunctionWords.nothing,
+}

@@ -1,0 +1,33 @@
+"""The target of the `spirv` profile: a SPIR-V 1.3 module per executable, for Vulkan 1.1, an entry point per entry."""
+
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.kernel.lower import lower_entry
+from orchestrion.compiler.kernel.signature import signature_of
+from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
+from orchestrion.compiler.targets.target import Payload, Target
+
+from .assembler import Assembler
+from .render import FunctionWords, ModuleVariables
+
+
+class SpirvTarget(Target):
+    """Words of the subset in `schema/spirv.py`, little endian."""
+
+    name = "spirv"
+
+    def lower(self, entry: Operation) -> None:
+        lower_entry(entry)
+
+    def serialize(self, executable: Operation) -> Payload:
+        assert isinstance(executable, Executable)
+        entries = [entry for entry in executable.body.block if isinstance(entry, Entry)]
+        signatures = [signature_of(entry) for entry in entries]
+        assembler = Assembler()
+        variables = ModuleVariables(assembler, max(signature.parameters for signature in signatures))
+        for entry, signature in zip(entries, signatures, strict=True):
+            FunctionWords(assembler, variables, signature).emit(entry.body.block)
+        shared = max(signature.shared_bytes for signature in signatures)
+        return Payload(assembler.words(), assembler.features, shared)
+
+
+TARGET = SpirvTarget()
