@@ -64,6 +64,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("dce", "stablehlo", "ir.effects:run", "merging and folding leave ops without users"),
     Pass("hoist-constants", "flow", "flow.hoist_constants:run", "constants are globals before regions form"),
     Pass("elide-empty", "flow", "flow.elide_empty:run", "tensors without elements need no dispatch"),
+    Pass("split-wide-concatenates", "flow", "flow.split_wide_concatenates:run", "any op alone must fit a dispatch"),
     Pass("form-dispatch-regions", "flow", "flow.form_dispatch_regions:run", "fusion decides what a launch computes"),
     Pass("outline-dispatch-regions", "flow", "flow.outline_dispatch_regions:run", "regions become executables"),
     Pass("deduplicate-executables", "flow", "flow.deduplicate_executables:run", "equal executables are built once"),

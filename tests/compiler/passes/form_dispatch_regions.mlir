@@ -1,0 +1,149 @@
+// passes: form-dispatch-regions
+// One region: what is elementwise before a reduction and behind it belongs to it.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x8xf32>, tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x8xf32>, %1: tensor<4xf32>):
+    %2 = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>
+    %3 = "stablehlo.exponential"(%0) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %4 = "stablehlo.reduce"(%3, %2) <{dimensions = array<i64: 1>}> ({
+    ^bb0(%5: tensor<f32>, %6: tensor<f32>):
+      %7 = "stablehlo.add"(%5, %6) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%7) : (tensor<f32>) -> ()
+    }) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+    %8 = "stablehlo.divide"(%4, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%8) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x8xf32>, tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x8xf32>, %1: tensor<4xf32>):
+    %2 = "flow.dispatch_region"() ({
+      %3 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      %4 = "stablehlo.exponential"(%0) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      %5 = "stablehlo.reduce"(%4, %3) <{dimensions = array<i64: 1>}> ({
+      ^bb0(%7: tensor<f32>, %8: tensor<f32>):
+        %9 = "stablehlo.add"(%7, %8) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+        "stablehlo.return"(%9) : (tensor<f32>) -> ()
+      }) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+      %6 = "stablehlo.divide"(%5, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      "flow.yield"(%6) : (tensor<4xf32>) -> ()
+    }) : () -> tensor<4xf32>
+    "func.return"(%2) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: form-dispatch-regions
+// Two regions: a dot reads each element of its operand many times, so tanh is computed before; the transpose is not.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x8xf32>, tensor<5x8xf32>) -> tensor<4x5xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x8xf32>, %1: tensor<5x8xf32>):
+    %2 = "stablehlo.tanh"(%0) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %3 = "stablehlo.transpose"(%1) <{permutation = array<i64: 1, 0>}> : (tensor<5x8xf32>) -> tensor<8x5xf32>
+    %4 = "stablehlo.dot_general"(%2, %3) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<4x8xf32>, tensor<8x5xf32>) -> tensor<4x5xf32>
+    %5 = "stablehlo.negate"(%4) : (tensor<4x5xf32>) -> tensor<4x5xf32>
+    "func.return"(%5) : (tensor<4x5xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x8xf32>, tensor<5x8xf32>) -> tensor<4x5xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x8xf32>, %1: tensor<5x8xf32>):
+    %2 = "flow.dispatch_region"() ({
+      %4 = "stablehlo.tanh"(%0) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      "flow.yield"(%4) : (tensor<4x8xf32>) -> ()
+    }) : () -> tensor<4x8xf32>
+    %3 = "flow.dispatch_region"() ({
+      %4 = "stablehlo.transpose"(%1) <{permutation = array<i64: 1, 0>}> : (tensor<5x8xf32>) -> tensor<8x5xf32>
+      %5 = "stablehlo.dot_general"(%2, %4) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<4x8xf32>, tensor<8x5xf32>) -> tensor<4x5xf32>
+      %6 = "stablehlo.negate"(%5) : (tensor<4x5xf32>) -> tensor<4x5xf32>
+      "flow.yield"(%6) : (tensor<4x5xf32>) -> ()
+    }) : () -> tensor<4x5xf32>
+    "func.return"(%3) : (tensor<4x5xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: form-dispatch-regions
+// One region with two results: exp is needed in memory and as an operand, on the same elements.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<6xf32>) -> (tensor<6xf32>, tensor<2x3xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<6xf32>):
+    %1 = "stablehlo.exponential"(%0) : (tensor<6xf32>) -> tensor<6xf32>
+    %2 = "stablehlo.add"(%1, %0) : (tensor<6xf32>, tensor<6xf32>) -> tensor<6xf32>
+    %3 = "stablehlo.reshape"(%2) : (tensor<6xf32>) -> tensor<2x3xf32>
+    "func.return"(%1, %3) : (tensor<6xf32>, tensor<2x3xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<6xf32>) -> (tensor<6xf32>, tensor<2x3xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<6xf32>):
+    %1:2 = "flow.dispatch_region"() ({
+      %2 = "stablehlo.exponential"(%0) : (tensor<6xf32>) -> tensor<6xf32>
+      %3 = "stablehlo.add"(%2, %0) : (tensor<6xf32>, tensor<6xf32>) -> tensor<6xf32>
+      %4 = "stablehlo.reshape"(%3) : (tensor<6xf32>) -> tensor<2x3xf32>
+      "flow.yield"(%2, %4) : (tensor<6xf32>, tensor<2x3xf32>) -> ()
+    }) : () -> (tensor<6xf32>, tensor<2x3xf32>)
+    "func.return"(%1#0, %1#1) : (tensor<6xf32>, tensor<2x3xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: form-dispatch-regions
+// No region at all: an argument, and a constant that becomes filled memory.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<6xf32>) -> (tensor<6xf32>, tensor<6xi32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<6xf32>):
+    %1 = "stablehlo.constant"() <{value = dense<7> : tensor<6xi32>}> : () -> tensor<6xi32>
+    "func.return"(%0, %1) : (tensor<6xf32>, tensor<6xi32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<6xf32>) -> (tensor<6xf32>, tensor<6xi32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<6xf32>):
+    %1 = "flow.splat"() <{value = dense<7> : tensor<i32>}> : () -> tensor<6xi32>
+    "func.return"(%0, %1) : (tensor<6xf32>, tensor<6xi32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: form-dispatch-regions
+// Two regions: x - mean is cheap and reads one large tensor, so both compute it; exp is computed once.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x8xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4x8xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x8xf32>, %1: tensor<4xf32>):
+    %2 = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>
+    %3 = "stablehlo.broadcast_in_dim"(%1) <{broadcast_dimensions = array<i64: 0>}> : (tensor<4xf32>) -> tensor<4x8xf32>
+    %4 = "stablehlo.subtract"(%0, %3) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %5 = "stablehlo.reduce"(%4, %2) <{dimensions = array<i64: 1>}> ({
+    ^bb0(%6: tensor<f32>, %7: tensor<f32>):
+      %8 = "stablehlo.add"(%6, %7) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%8) : (tensor<f32>) -> ()
+    }) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+    %9 = "stablehlo.exponential"(%4) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    "func.return"(%5, %9) : (tensor<4xf32>, tensor<4x8xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x8xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4x8xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x8xf32>, %1: tensor<4xf32>):
+    %2 = "flow.dispatch_region"() ({
+      %4 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      %5 = "stablehlo.broadcast_in_dim"(%1) <{broadcast_dimensions = array<i64: 0>}> : (tensor<4xf32>) -> tensor<4x8xf32>
+      %6 = "stablehlo.subtract"(%0, %5) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      %7 = "stablehlo.reduce"(%6, %4) <{dimensions = array<i64: 1>}> ({
+      ^bb0(%8: tensor<f32>, %9: tensor<f32>):
+        %10 = "stablehlo.add"(%8, %9) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+        "stablehlo.return"(%10) : (tensor<f32>) -> ()
+      }) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+      "flow.yield"(%7) : (tensor<4xf32>) -> ()
+    }) : () -> tensor<4xf32>
+    %3 = "flow.dispatch_region"() ({
+      %4 = "stablehlo.broadcast_in_dim"(%1) <{broadcast_dimensions = array<i64: 0>}> : (tensor<4xf32>) -> tensor<4x8xf32>
+      %5 = "stablehlo.subtract"(%0, %4) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      %6 = "stablehlo.exponential"(%5) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      "flow.yield"(%6) : (tensor<4x8xf32>) -> ()
+    }) : () -> tensor<4x8xf32>
+    "func.return"(%2, %3) : (tensor<4xf32>, tensor<4x8xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

@@ -1,0 +1,52 @@
+"""Every `.mlir` file here: what a pass makes of a module, as text.
+
+A file holds cases divided by `// -----`. A case starts with comment lines: `// passes: a, b`, optionally
+`// targets: reference, spirv`, and what to look at. Then the input, a line `// =====`, and what must come out
+(without locations). `BLESS=1` writes what comes out; review the diff.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from orchestrion.compiler.ir.parser import parse
+from orchestrion.compiler.ir.printer import print_module
+from orchestrion.compiler.ir.verifier import check_own
+from orchestrion.compiler.pipeline import PASSES, Options, named, run_passes
+
+HERE = Path(__file__).parent
+DIVIDER = "// -----\n"
+ARROW = "// =====\n"
+FILES = sorted(HERE.glob("*.mlir"))
+
+
+def _header(case: str, key: str) -> list[str]:
+    line = re.search(rf"^// {key}: (.*)$", case, re.MULTILINE)
+    return [item.strip() for item in line[1].split(",")] if line else []
+
+
+def _run(case: str) -> str:
+    """The case with what comes out behind its arrow."""
+    source = case.partition(ARROW)[0].rstrip("\n") + "\n"
+    module = parse(source, "case.mlir")
+    passes = _header(case, "passes")
+    run_passes(module, named(passes), Options(targets=tuple(_header(case, "targets") or ["reference"])))
+    check_own(module, ", ".join(passes))
+    return source + ARROW + print_module(module, locations=False).rstrip("\n") + "\n"
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_text(path: Path) -> None:
+    cases = path.read_text().split(DIVIDER)
+    results = [_run(case) for case in cases]
+    if os.environ.get("BLESS"):
+        path.write_text(DIVIDER.join(results))
+    for case, result in zip(cases, results, strict=True):
+        assert result == case, f"{path.name}: {_header(case, 'passes')}"
+
+
+def test_every_pass_of_flow_and_sequencer_has_a_file() -> None:
+    wanted = {row.name.replace("-", "_") for row in PASSES if row.phase in ("flow", "hl_seq", "ll_seq")}
+    assert wanted <= {path.stem for path in FILES}
