@@ -1,6 +1,6 @@
 """Helpers of the compiler's tests: StableHLO text as an entry, lowered, and run on a device without the HAL."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -17,17 +17,24 @@ from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.func import Func
 from orchestrion.compiler.targets.target import Payload, target
+from orchestrion.hal.backend import BackendBuffer, BackendDevice, Binding, BufferUsage, Entry, MemoryType
+from orchestrion.hal.errors import DriverUnavailable
+from orchestrion.hal.registry import load_driver
+from orchestrion.hal.workload import Grid, divide, fold
+
+HOST = MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """One entry: its code, the workgroups to run, the shape and NumPy type of each result."""
+    """One entry for one target: its code, what to dispatch, the shape and NumPy type of each result."""
 
+    target: str
     module: Module
     payload: Payload
     name: str
-    groups: int
-    workgroup_size: int
+    workload: Grid
+    workgroup_size: Grid
     results: list[tuple[tuple[int, ...], np.dtype[Any]]]
 
 
@@ -77,8 +84,7 @@ def lower(text: str, name: str) -> Lowered:
     again = parse(str(module), "again.mlir")
     assert str(again) == str(module)
     assert target(name).serialize(again.block.first).data == payload.data
-    size = prod(entry.workgroup_size.ints)
-    return Lowered(module, payload, "test_main", -(-prod(entry.workload.ints) // size), size, results)
+    return Lowered(name, module, payload, "test_main", entry.workload.ints, entry.workgroup_size.ints, results)
 
 
 @pytest.fixture(scope="session")
@@ -87,42 +93,72 @@ def lowered() -> Callable[[str, str], Lowered]:
     return lower
 
 
-@pytest.fixture(scope="session")
-def on_opencl() -> Callable[..., list[np.ndarray]]:
-    """`on_opencl(lowered, *arrays, most_groups=(x, y, z))`: run an entry on the first OpenCL device.
+class Devices:
+    """Backends of the targets, opened when first asked for. Runs entries on them without the front of the HAL."""
 
-    The grid is folded as the HAL does it: at most `most_groups` per dimension.
-    """
-    cl = pytest.importorskip("pyopencl")
-    try:
-        context = cl.Context(
-            dev_type=cl.device_type.ALL, properties=[(cl.context_properties.PLATFORM, cl.get_platforms()[0])]
-        )
-    except cl.Error as error:
-        pytest.skip(f"no OpenCL device: {error}")
-    queue = cl.CommandQueue(context)
-    options = ["-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt"]
+    DRIVERS = {"opencl": "opencl", "spirv": "vulkan"}
 
-    def run(entry: Lowered, *arrays: np.ndarray, most_groups: Sequence[int] = (1 << 31, 1, 1)) -> list[np.ndarray]:
-        program = cl.Program(context, entry.payload.data.decode()).build(options, cache_dir=False)
-        flags = cl.mem_flags
-        inputs = [
-            cl.Buffer(context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=as_bytes(array)) for array in arrays
-        ]
-        outs = [np.full(shape, 0x55, np.uint8) for shape in [prod(s) * d.itemsize for s, d in entry.results]]
-        buffers = [cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=out) for out in outs]
-        kernel = cl.Kernel(program, entry.name)
-        kernel.set_args(*inputs, *buffers)
-        x = min(entry.groups, most_groups[0])
-        y = min(-(-entry.groups // x), most_groups[1])
-        z = -(-entry.groups // (x * y))
-        cl.enqueue_nd_range_kernel(queue, kernel, (x * entry.workgroup_size, y, z), (entry.workgroup_size, 1, 1))
-        for out, buffer in zip(outs, buffers, strict=True):
-            cl.enqueue_copy(queue, out, buffer)
-        queue.finish()
+    def __init__(self) -> None:
+        self._open: dict[str, BackendDevice] = {}
+
+    def device(self, target_name: str) -> BackendDevice:
+        """The first device for a target; skips the test, with the driver's reason, where there is none."""
+        if target_name not in self._open:
+            try:
+                driver = load_driver(self.DRIVERS[target_name])
+                self._open[target_name] = driver.open(driver.devices()[0])
+            except DriverUnavailable as error:
+                pytest.skip(str(error))
+        return self._open[target_name]
+
+    def run(self, entry: Lowered, *arrays: np.ndarray, most_groups: Grid | None = None) -> list[np.ndarray]:
+        """The results of one dispatch. The grid is folded to `most_groups` per dimension, or the device's limits."""
+        device = self.device(entry.target)
+        missing = entry.payload.features - device.info.features
+        if missing:
+            pytest.skip(f"{device.info.name} lacks {', '.join(sorted(missing))}")
+        sizes = [prod(shape) * dtype.itemsize for shape, dtype in entry.results]
+        buffers = [device.allocate(size, HOST, BufferUsage.DISPATCH) for size in [a.nbytes for a in arrays] + sizes]
+        for buffer, array in zip(buffers, arrays, strict=False):
+            device.queue.write(buffer, 0, as_bytes(array))
+        for buffer, size in zip(buffers[len(arrays) :], sizes, strict=True):
+            device.queue.write(buffer, 0, np.full(size, 0x55, np.uint8))
+        device.queue.wait_idle()
+        outs = [np.empty(size, np.uint8) for size in sizes]
+        self._dispatch(device, entry, buffers, most_groups or device.info.limits.max_workgroup_count)
+        for out, buffer in zip(outs, buffers[len(arrays) :], strict=True):
+            device.queue.read(buffer, 0, out)
+        for buffer in buffers:
+            buffer.release()
         return [out.view(dtype).reshape(shape) for out, (shape, dtype) in zip(outs, entry.results, strict=True)]
 
-    return run
+    def _dispatch(self, device: BackendDevice, entry: Lowered, buffers: list[BackendBuffer], most: Grid) -> None:
+        lengths = [buffer.size for buffer in buffers]
+        accesses = ["read"] * (len(buffers) - len(entry.results)) + ["write"] * len(entry.results)
+        point = Entry(entry.name, tuple(zip(accesses, lengths, strict=True)), 0, entry.workgroup_size)
+        executable = device.create_executable(device.info.formats[0], memoryview(entry.payload.data), (point,))
+        commands = device.create_command_buffer(0)
+        groups = fold(divide(entry.workload, entry.workgroup_size), most)
+        bindings = [Binding(buffer, 0, length) for buffer, length in zip(buffers, lengths, strict=True)]
+        commands.dispatch(executable, 0, groups, bindings, b"")
+        commands.finish()
+        device.queue.execute(commands, ())
+        commands.release()
+        executable.release()
+
+    def close(self) -> None:
+        for device in self._open.values():
+            device.close()
+
+
+@pytest.fixture(scope="session")
+def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
+    """What runs lowered entries: `devices.run(lowered, *arrays)`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ORCHESTRION_CACHE", str(tmp_path_factory.mktemp("cache")))
+        opened = Devices()
+        yield opened
+        opened.close()
 
 
 def as_bytes(array: np.ndarray) -> np.ndarray:
