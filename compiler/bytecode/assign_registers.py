@@ -1,7 +1,8 @@
 """assign-registers: every value gets a register of its bank, by linear scan.
 
-A register is free again after the last use of its value; the lowest free one is taken. Arguments take the first of
-their banks, as the calling convention wants. A frame above the VM's limit is an error of the program: it is too large.
+A register is free again after the last use of its value, for a value of the same type (so that the VM's verifier knows
+what each ref register holds); the lowest free one is taken. Arguments take the first of their banks, as the calling
+convention wants. A frame above the VM's limit is an error of the program: it is too large.
 """
 
 from __future__ import annotations
@@ -35,23 +36,23 @@ class _Frame:
     """The registers of one function."""
 
     def __init__(self) -> None:
-        self.free: dict[str, list[int]] = {bank: [] for bank in BANKS}
+        self.free: dict[str, list[int]] = {}
         self.counts: dict[str, int] = dict.fromkeys(BANKS, 0)
-        self.of: dict[Value, tuple[str, int]] = {}
+        self.of: dict[Value, int] = {}
 
     def take(self, value: Value) -> str:
-        bank = bank_of(type_name(value.type))
-        if self.free[bank]:
-            number = heapq.heappop(self.free[bank])
+        name = type_name(value.type)
+        bank = bank_of(name)
+        if self.free.get(name):
+            number = heapq.heappop(self.free[name])
         else:
             number = self.counts[bank]
             self.counts[bank] += 1
-        self.of[value] = bank, number
+        self.of[value] = number
         return f"{LETTERS[bank]}{number}"
 
     def release(self, value: Value) -> None:
-        bank, number = self.of[value]
-        heapq.heappush(self.free[bank], number)
+        heapq.heappush(self.free.setdefault(type_name(value.type), []), self.of[value])
 
 
 def _assign(func: Func) -> None:

@@ -227,7 +227,7 @@ CASES: tuple[Case, ...] = (
     _case("compare_u32", _compare, ((41,), "uint32"), ((41,), "uint32"), fill=special),
     _case("compare_bool", _compare, ((41,), "bool"), ((41,), "bool")),
     _case("select", _select, ((5, 7), "bool"), ((5, 7), _F), ((5, 7), _F)),
-    _case("clamp", lambda x: (jnp.clip(x, -0.5, 0.5), lax.clamp(0.0, x, 1.0)), ((99,), _F), fill=special),
+    _case("clamp", lambda x: (jnp.clip(x, -0.5, 0.5), lax.clamp(jnp.float32(0), x, jnp.float32(1))), ((99,), _F), fill=special),
     _case("convert_f32", _convert, ((43,), _F), fill=special),
     _case("convert_f64", _convert, ((43,), "float64"), fill=special),
     _case("convert_i64", _convert, ((43,), "int64"), fill=special),
