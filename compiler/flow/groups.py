@@ -18,8 +18,9 @@ from .access import HEROES, MOVEMENT, ROOT, Path, elements, is_expensive, is_fre
 
 #: buffers that one dispatch may bind; every device of interest allows as many
 MAX_BINDINGS: Final = 16
-#: ops of one group that are not free, so that kernels stay small
-MAX_OPS: Final = 64
+#: size of one group, so that kernels stay small: an op that is not free counts 1, an expensive one `EXPENSIVE_SIZE`
+MAX_SIZE: Final = 64
+EXPENSIVE_SIZE: Final = 4
 #: elementwise ops of one group that another group computes, too
 MAX_CLONES: Final = 8
 #: ways to reach one op within a group: each computes it anew
@@ -51,7 +52,7 @@ class Group:
 
     def _add(self, op: Operation, paths: dict[Path, int]) -> None:
         self.paths[op] = paths
-        self.size += not is_free(op)
+        self.size += EXPENSIVE_SIZE if is_expensive(op) else not is_free(op)
         if isinstance(op, HEROES):
             self.hero = op
 
@@ -96,7 +97,7 @@ class Group:
     def _fits(self, op: Operation, paths: dict[Path, int], outputs: int) -> bool:
         if is_free(op):
             return True
-        if self.size >= MAX_OPS or len(paths) > MAX_PATHS:
+        if self.size >= MAX_SIZE or len(paths) > MAX_PATHS:
             return False
         if len(self.captures(op)) + outputs > MAX_BINDINGS:
             return False

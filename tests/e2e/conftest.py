@@ -106,6 +106,10 @@ def _select(p: Any, x: Any, y: Any) -> Any:
     return jnp.where(p, x, y), jnp.where(x > 0, 1, y)
 
 
+def _clamp(x: Any) -> Any:
+    return jnp.clip(x, -0.5, 0.5), lax.clamp(jnp.float32(0), x, jnp.float32(1))
+
+
 def _dense(x: Any, y: Any, b: Any) -> Any:
     return jax.nn.relu(x.T @ y.astype(_F) + b)
 
@@ -227,7 +231,7 @@ CASES: tuple[Case, ...] = (
     _case("compare_u32", _compare, ((41,), "uint32"), ((41,), "uint32"), fill=special),
     _case("compare_bool", _compare, ((41,), "bool"), ((41,), "bool")),
     _case("select", _select, ((5, 7), "bool"), ((5, 7), _F), ((5, 7), _F)),
-    _case("clamp", lambda x: (jnp.clip(x, -0.5, 0.5), lax.clamp(jnp.float32(0), x, jnp.float32(1))), ((99,), _F), fill=special),
+    _case("clamp", _clamp, ((99,), _F), fill=special),
     _case("convert_f32", _convert, ((43,), _F), fill=special),
     _case("convert_f64", _convert, ((43,), "float64"), fill=special),
     _case("convert_i64", _convert, ((43,), "int64"), fill=special),
