@@ -64,4 +64,4 @@ def _attributes(instruction: Instruction) -> Iterator[str]:
 def _elements(type: TensorType, data: Any) -> str:
     if type.elements > SHOWN_ELEMENTS:
         return f"({len(data)} bytes)"
-    return str(np.frombuffer(data, type.dtype.numpy).tolist())
+    return str(np.frombuffer(data, type.dtype.numpy).reshape(type.shape).tolist())
