@@ -47,10 +47,14 @@ class Device:
         """The front over an open backend device. `memory_limit` in bytes holds for all shares together."""
         return cls(Home(backend), (Account(memory_limit),), ExecutableCache(), Policy() if policy is None else policy)
 
-    def share(self, memory_limit: int | None = None) -> Device:
-        """Another user of the same device, whose memory is limited by both limits and who is closed by itself."""
+    def share(self, memory_limit: int | None = None, budget: Account | None = None) -> Device:
+        """Another user of the same device, whose memory is limited by both limits and who is closed by itself.
+
+        `budget` is charged as well: for who counts other memory beside the device's.
+        """
         self.check_open()
-        return Device(self.home, (Account(memory_limit), *self._accounts), self.executables, self.policy)
+        budgets = () if budget is None else (budget,)
+        return Device(self.home, (Account(memory_limit), *budgets, *self._accounts), self.executables, self.policy)
 
     def create_executable(
         self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None = None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: units of fuel (instructions, about) between two looks at clock and cancellation: a few milliseconds
 SLICE = 1 << 14
 #: registers of all frames of a call
-MAX_ROOM = 1 << 20
+MAX_ROOM = 1 << 18
 #: bytes that fill, copy, compare or clear memory for one unit of fuel
 BYTES_PER_UNIT = 256
 
@@ -54,18 +54,15 @@ class Call:
         """Nothing spent, nothing run."""
         limits = self.context.limits
         self.room = MAX_ROOM
-        self.regs: list[Any] | None = None
+        self.regs: Any = None  #: registers of the frame to go on with
         self.block: Any = None
         self.resumption: Any = None  #: the block to go on at when `waiting` is signalled
         self.suspended: Any = None  #: the block that ended with the suspension
         self.waiting: Any = None
         self.results: tuple[Any, ...] = ()
         self.deadline = None if limits.deadline is None else time.monotonic() + limits.deadline
-        if limits.fuel is None:
-            self.fuel, self.reserve = SLICE, None
-        else:
-            self.fuel = min(SLICE, limits.fuel)
-            self.reserve: int | None = limits.fuel - self.fuel
+        self.fuel = SLICE if limits.fuel is None else min(SLICE, limits.fuel)
+        self.reserve: int | None = None if limits.fuel is None else limits.fuel - self.fuel
 
     def refuel(self) -> None:
         """The slice is overdrawn: end the call when a limit is reached, else hand out the next slice."""

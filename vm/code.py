@@ -1,40 +1,24 @@
 """Verified functions as blocks of ops, built once, when a function is first called.
 
-- A block is a tuple of ops and an end (`ops/control.py`); `pcs` has the pc of each op and, last, of the end.
-- Constants that the entry block sets once and for all are put into the template of the frame instead: that is
-  the same, since nothing can read or write their registers before.
+- Constants are put into the template of the frame where that means the same: in a function without branches all of
+  them, each in a register of its own; elsewhere those of the first straight line whose register nothing else writes.
 - Code is shared by all contexts and threads of a program; building it twice at once does no harm.
 """
 
 from typing import Any
 
 from orchestrion.schema.encoding import Decoded
-from orchestrion.schema.isa import BANKS, MOVE_BIT, Operand
+from orchestrion.schema.isa import MOVE_BIT
 
-from .errors import Place
+from .constants import place_constants, registers_of
 from .native import NativeFunction
 from .ops import ENDS, OPS
-from .ops.control import End, goto
+from .ops.control import Block, goto
 from .ops.imports import absent, call_native
 from .ops.table import HIDDEN, Op, Registers
 
 _ZEROS = (0, 0, 0.0, 0.0, None)
 _FRAME_WEIGHT = 16
-
-
-class Block:
-    """Straight-line code. `after` and `results` serve a call that ends it."""
-
-    __slots__ = ("after", "code", "end", "ops", "pcs", "results")
-
-    ops: tuple[Op, ...]
-    end: End
-
-    def __init__(self, code: "Code") -> None:
-        self.code = code
-        self.pcs: tuple[int, ...] = ()
-        self.after: Block | None = None
-        self.results: tuple[int, ...] = ()
 
 
 class Link:
@@ -95,8 +79,12 @@ class Code:
         """The first block."""
         return self._entry or self._build()
 
-    def place(self, pc: int, location: str | None) -> Place:
-        return Place(self.name or f"function {self.ordinal}", pc, location)
+    def extend_template(self, further: list[Any], own: dict[int, Any]) -> None:
+        """Put constants into the frames to come: behind the registers, and into some of them."""
+        template = self.template[:-HIDDEN] + further + [None] * HIDDEN
+        for register, value in own.items():
+            template[register] = value
+        self.template = template
 
     def _build(self) -> Block:
         builder = _Builder(self, self._link)
@@ -113,45 +101,42 @@ class _Builder:
         self.number = {decoded.pc: number for number, decoded in enumerate(code.decoded)}
         self.blocks = {pc: Block(code) for pc in _leaders(code.decoded)}
         self.block = self.blocks[0]
-        self.place = 0
-        self.hoisted = _hoistable(code)
+        self.pc = 0
+        placed = place_constants(code.decoded, code.parameters, len(code.template) - HIDDEN)
+        self.decoded = {instruction.pc: instruction for instruction in placed.decoded}
+        code.extend_template(placed.further, placed.own)
 
     def build(self) -> Block:
         ops: list[Op] = []
         pcs: list[int] = []
-        last = len(self.code.decoded) - 1
-        for number, decoded in enumerate(self.code.decoded):
-            self.place = number
-            name = decoded.row.name
-            ending = name in ENDS
-            if ending:
-                pcs.append(decoded.pc)
-                end = ENDS[name](self, *decoded.operands)
-            elif number in self.hoisted:
-                OPS[name](*decoded.operands)(self.code.template)
-            else:
-                ops.append(self._op(decoded))
-                pcs.append(decoded.pc)
+        for number, (pc, row, _) in enumerate(self.code.decoded):
+            self.pc = pc
+            ending = row.name in ENDS
+            instruction = self.decoded.get(pc)
+            if ending and instruction is not None:
+                end = ENDS[row.name](self, *instruction.operands)
+            elif instruction is not None:
+                ops.append(self._op(instruction))
+                pcs.append(pc)
             if not ending:
-                if number == last or self.code.decoded[number + 1].pc not in self.blocks:
+                if self.code.decoded[number + 1].pc not in self.blocks:
                     continue
-                pcs.append(decoded.pc)
                 end = goto(self.after(), 0)
-            self.block.ops, self.block.pcs, self.block.end = tuple(ops), tuple(pcs), end
+            self.block.ops, self.block.pcs, self.block.end = tuple(ops), (*pcs, pc), end
             ops, pcs = [], []
-            if number != last:
+            if number + 1 < len(self.code.decoded):
                 self.block = self.after()
         return self.blocks[0]
 
     def after(self) -> Block:
-        return self.blocks[self.code.decoded[self.place + 1].pc]
+        return self.blocks[self.code.decoded[self.number[self.pc] + 1].pc]
 
     def target(self, pc: int) -> Block:
         return self.blocks[pc]
 
     def cost(self, pc: int) -> int:
         """What a branch from here costs: nothing ahead, else the instructions of the loop."""
-        return max(0, self.place - self.number[pc] + 1)
+        return max(0, self.number[self.pc] - self.number[pc] + 1)
 
     def callee(self, ordinal: int) -> Code:
         return self.link.codes[ordinal]
@@ -192,39 +177,6 @@ def _leaders(decoded: list[Decoded]) -> set[int]:
     return leaders
 
 
-def _registers(spec: Operand, value: object) -> tuple[int, ...]:
-    if spec.kind in BANKS and isinstance(value, int):
-        return (value & ~MOVE_BIT,)
-    if spec.kind == "registers" and isinstance(value, tuple):
-        return tuple(register & ~MOVE_BIT for register in value)
-    return ()
-
-
-_HOISTABLE = frozenset(("i32.const", "i64.const", "f32.const", "f64.const"))
-
-
-def _hoistable(code: Code) -> set[int]:
-    """Constants of the entry block whose register is written by nothing else and read by nothing before."""
-    writes: dict[int, int] = dict.fromkeys(code.parameters, 1)
-    for decoded in code.decoded:
-        for spec, value in zip(decoded.row.operands, decoded.operands, strict=True):
-            for register in _registers(spec, value) if spec.result else ():
-                writes[register] = writes.get(register, 0) + 1
-    found: set[int] = set()
-    read: set[int] = set()
-    for number, decoded in enumerate(code.decoded):
-        if decoded.row.name in _HOISTABLE:
-            register = decoded.operands[1]
-            if register not in read and writes[register] == 1:  # type: ignore[index]
-                found.add(number)
-            continue
-        if decoded.row.name in ENDS:
-            break
-        for spec, value in zip(decoded.row.operands, decoded.operands, strict=True):
-            read.update(() if spec.result else _registers(spec, value))
-    return found
-
-
 def _without_moves(decoded: Decoded) -> tuple[list[Any], tuple[int, ...]]:
     """The operands without move bits, and the registers that are null after the instruction."""
     operands: list[Any] = []
@@ -237,7 +189,7 @@ def _without_moves(decoded: Decoded) -> tuple[list[Any], tuple[int, ...]]:
         elif spec.kind == "registers" and isinstance(value, tuple):
             moved.update(register & ~MOVE_BIT for register in value if register & MOVE_BIT)
             value = tuple(register & ~MOVE_BIT for register in value)
-        written.update(_registers(spec, value) if spec.result else ())
+        written.update(registers_of(spec, value) if spec.result else ())
         operands.append(value)
     return operands, tuple(sorted(moved - written))
 

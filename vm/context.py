@@ -4,6 +4,8 @@ Limits hold for each call (fuel, deadline, depth) or for what the context holds 
 with a named error and leaves the context usable: the frames are gone, the globals are as the call left them.
 """
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ from .memory import Memory
 from .ops.table import CALL, GLOBALS
 
 if TYPE_CHECKING:
+    from orchestrion.hal.device import Device
+
     from .linker import LinkedProgram
 
 
@@ -43,26 +47,45 @@ NO_LIMITS = Limits()
 
 
 class Context:
-    """Private state over a shared `LinkedProgram`. Any thread may call; calls take turns."""
+    """Private state over a shared `LinkedProgram`. Any thread may call; calls take turns by `lock`.
 
-    __slots__ = ("_call", "cancelled", "device", "globals", "limits", "lock", "memory", "program")
+    `device` is the context's own share of the device, closed with the context. `parent` is the context of the
+    program's initializers, which owns what their globals refer to.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "cancelled",
+        "constant_bytes",
+        "device",
+        "execute",
+        "globals",
+        "limits",
+        "lock",
+        "memory",
+        "parent",
+        "program",
+    )
 
     def __init__(
         self,
-        program: "LinkedProgram",
+        program: LinkedProgram,
         limits: Limits = NO_LIMITS,
-        values: Sequence[Any] | None = None,
-        device: Any = None,
+        memory: Memory | None = None,
+        device: Device | None = None,
+        parent: Context | None = None,
     ) -> None:
-        """`values` are the globals to start with, those of the program if None. No initializer runs here."""
+        """`memory` is where the device charges; one of its own by `limits` if None. No initializer runs here."""
         self.program = program
         self.limits = limits
-        self.memory = Memory(limits.memory)
+        self.memory = Memory(limits.memory) if memory is None else memory
         self.device = device
-        self.globals: list[Any] = list(program.globals if values is None else values)
+        self.execute = _no_device if device is None else device.queue.execute
+        self.parent = parent
+        self.globals: list[Any] = list(program.globals if parent is None else parent.globals)
         self.cancelled = False
+        self.constant_bytes = 0  #: of constants that were copied to the device
         self.lock = threading.Lock()
-        self._call = Call(self)
 
     def invoke(self, code: Code, arguments: Sequence[Any] = ()) -> tuple[Any, ...]:
         """Call a function and wait until it is over. Arguments have the function's types; the caller has checked.
@@ -70,47 +93,64 @@ class Context:
         Raises `VmError`, or `ModuleError` when an executable or constant that it asks for turns out to be damaged.
         """
         with self.lock:
-            return self.run(code, arguments)
+            return self.run(Call(self), code, arguments)
 
-    def run(self, code: Code, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """`invoke` for who holds the lock."""
-        call = self._call
+    def run(self, call: Call, code: Code, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """`invoke` for who holds the lock and keeps a call object to be used again."""
         call.begin()
-        self._start(call, code, arguments)
+        self.start(call, code, arguments)
         while call.waiting is not None:
             self._wait(call)
-            run(call, call.regs, call.resumption)  # type: ignore[arg-type]
+            run(call, call.regs, call.resumption)
         results, call.results = call.results, ()
         return results
 
-    def start(self, code: Code, arguments: Sequence[Any] = ()) -> Call:
-        """Run a call up to its end or its first suspension. The lock is the caller's affair."""
-        call = Call(self)
-        self._start(call, code, arguments)
-        return call
+    def start(self, call: Call, code: Code, arguments: Sequence[Any]) -> None:
+        """Run a call up to its end or its first suspension (`Call.waiting`), where `resume` goes on."""
+        self.cancelled = False
+        entry = code.entry()
+        frame = code.template.copy()
+        for register, value in zip(code.parameters, arguments):  # noqa: B905  the hot path; counts were compared
+            frame[register] = value
+        frame[GLOBALS], frame[CALL] = self.globals, call
+        run(call, frame, entry)
 
     def resume(self, call: Call) -> None:
         """Go on with a suspended call whose fence was signalled."""
-        if not call.reached(call.waiting):
-            raise CallerError("the call waits for a fence that is not signalled")
+        try:
+            if not call.reached(call.waiting):
+                raise CallerError("the call waits for a fence that is not signalled")
+        except HalError as error:
+            raise abandon(call, error) from error
         call.waiting = None
-        run(call, call.regs, call.resumption)  # type: ignore[arg-type]
+        run(call, call.regs, call.resumption)
 
     def cancel(self) -> None:
         """End the call that is running now, if any, with `Cancelled`. From any thread; it takes a few milliseconds."""
         self.cancelled = True
 
-    def _start(self, call: Call, code: Code, arguments: Sequence[Any]) -> None:
-        self.cancelled = False
-        entry = code.entry()
-        frame = code.template.copy()
-        for register, value in zip(code.parameters, arguments, strict=True):
-            frame[register] = value
-        frame[GLOBALS], frame[CALL] = self.globals, call
-        run(call, frame, entry)
+    def close(self) -> None:
+        """Let go of the globals and the device. Nothing may be called afterwards."""
+        self.globals.clear()
+        device, self.device = self.device, None
+        self.execute = _no_device
+        if device is not None:
+            device.close()
+
+    @property
+    def closed(self) -> bool:
+        return self.execute is _no_device and self.parent is not None
 
     def _wait(self, call: Call) -> None:
         try:
             call.wait()
         except HalError as error:
             raise abandon(call, error) from error
+
+    def __del__(self) -> None:
+        if hasattr(self, "lock"):
+            self.close()
+
+
+def _no_device(commands: object, buffers: object) -> None:
+    raise CallerError("the context has no device")

@@ -19,8 +19,8 @@ from orchestrion.hal.errors import (
 from orchestrion.schema.errors import ModuleError
 
 from .call import Call
-from .code import Block
 from .errors import DeadlineExceeded, DeviceError, MemoryExceeded, Place, Trap, VmError
+from .ops.control import Block
 
 
 def run(call: Call, regs: list[Any], block: Any) -> None:
@@ -37,7 +37,7 @@ def run(call: Call, regs: list[Any], block: Any) -> None:
                 following = call.block
                 if following is None:
                     return
-                regs = call.regs  # type: ignore[assignment]
+                regs = call.regs
             block = following
     except (VmError, HalError, MemoryError) as error:
         raise _located(error, call, block, _pc(block, ops), regs) from (None if isinstance(error, VmError) else error)
@@ -50,7 +50,8 @@ def _pc(block: Block, ops: Any) -> int:
     """Of the op that the iterator gave last, or of the end when there is no iterator."""
     if ops is None:
         return block.pcs[-1]
-    return block.pcs[len(block.ops) - ops.__length_hint__() - 1]
+    left: int = ops.__length_hint__()
+    return block.pcs[len(block.ops) - left - 1]
 
 
 def _located(error: Exception, call: Call, block: Block, pc: int, regs: list[Any]) -> VmError:

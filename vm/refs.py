@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from .errors import MemoryExceeded, Trap
 from .memory import Memory
 
-#: bytes charged per list element: what a pointer takes
-ELEMENT_BYTES = 8
+#: bytes charged per element of a list: of numbers a pointer and now and then a number, of refs a small object
+NUMBER_BYTES, REF_BYTES = 32, 256
 #: bytes charged per list and buffer for the object itself
 OBJECT_BYTES = 128
 
@@ -22,6 +22,7 @@ class TypedList:
 
     type_name: ClassVar[str]
     zero: ClassVar[int | float | None]
+    element_bytes: ClassVar[int] = NUMBER_BYTES
 
     def __init__(self, memory: Memory, size: int) -> None:
         self._memory = memory
@@ -39,7 +40,7 @@ class TypedList:
         if growth <= 0:
             del items[size:]
             return
-        missing = OBJECT_BYTES + ELEMENT_BYTES * size - self._charged
+        missing = OBJECT_BYTES + self.element_bytes * size - self._charged
         if missing > 0:
             self._memory.charge(missing)
             self._charged += missing
@@ -76,6 +77,7 @@ class ListF64(TypedList):
 class ListAny(TypedList):
     __slots__ = ()
     type_name, zero = "list<any>", None
+    element_bytes = REF_BYTES
 
 
 class HostBuffer:

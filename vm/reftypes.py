@@ -60,7 +60,7 @@ class RefTypes:
             have = types.get(register, ANY)
             if have not in (wanted, ANY):
                 raise ModuleError(
-                    f"function[{ordinal}] pc {pc:#x}: {what} is register {register}, which holds {have}; {wanted} wanted"
+                    f"function[{ordinal}] pc {pc:#x}: {what}: register {register} holds {have}, {wanted} wanted"
                 )
 
     def _spread(self) -> None:

@@ -17,6 +17,8 @@ LINKED = ("call_import", "import.present")
 _FAMILIES = (control, value, ref, integer, float_family, conversion, globals, lists, buffers)
 OPS: dict[str, Factory] = {name: factory for family in _FAMILIES for name, factory in family.OPS.items()}
 
+__all__ = ["ENDS", "LINKED", "OPS"]
+
 
 def _check_totality() -> None:
     names = [name for family in _FAMILIES for name in family.OPS] + [*ENDS, *LINKED]

@@ -18,16 +18,28 @@ from orchestrion.vm.refs import type_name
 from .table import CALL, GLOBALS, Factory, Op, Registers
 
 
-class Block(Protocol):
-    """What an end needs of a block, see `vm.code.Block`."""
+class Block:
+    """Straight-line code of `code`: ops, then an end. `after` and `results` serve a call that ends it.
 
-    ops: tuple[Op, ...]
-    end: "End"
-    after: "Block | None"
-    results: tuple[int, ...]
+    `pcs` has the pc of each op and, last, of the end.
+    """
+
+    __slots__ = ("after", "code", "end", "ops", "pcs", "results")
+
+    def __init__(self, code: Any) -> None:
+        self.code = code
+        self.ops: tuple[Op, ...] = ()
+        self.end: Callable[[Registers], Block | None] = _unbuilt
+        self.pcs: tuple[int, ...] = ()
+        self.after: Block | None = None
+        self.results: tuple[int, ...] = ()
 
 
 End = Callable[[Registers], Block | None]
+
+
+def _unbuilt(regs: Registers) -> Block | None:
+    raise AssertionError("a block without an end was run")
 
 
 class Callee(Protocol):
@@ -102,7 +114,7 @@ def _br_table(site: Site, a: int, other: int, table: tuple[int, ...]) -> End:
 
 def _call(site: Site, ordinal: int, args: tuple[int, ...], results: tuple[int, ...]) -> End:
     callee, block = site.callee(ordinal), site.block
-    template, weight, length = callee.template, callee.weight, callee.length
+    weight, length = callee.weight, callee.length
     block.after, block.results = site.after(), results
     pairs = tuple(zip(callee.parameters, [register & ~MOVE_BIT for register in args], strict=True))
     moved = tuple(register & ~MOVE_BIT for register in args if register & MOVE_BIT)
@@ -116,7 +128,7 @@ def _call(site: Site, ordinal: int, args: tuple[int, ...], results: tuple[int, .
         if len(stack) >= call.depth or call.room < weight:
             raise DepthExceeded(f"calls are nested {len(stack) + 1} deep, {call.depth} is the limit")
         entry = callee.entry()  # first, since building it completes the template
-        frame = template.copy()
+        frame = callee.template.copy()
         for parameter, register in pairs:
             frame[parameter] = regs[register]
         for register in moved:

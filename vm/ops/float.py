@@ -1,9 +1,9 @@
 """Floating-point instructions: arithmetic and comparison, for both widths.
 
 A register holds a Python float; an f32 register one that binary32 can hold, so that results are computed in binary64
-and rounded once more. For + - * / and square root that gives the correctly rounded binary32 result, since 53 >= 2 * 24
-+ 2 (Figueroa, "When is double rounding innocuous?"). A NaN that arithmetic makes is the positive canonical one; abs, neg, copysign
-keep the bits of a NaN.
+and rounded once more. For + - * / and square root that gives the correctly rounded binary32 result, since
+53 >= 2 * 24 + 2 (Figueroa, "When is double rounding innocuous?"). A NaN that arithmetic makes is the positive
+canonical one; abs, neg and copysign keep the bits of a NaN.
 """
 
 import math

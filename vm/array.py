@@ -1,0 +1,50 @@
+"""Arrays that live on a program's device: what `put` and `empty` give, and what calls take as arguments and `out=`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrion.hal.buffer import BufferView
+
+from .context import Context
+
+Array = npt.NDArray[Any]
+
+
+class DeviceArray:
+    """A tensor in device memory. Its memory goes with the last reference."""
+
+    __slots__ = ("_owner", "view")
+
+    def __init__(self, view: BufferView, owner: Context) -> None:
+        self.view = view
+        self._owner = owner  # keeps the device open
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.view.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.view.dtype.numpy
+
+    @property
+    def nbytes(self) -> int:
+        return self.view.nbytes
+
+    def to_numpy(self) -> Array:
+        """A new array with the elements, after all work that was submitted before."""
+        return self.view.read()
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """For `np.asarray`. Device memory is always copied, so `copy=False` is refused, as NumPy wants."""
+        if copy is False:
+            raise ValueError("a device array cannot be seen as a NumPy array without a copy")
+        array = self.view.read()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __repr__(self) -> str:
+        return f"DeviceArray({self.view.dtype.name}{list(self.shape)} on {self.view.buffer.device.info.id})"

@@ -1,0 +1,262 @@
+"""An export as Python callers see it: arrays in, arrays out, over fixed slots in device memory.
+
+- Host arguments are copied into input slots and results come back from output slots. Slots are made at the first call
+  of a context and stay, so a driver meets the same buffers in every call. Device arrays are used where they are.
+- Everything about the arguments is checked before anything runs; nothing is cast.
+- Calls of one context take turns. The common case (arrays of the right type, results as new arrays) goes through
+  `__call__` without a detour; whatever is different is looked at in `_argument` and `_destination`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orchestrion.hal.buffer import BufferView
+from orchestrion.schema.dtypes import DType
+
+from .array import Array, DeviceArray
+from .call import Call
+from .code import Code
+from .context import Context
+from .errors import CallerError, Trap
+from .statistics import CallLog, totals
+from .tensors import as_array, describe, describe_array
+
+
+class Value(NamedTuple):
+    """An argument or result: what the module says of it."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return describe(self.dtype, self.shape)
+
+
+class _Slot(NamedTuple):
+    """Device memory for one argument or result, and its elements where the driver maps them."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    elements: Array | None
+    view: BufferView
+    nbytes: int
+
+
+class Export(NamedTuple):
+    """The signature of an exported function, the same in all programs of a module."""
+
+    name: str
+    doc: str
+    arguments: tuple[Value, ...]
+    results: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        arguments = ", ".join(f"{value.name}: {value}" for value in self.arguments)
+        return f"{self.name}({arguments}) -> ({', '.join(map(str, self.results))})"
+
+
+class Function:
+    """An export in one context: `function(x, y, out=None)`."""
+
+    __slots__ = (
+        "_before",
+        "_call",
+        "_code",
+        "_context",
+        "_inputs",
+        "_log",
+        "_outputs",
+        "_plain",
+        "_ready",
+        "_statistics",
+        "_targets",
+        "export",
+        "name",
+    )
+
+    def __init__(self, export: Export, code: Code, context: Context, log: CallLog) -> None:
+        assert context.device is not None
+        self.export = export
+        self.name = export.name
+        self._code = code
+        self._context = context
+        self._log = log
+        self._call = Call(context)
+        self._statistics = context.device.statistics
+        self._before = totals(self._statistics)
+        self._inputs: tuple[_Slot, ...] = ()
+        self._outputs: tuple[_Slot, ...] = ()
+        self._targets: tuple[BufferView, ...] = ()
+        self._plain = False
+        self._ready = False
+
+    def __call__(self, *arguments: Any, out: Any = None) -> Any:
+        """Run the function. Gives a new array, a tuple of them for several results, or what `out` holds.
+
+        `out`: an array or device array to receive the result, for several results a sequence of them; None for a new
+        array. Raises `CallerError` before anything ran, `VmError` and `ModuleError` for what went wrong then.
+        """
+        context = self._context
+        with context.lock:
+            started = perf_counter()
+            if not self._ready:
+                self._prepare()
+            inputs = self._inputs
+            if len(arguments) != len(inputs):
+                raise self._wrong_count(arguments)
+            operands: list[BufferView] = []
+            copied = 0
+            for x, (dtype, shape, elements, view, nbytes) in zip(arguments, inputs):  # noqa: B905
+                if type(x) is _ndarray and x.dtype is dtype and x.shape == shape and elements is not None:
+                    if view.buffer.submitted:
+                        view.write(x)
+                    else:
+                        elements[...] = x
+                        copied += nbytes
+                    operands.append(view)
+                else:
+                    operands.append(self._argument(len(operands), x))
+            if copied:
+                self._statistics.host_to_device_bytes += copied
+            targets = self._targets
+            if out is None:
+                operands += targets
+            else:
+                outs, destinations = self._destinations(out, operands)
+                operands += destinations
+            results = context.run(self._call, self._code, operands)
+            if out is not None:
+                value = self._deliver(results, outs, destinations)
+            elif self._plain and results[0] is targets[0] and not targets[0].buffer.submitted:
+                value = self._outputs[0].elements.copy()  # type: ignore[union-attr]
+                self._statistics.device_to_host_bytes += targets[0].nbytes
+            else:
+                value = self._collect(results)
+            after = totals(self._statistics)
+            self._log.add(self.name, perf_counter() - started, self._before, after, context.constant_bytes)
+            self._before, context.constant_bytes = after, 0
+            return value
+
+    def _prepare(self) -> None:
+        """Make the slots: at the first call, since a program may have exports that nobody calls."""
+        if self._context.device is None:
+            raise CallerError(f"the program of {self.name!r} is closed")
+        self._before = totals(self._statistics)
+        self._inputs = tuple([self._slot(value) for value in self.export.arguments])
+        self._outputs = tuple([self._slot(value) for value in self.export.results])
+        self._targets = tuple([slot.view for slot in self._outputs])
+        self._plain = len(self._outputs) == 1 and self._outputs[0].elements is not None
+        self._ready = True
+
+    def release(self) -> None:
+        """Let go of the slots: the context is being closed."""
+        self._inputs = self._outputs = ()
+        self._targets = ()
+        self._ready = False
+
+    def _slot(self, value: Value) -> _Slot:
+        device = self._context.device
+        assert device is not None
+        nbytes = value.dtype.itemsize
+        for dim in value.shape:
+            nbytes *= dim
+        view = BufferView(device.allocator.allocate(nbytes), value.dtype, value.shape)
+        return _Slot(value.dtype.numpy, value.shape, view.map(), view, nbytes)
+
+    def _wrong_count(self, arguments: Sequence[object]) -> CallerError:
+        count = len(self.export.arguments)
+        return CallerError(f"{self.name!r} takes {count} argument{'s' * (count != 1)}, got {len(arguments)}")
+
+    def _argument(self, place: int, x: object) -> BufferView:
+        """The view to pass for an argument that is no plain array of the right type."""
+        value = self.export.arguments[place]
+        what = f"argument {place} of {self.name!r}"
+        if isinstance(x, DeviceArray | BufferView):
+            return self._resident(x, value, what)
+        view = self._inputs[place].view
+        view.write(as_array(x, value.dtype, value.shape, what))
+        return view
+
+    def _resident(self, x: DeviceArray | BufferView, value: Value, what: str) -> BufferView:
+        view = x.view if isinstance(x, DeviceArray) else x
+        if view.dtype is not value.dtype or view.shape != value.shape:
+            raise CallerError(f"{what}: expected {value}, got {describe(view.dtype, view.shape)} on a device")
+        device = self._context.device
+        assert device is not None
+        if view.buffer.home is not device.home:
+            raise CallerError(f"{what}: the array is on {view.buffer.device.info.id}, the program on {device.info.id}")
+        return view
+
+    def _destinations(self, out: Any, operands: list[BufferView]) -> tuple[tuple[Any, ...], list[BufferView]]:
+        """What the caller gave per result, and the view to pass for each."""
+        results = self.export.results
+        outs: tuple[Any, ...] = tuple(out) if isinstance(out, list | tuple) else (out,)
+        if len(outs) != len(results):
+            raise CallerError(f"{self.name!r} gives {len(results)} results, out has {len(outs)}")
+        taken = {id(view.buffer) for view in operands}
+        found = []
+        for place, (one, value) in enumerate(zip(outs, results, strict=True)):
+            what = f"out {place} of {self.name!r}"
+            if isinstance(one, DeviceArray | BufferView):
+                view = self._resident(one, value, what)
+                if id(view.buffer) in taken:
+                    raise CallerError(f"{what} shares its memory with an argument or another out")
+                taken.add(id(view.buffer))
+            else:
+                view = self._targets[place]
+                _check_out(one, value, what)
+            found.append(view)
+        return outs, found
+
+    def _deliver(self, results: tuple[Any, ...], outs: tuple[Any, ...], destinations: list[BufferView]) -> Any:
+        """Copy results to where the caller wants them."""
+        given = []
+        for place, (result, one, destination) in enumerate(zip(results, outs, destinations, strict=True)):
+            view = self._checked(place, result)
+            if one is None:
+                given.append(view.read())
+                continue
+            given.append(one)
+            if isinstance(one, np.ndarray):
+                one[...] = view.read()
+            elif view is not destination:
+                destination.write(view.read())
+        return given[0] if len(given) == 1 else tuple(given)
+
+    def _collect(self, results: tuple[Any, ...]) -> Any:
+        """The results as new arrays."""
+        arrays = [self._checked(place, result).read() for place, result in enumerate(results)]
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+    def _checked(self, place: int, result: Any) -> BufferView:
+        """A program may return another view than it was given, but of the right type."""
+        value = self.export.results[place]
+        if type(result) is not BufferView:
+            raise Trap(f"result {place} of {self.name!r}: expected {value}, got null or another reference")
+        if result.dtype is not value.dtype or result.shape != value.shape:
+            got = describe(result.dtype, result.shape)
+            raise Trap(f"result {place} of {self.name!r}: expected {value}, got {got}")
+        return result
+
+    def __repr__(self) -> str:
+        return f"<function {self.export}>"
+
+
+_ndarray = np.ndarray
+
+
+def _check_out(out: Any, value: Value, what: str) -> None:
+    if out is None:
+        return
+    if not isinstance(out, np.ndarray):
+        raise CallerError(f"{what}: expected an array of {value}, got {type(out).__name__}")
+    if out.dtype != value.dtype.numpy or out.shape != value.shape:
+        raise CallerError(f"{what}: expected {value}, got {describe_array(out)}")
+    if not out.flags.writeable:
+        raise CallerError(f"{what}: the array is read-only")

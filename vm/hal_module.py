@@ -1,0 +1,307 @@
+"""The native module `hal`: what compiled code asks of the device. Its table is `schema/hal_imports.py`.
+
+- The front of the HAL validates; what it refuses (`InvalidArgument`) ends the call as a trap of the program, since
+  bytecode chose the numbers. Only views come from the caller, so a view of the wrong type or shape is a `CallerError`.
+- One instance serves a loaded program. What differs by context (its share of the device, its memory) is reached
+  through the call.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from orchestrion.hal.backend import Entry
+from orchestrion.hal.buffer import Buffer, BufferView
+from orchestrion.hal.command_buffer import CommandBuffer, Range
+from orchestrion.hal.device import Device
+from orchestrion.hal.executable import Executable
+from orchestrion.hal.semaphore import Fence
+from orchestrion.schema.dtypes import BY_CODE, DType
+from orchestrion.schema.hal_imports import HAL_IMPORTS
+from orchestrion.schema.module import Module
+from orchestrion.schema.profiles import feature_names
+from orchestrion.schema.rows import Access, Program
+
+from .call import Call
+from .errors import CallerError, DeviceError, Trap
+from .memory import Memory
+from .native import NativeModule, native
+from .refs import OBJECT_BYTES
+from .tensors import describe
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_ACCESS = {Access.Read: "read", Access.Write: "write", Access.ReadWrite: "readwrite"}
+#: NumPy has no array of more dimensions or bytes
+_MAX_RANK, _MAX_BYTES = 64, 2**63 - 1
+#: slots of one recording, and bytes charged for each
+_MAX_SLOTS, _SLOT_BYTES = 1 << 16, 64
+#: bytes charged for a recorded command, and for each of its bindings
+_COMMAND_BYTES, _BINDING_BYTES = 512, 256
+
+
+class Recording:
+    """A command buffer and the parameters of its next dispatch. Its host memory is charged to the context that made
+    it.
+    """
+
+    __slots__ = ("_charged", "_memory", "commands", "parameters")
+
+    def __init__(self, commands: CommandBuffer, memory: Memory) -> None:
+        self.commands = commands
+        self.parameters = b""
+        self._memory = memory
+        self._charged = 0
+
+    def charge(self, size: int) -> None:
+        self._memory.charge(size)
+        self._charged += size
+
+    def __del__(self) -> None:
+        if self._charged:
+            self._memory.refund(self._charged)
+
+
+def _hal(name: str, nullable: tuple[int, ...] = ()) -> Callable[[_F], _F]:
+    """Declare the function of that row of `HAL_IMPORTS`."""
+    row = HAL_IMPORTS[f"hal.{name}"]
+    return native(name, row.signature, nullable)
+
+
+def _dtype(code: int) -> DType:
+    dtype = BY_CODE.get(code)
+    if dtype is None:
+        raise Trap(f"{code:#x} is not the code of an element type")
+    return dtype
+
+
+def _check_shape(dtype: DType, dims: tuple[int, ...]) -> None:
+    """No shape that NumPy cannot hold, however few elements it has."""
+    size = dtype.itemsize
+    for dim in dims:
+        size *= dim or 1
+    if len(dims) > _MAX_RANK or size > _MAX_BYTES or (dims and min(dims) < 0):
+        raise Trap(f"{describe(dtype, dims)} is no shape of a tensor")
+
+
+def _check_view(view: BufferView, dtype: int, dims: tuple[int, ...]) -> None:
+    if view.dtype.code != dtype or view.shape != dims:
+        wanted, got = describe(_dtype(dtype), dims), describe(view.dtype, view.shape)
+        raise CallerError(f"expected {wanted}, got {got}")
+
+
+class HalModule(NativeModule):
+    """`hal` for one loaded program."""
+
+    name: ClassVar[str] = "hal"
+    types: ClassVar[dict[str, type]] = {
+        "hal.buffer": Buffer,
+        "hal.view": BufferView,
+        "hal.executable": Executable,
+        "hal.recording": Recording,
+        "hal.fence": Fence,
+    }
+
+    def __init__(self, module: Module, program: Program) -> None:
+        self._module = module
+        self._program = program
+
+    @_hal("constant")
+    def constant(self, call: Call, ordinal: int, offset: int, length: int) -> Buffer:
+        count = self._program.constants_end - self._program.constants_start
+        if not 0 <= ordinal < count:
+            raise Trap(f"constant {ordinal} out of range ({count} constants)")
+        data = call.program.constant(ordinal)
+        if offset < 0 or length < 0 or offset + length > len(data):
+            raise Trap(f"bytes {offset} to {offset + length} are outside a constant of {len(data)} bytes")
+        array = np.frombuffer(data, np.uint8, length, offset) if length else np.empty(0, np.uint8)
+        allocator = _device(call).allocator
+        imported: Buffer | None = allocator.import_host(array)
+        if imported is not None:
+            return imported
+        buffer: Buffer = allocator.allocate(length)
+        buffer.write(array)
+        call.context.constant_bytes += length
+        return buffer
+
+    @_hal("allocate")
+    def allocate(self, call: Call, size: int) -> Buffer:
+        buffer: Buffer = _device(call).allocator.allocate(size)
+        return buffer
+
+    @_hal("view.check")
+    def view_check(self, call: Call, view: BufferView, dtype: int, *dims: int) -> Buffer:
+        if view.dtype.code != dtype or view.shape != dims:
+            _check_view(view, dtype, dims)
+        return _storage(view)
+
+    @_hal("view.destination", nullable=(0,))
+    def view_destination(self, call: Call, view: BufferView | None, dtype: int, *dims: int) -> BufferView:
+        if view is not None:
+            _check_view(view, dtype, dims)
+            return view
+        element = _dtype(dtype)
+        _check_shape(element, dims)
+        size = element.itemsize
+        for dim in dims:
+            size *= dim
+        return BufferView(_device(call).allocator.allocate(size), element, dims)
+
+    @_hal("view.buffer")
+    def view_buffer(self, call: Call, view: BufferView) -> Buffer:
+        return _storage(view)
+
+    @_hal("view.dim")
+    def view_dim(self, call: Call, view: BufferView, axis: int) -> int:
+        if not 0 <= axis < len(view.shape):
+            raise Trap(f"axis {axis} of {describe(view.dtype, view.shape)}")
+        return view.shape[axis]
+
+    @_hal("view.create")
+    def view_create(self, call: Call, buffer: Buffer, offset: int, dtype: int, *dims: int) -> BufferView:
+        element = _dtype(dtype)
+        _check_shape(element, dims)
+        return BufferView(buffer, element, dims, offset)
+
+    @_hal("executable.create")
+    def executable_create(self, call: Call, ordinal: int) -> Executable:
+        program, module = self._program, self._module
+        count = program.executables_end - program.executables_start
+        if not 0 <= ordinal < count:
+            raise Trap(f"executable {ordinal} out of range ({count} executables)")
+        row = module.executables[program.executables_start + ordinal]
+        device = _device(call)
+        info = device.info
+        for variant in module.variants[row.variants_start : row.variants_end]:
+            format = module.strings[variant.format]
+            if format not in info.formats or not info.features.issuperset(feature_names(variant.features)):
+                continue
+            sizes = module.workgroup_sizes[variant.workgroup_sizes_start : variant.workgroup_sizes_end]
+            if variant.shared_memory_bytes > info.limits.shared_memory_bytes:
+                continue
+            entries = tuple(
+                [
+                    self._entry(at, tuple(size))
+                    for at, size in zip(range(row.entries_start, row.entries_end), sizes, strict=True)
+                ]
+            )
+            digest = module.container.digest
+            executable: Executable = device.create_executable(format, module.segment(variant.payload), entries, digest)
+            return executable
+        raise DeviceError(f"no variant of executable {module.strings[row.name]} runs on device {info.id}")
+
+    def _entry(self, ordinal: int, workgroup_size: tuple[int, ...]) -> Entry:
+        module = self._module
+        row = module.executable_entries[ordinal]
+        bindings = tuple(
+            [
+                (_ACCESS[Access(binding.access)], binding.length)
+                for binding in module.bindings[row.bindings_start : row.bindings_end]
+            ]
+        )
+        x, y, z = workgroup_size
+        return Entry(module.strings[row.name], bindings, row.parameter_words, (x, y, z))
+
+    @_hal("recording.create")
+    def recording_create(self, call: Call, slots: int) -> Recording:
+        if slots > _MAX_SLOTS:
+            raise Trap(f"a recording with {slots} slots, {_MAX_SLOTS} are the most")
+        recording = Recording(_device(call).create_command_buffer(slots), call.memory)
+        recording.charge(OBJECT_BYTES + _COMMAND_BYTES + _SLOT_BYTES * slots)
+        return recording
+
+    @_hal("recording.parameters")
+    def recording_parameters(self, call: Call, recording: Recording, *words: int) -> None:
+        recording.parameters = b"".join([(word & 0xFFFFFFFF).to_bytes(4, "little") for word in words])
+
+    @_hal("recording.dispatch", nullable=(6,))
+    def recording_dispatch(
+        self, call: Call, recording: Recording, executable: Executable, entry: int, x: int, y: int, z: int, *groups: Any
+    ) -> None:
+        recording.charge(_COMMAND_BYTES + _BINDING_BYTES * (len(groups) // 4))
+        sources, slots, offsets, lengths = groups[0::4], groups[1::4], groups[2::4], groups[3::4]
+        bindings: list[Range] = [
+            (slot if source is None else source, offset, length)
+            for source, slot, offset, length in zip(sources, slots, offsets, lengths, strict=True)
+        ]
+        recording.commands.dispatch(executable, entry, (x, y, z), bindings, recording.parameters)
+        recording.parameters = b""
+
+    @_hal("recording.copy", nullable=(1, 4))
+    def recording_copy(
+        self,
+        call: Call,
+        recording: Recording,
+        source: Buffer | None,
+        source_slot: int,
+        source_offset: int,
+        target: Buffer | None,
+        target_slot: int,
+        target_offset: int,
+        length: int,
+    ) -> None:
+        recording.charge(_COMMAND_BYTES)
+        recording.commands.copy(
+            source_slot if source is None else source,
+            source_offset,
+            target_slot if target is None else target,
+            target_offset,
+            length,
+        )
+
+    @_hal("recording.fill", nullable=(1,))
+    def recording_fill(
+        self,
+        call: Call,
+        recording: Recording,
+        target: Buffer | None,
+        slot: int,
+        offset: int,
+        length: int,
+        pattern: int,
+        pattern_bytes: int,
+    ) -> None:
+        if pattern_bytes not in (1, 2, 4, 8):
+            raise Trap(f"fill pattern of {pattern_bytes} bytes, 1, 2, 4 or 8 wanted")
+        recording.charge(_COMMAND_BYTES)
+        data = (pattern & (1 << 8 * pattern_bytes) - 1).to_bytes(pattern_bytes, "little")
+        recording.commands.fill(slot if target is None else target, offset, length, data)
+
+    @_hal("recording.barrier")
+    def recording_barrier(self, call: Call, recording: Recording) -> None:
+        recording.charge(_COMMAND_BYTES)
+        recording.commands.barrier()
+
+    @_hal("recording.finish")
+    def recording_finish(self, call: Call, recording: Recording) -> None:
+        recording.commands.finish()
+
+    @_hal("execute")
+    def execute(self, call: Call, recording: Recording, *buffers: Buffer) -> None:
+        if call.deadline is not None:
+            call.check()
+        call.context.execute(recording.commands, buffers)
+
+    @_hal("fence.create")
+    def fence_create(self, call: Call) -> Fence:
+        return Fence([(_device(call).create_semaphore(), 1)])
+
+    @_hal("submit", nullable=(1, 2))
+    def submit(
+        self, call: Call, recording: Recording, wait: Fence | None, signal: Fence | None, *buffers: Buffer
+    ) -> None:
+        _device(call).queue.submit(recording.commands, buffers, wait, signal)
+
+
+def _device(call: Call) -> Device:
+    device = call.context.device
+    if device is None:
+        raise CallerError("the context has no device")
+    return device
+
+
+def _storage(view: BufferView) -> Buffer:
+    """The buffer of a view that starts at its first byte, which is where recordings expect it."""
+    if view.offset:
+        raise Trap(f"{describe(view.dtype, view.shape)} starts at byte {view.offset} of its buffer, 0 wanted")
+    return view.buffer

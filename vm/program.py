@@ -1,0 +1,222 @@
+"""Opens a module, picks the program for a device, and makes it callable: `load` is the door of the runtime.
+
+    program = load("model.fb", device="vulkan")
+    y = program.main(x)
+
+Loading verifies the module's root and the chosen program's functions, runs the program's initializers once and the
+context's once for a default context; `create_context` makes further ones, with limits of their own, that share code,
+executables and constants. A program may be used from any thread; calls of one context take turns.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrion.hal.buffer import BufferView
+from orchestrion.hal.device import Device
+from orchestrion.hal.policy import Policy
+from orchestrion.hal.registry import open_device
+from orchestrion.schema.decoder import open_module, read_module
+from orchestrion.schema.dtypes import BY_NUMPY, DType
+from orchestrion.schema.module import Module
+
+from .array import DeviceArray
+from .context import Context, Limits
+from .errors import CallerError
+from .exports import read_exports
+from .function import Export, Function
+from .hal_module import HalModule
+from .linker import LinkedProgram, link
+from .memory import Memory
+from .native import NativeModule
+from .scalars import ScalarFunction
+from .selection import choose_program
+from .statistics import CallLog
+from .tensors import as_array
+from .verifier import verify
+
+AnyFunction = Function | ScalarFunction
+_LOAD_COUNTERS = ("executables_created", "command_buffers_recorded", "dispatches", "bytes_copied")
+
+
+class ProgramContext:
+    """The functions of a program over one context: attributes, `["name"]`, `functions`."""
+
+    def __init__(self, context: Context, exports: Sequence[Export], log: CallLog) -> None:
+        self.context = context
+        found: dict[str, AnyFunction] = {}
+        for export, code in zip(exports, context.program.entries, strict=True):
+            if export.arguments or export.results:
+                found[export.name] = Function(export, code, context, log)
+            else:
+                found[export.name] = ScalarFunction(export.name, code, context)
+        self.functions: Mapping[str, AnyFunction] = MappingProxyType(found)
+        for name, function in found.items():
+            if not hasattr(self, name):
+                setattr(self, name, function)
+
+    def __getitem__(self, name: str) -> AnyFunction:
+        function = self.functions.get(name)
+        if function is None:
+            raise CallerError(f"no function {name!r}: the module exports {', '.join(self.functions) or 'none'}")
+        return function
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "functions":
+            raise AttributeError(name)
+        there = ", ".join(self.functions) or "none"
+        raise AttributeError(f"no function {name!r}: the module exports {there}")
+
+    def cancel(self) -> None:
+        """End the call that is running now, if any. From any thread."""
+        self.context.cancel()
+
+    def close(self) -> None:
+        """Release what the context holds. Its functions refuse calls afterwards."""
+        with self.context.lock:
+            for function in self.functions.values():
+                if isinstance(function, Function):
+                    function.release()
+            self.context.close()
+
+
+class Program(ProgramContext):
+    """A loaded program with its default context."""
+
+    def __init__(self, linked: LinkedProgram, base: Context, limits: Limits, started: float) -> None:
+        self._linked = linked
+        self._base = base
+        self._log = CallLog()
+        self._memories = [base.memory]
+        self.exports: tuple[Export, ...] = read_exports(linked.module)
+        context = self._context(limits)
+        super().__init__(context, self.exports, self._log)
+        self._load = self._loading(context, perf_counter() - started)
+
+    @property
+    def module(self) -> Module:
+        return self._linked.module
+
+    @property
+    def device(self) -> Device:
+        """The program's share of its device."""
+        if self._base.device is None:
+            raise CallerError("the program is closed")
+        return self._base.device
+
+    @property
+    def name(self) -> str:
+        """Of the program in the module that was chosen."""
+        return self.module.strings[self._linked.row.name]
+
+    def create_context(
+        self, *, fuel: int | None = None, deadline: float | None = None, memory: int | None = None, depth: int = 1000
+    ) -> ProgramContext:
+        """Another context: private globals and memory, limits of its own (`Limits`), run in parallel with others."""
+        context = self._context(Limits(fuel, deadline, memory, depth))
+        return ProgramContext(context, self.exports, self._log)
+
+    def put(self, array: Any) -> DeviceArray:
+        """Copy an array to the device."""
+        host = np.asarray(array)
+        dtype = _dtype(host.dtype)
+        target = self.empty(host.shape, host.dtype)
+        target.view.write(as_array(host, dtype, host.shape, "array to put"))
+        return target
+
+    def empty(self, shape: Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
+        """Device memory for a tensor, contents undefined: for `out=`."""
+        row = _dtype(np.dtype(dtype))
+        size = row.itemsize
+        for dim in shape:
+            size *= dim
+        return DeviceArray(BufferView(self.device.allocator.allocate(size), row, tuple(shape)), self._base)
+
+    def statistics(self) -> dict[str, Any]:
+        """What loading and the last calls cost, and the most memory held; see `statistics.py`."""
+        return {
+            "load": dict(self._load),
+            "calls": self._log.rows(),
+            "memory": {
+                "peak_device_bytes": self.device.allocator.peak_bytes,
+                "peak_host_bytes": sum(memory.peak_host_bytes for memory in self._memories),
+            },
+        }
+
+    def close(self) -> None:
+        """Release everything the program holds. Contexts that were created are closed by whoever created them."""
+        super().close()
+        self._base.close()
+
+    def _context(self, limits: Limits) -> Context:
+        base = self._base
+        memory = Memory(limits.memory)
+        self._memories.append(memory)
+        context = Context(self._linked, limits, memory, self.device.share(budget=memory.budget), base)
+        for code in self._linked.context_initializers:
+            context.invoke(code)
+        return context
+
+    def _loading(self, context: Context, seconds: float) -> dict[str, Any]:
+        base, own = self.device.statistics, context.device.statistics if context.device else None
+        count = len(self._linked.program_initializers) + len(self._linked.context_initializers)
+        spent = {name: getattr(base, name) + getattr(own, name, 0) for name in _LOAD_COUNTERS}
+        return {"seconds": seconds, "initializers": count, **spent}
+
+
+def load(
+    module: str | os.PathLike[str] | bytes | bytearray | memoryview,
+    device: str | Device | None = None,
+    *,
+    allow_native_code: bool = False,
+    natives: Sequence[NativeModule] = (),
+    fuel: int | None = None,
+    deadline: float | None = None,
+    memory: int | None = None,
+    depth: int = 1000,
+) -> Program:
+    """Load a module, a path or its bytes, for a device: its name such as `vulkan` or `opencl:1`, or an open one.
+
+    Without `device` it is `reference`. `allow_native_code` lets code of a stranger run that a native compiler takes in
+    (OpenCL C); an open device has its policy already. `natives` are further native modules. The rest are limits of
+    the default context and of the program's initializers (`Limits`).
+
+    `OSError`: the file cannot be read. `ModuleError`: it is no sound module. `LoadError`: module and device do not fit.
+    `HalError`: the device cannot be opened. Other `VmError`: an initializer failed.
+    """
+    started = perf_counter()
+    limits = Limits(fuel, deadline, memory, depth)
+    decoded = read_module(module) if isinstance(module, bytes | bytearray | memoryview) else open_module(module)
+    share, budget = _open(device, allow_native_code, limits)
+    ordinal = choose_program(decoded, share.info)
+    verified = verify(decoded, ordinal)
+    linked = link(decoded, ordinal, verified, (HalModule(decoded, decoded.programs[ordinal]), *natives))
+    base = Context(linked, limits, budget, share)
+    for code in linked.program_initializers:
+        base.invoke(code)
+    return Program(linked, base, limits, started)
+
+
+def _open(device: str | Device | None, allow_native_code: bool, limits: Limits) -> tuple[Device, Memory]:
+    """A share of the device for the program, charged to the memory of the program's own context."""
+    memory = Memory(limits.memory)
+    if isinstance(device, Device):
+        if allow_native_code:
+            raise CallerError("allow_native_code is of no use with an open device, which has its policy already")
+        return device.share(budget=memory.budget), memory
+    with open_device(device or "reference", policy=Policy(allow_native_code)) as opened:
+        return opened.share(budget=memory.budget), memory
+
+
+def _dtype(dtype: np.dtype[Any]) -> DType:
+    row = BY_NUMPY.get(dtype)
+    if row is None:
+        raise CallerError(f"{dtype} is not an element type; there are {', '.join(map(str, BY_NUMPY.values()))}")
+    return row

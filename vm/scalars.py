@@ -1,0 +1,60 @@
+"""Exports without tensors: functions of the VM alone, called with Python numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .call import Call
+from .code import Code
+from .context import Context
+from .errors import CallerError
+from .ops.float import round_f32
+
+_INTEGERS = {"i32": 32, "i64": 64}
+
+
+class ScalarFunction:
+    """`function(1, 2.0)`: one Python number per argument, None for a reference; gives a value, a tuple, or None."""
+
+    __slots__ = ("_code", "_context", "name")
+
+    def __init__(self, name: str, code: Code, context: Context) -> None:
+        self.name = name
+        self._code = code
+        self._context = context
+
+    def __call__(self, *arguments: Any) -> Any:
+        code, context = self._code, self._context
+        if len(arguments) != len(code.arguments):
+            raise CallerError(f"{self.name!r} takes {len(code.arguments)} arguments, got {len(arguments)}")
+        values = [
+            _value(value, type_name, f"argument {place} of {self.name!r}")
+            for place, (value, type_name) in enumerate(zip(arguments, code.arguments, strict=True))
+        ]
+        with context.lock:
+            if context.closed:
+                raise CallerError(f"the program of {self.name!r} is closed")
+            results = context.run(Call(context), code, values)
+        return results[0] if len(results) == 1 else results or None
+
+    def __repr__(self) -> str:
+        code = self._code
+        return f"<function {self.name}({', '.join(code.arguments)}) -> ({', '.join(code.results)})>"
+
+
+def _value(value: Any, type_name: str, what: str) -> Any:
+    """The value as a register holds it; integers may be written signed or unsigned."""
+    bits = _INTEGERS.get(type_name)
+    if bits is not None:
+        if type(value) is not int or not -(1 << bits - 1) <= value < 1 << bits:
+            raise CallerError(f"{what}: expected {type_name}, got {value!r}")
+        half = 1 << bits - 1
+        return (value & 2 * half - 1 ^ half) - half
+    if type_name in ("f32", "f64"):
+        if type(value) not in (int, float):
+            raise CallerError(f"{what}: expected {type_name}, got {value!r}")
+        number = float(value)
+        return round_f32(number) if type_name == "f32" and number == number else number
+    if value is not None:
+        raise CallerError(f"{what}: expected {type_name}, which only None can stand for, got {value!r}")
+    return None

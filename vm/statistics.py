@@ -1,0 +1,52 @@
+"""What loading and calling cost, in the form that `--print_statistics` and `Program.statistics` give.
+
+The numbers are differences of the counters that the HAL's front keeps, at the boundary to the driver. A call only notes
+their totals; the differences are taken when somebody asks. The last `HISTORY` calls are kept.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+from orchestrion.hal.statistics import Statistics
+
+HISTORY = 1000
+
+#: of the counters, those that a call's row has
+_COUNTERS = (
+    "submissions",
+    "dispatches",
+    "waits",
+    "allocations",
+    "host_to_device_bytes",
+    "device_to_host_bytes",
+    "executables_created",
+)
+_totals: Callable[[Statistics], tuple[int, ...]] = attrgetter(*_COUNTERS)
+
+
+class CallLog:
+    """The calls of all contexts of one program."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self) -> None:
+        self._rows: deque[tuple[str, float, tuple[int, ...], tuple[int, ...], int]] = deque(maxlen=HISTORY)
+
+    def add(self, name: str, seconds: float, before: tuple[int, ...], after: tuple[int, ...], constants: int) -> None:
+        self._rows.append((name, seconds, before, after, constants))
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [_row(*row) for row in list(self._rows)]
+
+
+def totals(statistics: Statistics) -> tuple[int, ...]:
+    """The counters of a call's row, now."""
+    return _totals(statistics)
+
+
+def _row(name: str, seconds: float, before: tuple[int, ...], after: tuple[int, ...], constants: int) -> dict[str, Any]:
+    spent = dict(zip(_COUNTERS, (new - old for new, old in zip(after, before, strict=True)), strict=True))
+    created = spent.pop("executables_created")
+    return {"function": name, "seconds": seconds, **spent, "constant_bytes": constants, "executables_created": created}

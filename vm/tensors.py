@@ -1,0 +1,117 @@
+"""Types of tensors in words, and values of callers as arrays of exactly such a type.
+
+Nothing is ever cast silently: an array must have the element type and shape of the signature. Python numbers have no
+element type of their own, so they take the one wanted: integers where it holds them exactly, floats rounded once.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrion.schema.dtypes import BOOL, BY_NUMPY, FLOAT, DType
+
+from .errors import CallerError
+
+Array = npt.NDArray[Any]
+
+
+def describe(dtype: DType, shape: Sequence[int]) -> str:
+    """`tensor<4x2xf32>`."""
+    return f"tensor<{''.join(f'{dim}x' for dim in shape)}{dtype.name}>"
+
+
+def describe_array(array: Array) -> str:
+    """`f64[4]`, with NumPy's name where the element type is none of ours."""
+    row = BY_NUMPY.get(array.dtype)
+    name = row.name if row is not None else str(array.dtype)
+    return f"{name}[{','.join(map(str, array.shape))}]"
+
+
+def as_array(value: object, dtype: DType, shape: tuple[int, ...], what: str) -> Array:
+    """A caller's value as an array of this type. `what` names it in the `CallerError`.
+
+    Takes arrays, NumPy scalars, whatever speaks `__array_interface__`, DLPack, the buffer protocol or `__array__`,
+    and Python numbers, alone or in nested lists.
+    """
+    wanted = describe(dtype, shape)
+    if isinstance(value, bool | int | float | list | tuple):
+        return _from_numbers(value, dtype, shape, what)
+    array = _adopt(value, wanted, what)
+    if array.dtype != dtype.numpy or array.shape != shape:
+        raise CallerError(f"{what}: expected {wanted}, got {describe_array(array)}")
+    return array
+
+
+def _adopt(value: object, wanted: str, what: str) -> Array:
+    """An array over another library's memory, where possible without a copy."""
+    if isinstance(value, np.ndarray | np.generic):
+        return np.asarray(value)
+    try:
+        if hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
+            return np.asarray(value)
+        if hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+        return np.asarray(memoryview(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError, BufferError, RuntimeError) as error:
+        raise CallerError(f"{what}: expected {wanted}, got {type(value).__name__}: {error}") from error
+
+
+def _from_numbers(value: object, dtype: DType, shape: tuple[int, ...], what: str) -> Array:
+    wanted = describe(dtype, shape)
+    found: list[object] = []
+    actual = _shape(value, found)
+    if actual != shape:
+        got = type(value).__name__ if actual is None or not actual else f"nested lists of shape {actual}"
+        raise CallerError(f"{what}: expected {wanted}, got {got}")
+    array = np.empty(len(found), dtype.numpy)
+    for place, number in enumerate(found):
+        array[place] = _number(number, dtype, f"{what}: expected {wanted}")
+    return array.reshape(shape)
+
+
+def _shape(value: object, found: list[object]) -> tuple[int, ...] | None:
+    """The shape of nested lists, their numbers collected in order; None when they are ragged."""
+    if not isinstance(value, list | tuple):
+        found.append(value)
+        return ()
+    inner = [_shape(item, found) for item in value]
+    if any(shape is None or shape != inner[0] for shape in inner):
+        return None
+    first = inner[0] if inner else ()
+    return None if first is None else (len(value), *first)
+
+
+def _number(number: object, dtype: DType, what: str) -> Any:
+    """One element: bools for i1, integers where they fit exactly, floats for float types."""
+    if isinstance(number, np.generic):
+        if number.dtype != dtype.numpy:
+            raise CallerError(f"{what}, got {number.dtype.name} {number}")
+        return number
+    if dtype.kind == BOOL:
+        if isinstance(number, bool):
+            return number
+    elif isinstance(number, int) and not isinstance(number, bool):
+        return _exact(number, dtype, what)
+    elif isinstance(number, float) and dtype.kind == FLOAT:
+        with np.errstate(over="ignore"):
+            return dtype.numpy.type(number)
+    raise CallerError(f"{what}, got {type(number).__name__} {number!r}")
+
+
+def _exact(number: int, dtype: DType, what: str) -> Any:
+    if dtype.kind == FLOAT:
+        try:
+            with np.errstate(over="ignore"):
+                result = dtype.numpy.type(number)
+            exact = np.isfinite(result) and int(result) == number
+        except OverflowError:
+            exact = False
+        if exact:
+            return result
+    else:
+        limits = np.iinfo(dtype.numpy)
+        if limits.min <= number <= limits.max:
+            return number
+    raise CallerError(f"{what}, got {number}, which {dtype.name} cannot hold exactly")
