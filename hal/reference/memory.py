@@ -13,7 +13,7 @@ from orchestrion.schema.tensor_bytecode import Body, Code, Instruction
 from orchestrion.schema.tensor_shapes import TensorType
 
 #: Temporaries of a meaning that is not one NumPy call: at most this many arrays of 8-byte elements.
-TEMPORARIES = 8
+TEMPORARIES = 10
 
 
 def last_uses(code: Code) -> list[int]:

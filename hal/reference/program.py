@@ -84,13 +84,15 @@ class _Compiler:
         self.kept = [0] * len(entry.values)
 
     def run(self) -> CompiledEntry:
-        entry, last = self.entry, last_uses(self.entry)
+        entry = self.entry
         drops = [-1] * len(entry.values)
+        ending: list[list[int]] = [[] for _ in entry.instructions]
+        for value, ordinal in enumerate(last_uses(entry)):
+            ending[ordinal].append(value)
         for ordinal, instruction in enumerate(entry.instructions):
             self._emit(instruction)
-            made = range(instruction.first, instruction.first + len(instruction.types))
-            for value in {*made, *instruction.operands}:
-                if last[value] == ordinal and self.kept[value] > SMALL:
+            for value in ending[ordinal]:
+                if self.kept[value] > SMALL:
                     drops[value] = ordinal
                     self.steps.append(_drop(value))
         peak = peak_bytes(entry, self.owned, drops)
