@@ -53,11 +53,11 @@ class Pass:
 
 
 PASSES: Final[tuple[Pass, ...]] = (
-    Pass("drop-annotations", "stablehlo", "stablehlo.annotations:run", "what only a partitioner reads goes first"),
     Pass("erase-private", "stablehlo", "stablehlo.erase_private:run", "what nobody calls need not be supported"),
     Pass("expand", "stablehlo", "stablehlo.expand:run", "ops that are others in disguise, before they are refused"),
     Pass("dce", "stablehlo", "ir.effects:run", "what nobody uses need not be supported"),
-    Pass("check-legality", "stablehlo", "stablehlo.legality:run", "every refusal at once, before anything is rewritten"),
+    Pass("check-legality", "stablehlo", "stablehlo.legality:run", "every refusal at once, before any rewriting"),
+    Pass("drop-annotations", "stablehlo", "stablehlo.annotations:run", "the check has read them; nobody else does"),
     Pass("inline", "stablehlo", "stablehlo.inline:run", "all that follows looks at one function at a time"),
     Pass("canonicalize", "stablehlo", "stablehlo.canonicalize:run", "constants and identities across former calls"),
     Pass("cse", "stablehlo", "ir.cse:run", "equal ops are alike only once operands are canonical"),
@@ -119,7 +119,7 @@ def run_phases(
     after_pass: AfterPass | None = None,
     after_phase: AfterPhase | None = None,
 ) -> None:
-    """Takes the module through the phases, one after the other. Raises CompileError, or InternalError for our faults."""
+    """Takes the module through the phases, in order. Raises CompileError, or InternalError for our faults."""
     for phase in phases:
         run_passes(module, passes_of(phase), options, after_pass)
         check_own(module, f"phase {phase}")

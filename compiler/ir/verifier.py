@@ -18,17 +18,18 @@ from .dominance import Dominance
 from .symbols import SymbolTables, references
 
 
-def verify(top: Operation) -> list[Diagnostic]:
-    """Everything that is wrong in `top` and inside, in text order. Empty: it is right."""
+def problems(top: Operation) -> Iterator[tuple[Operation, str]]:
+    """Everything that is wrong in `top` and inside, with the op it is about, in text order."""
     dominance, tables = Dominance(), SymbolTables()
-    found: list[Diagnostic] = []
     for op in top.walk():
-        before = len(found)
-        for message in _messages(op, dominance, tables):
-            found.append(Diagnostic(message, op.loc, op.name))
-        if len(found) == before:  # an op's own rules may rely on the general ones
-            found += [Diagnostic(message, op.loc, op.name) for message in op.check()]
-    return found
+        found = list(_messages(op, dominance, tables)) or op.check()  # an op's own rules may rely on the general ones
+        for message in found:
+            yield op, message
+
+
+def verify(top: Operation) -> list[Diagnostic]:
+    """The same as diagnostics. Empty: it is right."""
+    return [Diagnostic(message, op.loc, op.name) for op, message in problems(top)]
 
 
 def check_input(top: Operation) -> None:
@@ -53,11 +54,16 @@ def _messages(op: Operation, dominance: Dominance, tables: SymbolTables) -> Iter
         yield from _duplicates(op)
     if isinstance(op, UnregisteredOp):
         return
-    yield from _counts_and_types(op)
-    yield from _properties(op)
+    yield from declaration_problems(op)
     for ref in references(op):
         if tables.lookup(op, ref) is None:
             yield f"symbol {ref} is not defined"
+
+
+def declaration_problems(op: Operation) -> Iterator[str]:
+    """How a registered op fails to fit its declaration. When it does fit, its typed accessors may be used."""
+    yield from _counts_and_types(op)
+    yield from _properties(op)
 
 
 def _terminators(op: Operation) -> Iterator[str]:

@@ -27,7 +27,8 @@ class Func(Operation):
 
     @property
     def is_public(self) -> bool:
-        return self.sym_visibility is None or self.sym_visibility.value == "public"
+        visibility = self.get_as("sym_visibility", StringAttr)
+        return visibility is None or visibility.value == "public"
 
     @property
     def is_declaration(self) -> bool:

@@ -1,0 +1,50 @@
+"""Short forms for passes that write StableHLO: each inserts through the rewriter and gives the value."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import I1, TensorType, scalar
+
+from .base import tensor_of
+from .elementwise import OPS, BitcastConvert, Compare, Convert
+from .structural import Constant
+
+_CODES: Final = {"f32": "<f", "f64": "<d"}
+
+
+def elementwise(rewriter: Rewriter, name: str, *operands: Value) -> Value:
+    """An op of the table by its short name; the result has the type of the last operand."""
+    op = OPS[f"stablehlo.{name}"](operands, [operands[-1].type])
+    return rewriter.insert(op).result
+
+
+def compare(rewriter: Rewriter, direction: str, lhs: Value, rhs: Value) -> Value:
+    attribute = DialectAttr("stablehlo", f"comparison_direction {direction}")
+    out = tensor_of(lhs).with_element(I1)
+    return rewriter.build(Compare, lhs=lhs, rhs=rhs, comparison_direction=attribute, out=out).result
+
+
+def constant(rewriter: Rewriter, value: int | float, type: TensorType) -> Value:
+    """A splat of a number that the type's element can hold; integers are taken modulo its width."""
+    name = str(type.element)
+    if name in _CODES:
+        data = struct.pack(_CODES[name], value)
+    else:
+        bits = int(name.lstrip("ui"))
+        data = (int(value) % (1 << bits)).to_bytes(max(bits // 8, 1), "little")
+    return rewriter.build(Constant, value=DenseElements(type, data), out=type).result
+
+
+def converted(rewriter: Rewriter, value: Value, element: str) -> Value:
+    out = tensor_of(value).with_element(scalar(element))
+    return rewriter.build(Convert, operand_=value, out=out).result
+
+
+def bitcast(rewriter: Rewriter, value: Value, element: str) -> Value:
+    out = tensor_of(value).with_element(scalar(element))
+    return rewriter.build(BitcastConvert, operand_=value, out=out).result

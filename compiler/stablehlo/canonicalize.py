@@ -1,0 +1,232 @@
+"""canonicalize: constants are folded (`fold.py`), ops that change nothing go, movements of movements become one.
+
+Nothing here changes a bit of a result: `x * 1` is `x` for floats too, `x + 0` is not (x may be -0), `x + -0` is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.ir.attributes import DenseArray, DenseElements
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
+
+from .base import tensor_of
+from .elementwise import Convert, Select
+from .fold import fold
+from .structural import BroadcastInDim, Concatenate, Constant, Pad, Reshape, Reverse, Slice, Transpose
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+#: op -> operand that must be the number, the number: integer, float (as its repr, -0.0 is not 0.0); gives the other one
+_NEUTRAL: Final[dict[str, tuple[tuple[int, ...], int | None, str | None]]] = {
+    "stablehlo.add": ((0, 1), 0, "-0.0"),
+    "stablehlo.subtract": ((1,), 0, "0.0"),
+    "stablehlo.multiply": ((0, 1), 1, "1.0"),
+    "stablehlo.divide": ((1,), 1, "1.0"),
+    "stablehlo.or": ((0, 1), 0, None),
+    "stablehlo.xor": ((0, 1), 0, None),
+    "stablehlo.and": ((0, 1), -1, None),
+    "stablehlo.shift_left": ((1,), 0, None),
+    "stablehlo.shift_right_arithmetic": ((1,), 0, None),
+    "stablehlo.shift_right_logical": ((1,), 0, None),
+}
+
+#: done twice they give what was there
+_TWICE: Final = frozenset({"stablehlo.negate", "stablehlo.not"})
+
+
+def run(module: Module, options: Options) -> None:
+    rewrite(module, PATTERNS)
+
+
+def _constant(value: Value) -> DenseElements | None:
+    maker = value.defining_op
+    return maker.value if isinstance(maker, Constant) else None
+
+
+def _neutral(op: Operation, rewriter: Rewriter) -> bool:
+    """An operand that changes nothing."""
+    row = _NEUTRAL.get(op.name)
+    if row is None:
+        return False
+    places, integer, real = row
+    for index in places:
+        elements = _constant(op.operands[index])
+        if elements is not None and elements.is_splat and _is(elements, integer, real):
+            rewriter.replace(op, [op.operands[1 - index]])
+            return True
+    return False
+
+
+def _is(elements: DenseElements, integer: int | None, real: str | None) -> bool:
+    value = elements.scalars()[0]
+    if isinstance(value, float):
+        return repr(value) == real
+    if integer == -1 and not isinstance(value, bool):
+        return set(elements.data) == {255}
+    return integer is not None and value == (integer != 0 if isinstance(value, bool) else integer)
+
+
+def _twice(op: Operation, rewriter: Rewriter) -> bool:
+    inner = op.operands[0].defining_op
+    if inner is None or inner.name != op.name:
+        return False
+    rewriter.replace(op, [inner.operands[0]])
+    return True
+
+
+def _select(op: Operation, rewriter: Rewriter) -> bool:
+    assert isinstance(op, Select)
+    chosen = op.on_true if op.on_true is op.on_false else None
+    predicate = _constant(op.pred)
+    if predicate is not None and predicate.is_splat:
+        chosen = op.on_true if predicate.scalars()[0] else op.on_false
+    if chosen is None:
+        return False
+    rewriter.replace(op, [chosen])
+    return True
+
+
+def _unchanged(op: Operation, rewriter: Rewriter) -> bool:
+    """An op that gives its first operand back."""
+    if not _gives_operand(op):
+        return False
+    rewriter.replace(op, [op.operands[0]])
+    return True
+
+
+def _gives_operand(op: Operation) -> bool:
+    source, type = tensor_of(op.operands[0]), tensor_of(op.results[0])
+    if source != type:
+        return False
+    match op:
+        case Convert() | Reshape() | Slice():
+            return True
+        case Transpose():
+            return op.permutation.ints == tuple(range(type.rank))
+        case BroadcastInDim():
+            return op.broadcast_dimensions.ints == tuple(range(type.rank))
+        case Reverse():
+            return all(type.shape[axis] <= 1 for axis in op.dimensions.ints)
+        case Concatenate():
+            return len(op.operands) == 1
+        case Pad():
+            return not any((*op.edge_padding_low.ints, *op.edge_padding_high.ints))
+    return False
+
+
+def _reshape(op: Operation, rewriter: Rewriter) -> bool:
+    """Of a reshape of a reshape the inner one goes."""
+    inner = op.operands[0].defining_op
+    if not isinstance(inner, Reshape):
+        return False
+    rewriter.set_operand(op, 0, inner.operand_)
+    return True
+
+
+def _as_reshape(op: Operation, rewriter: Rewriter) -> bool:
+    """What only moves axes of size 1 about is a reshape."""
+    source, type = tensor_of(op.operands[0]), tensor_of(op.results[0])
+    if isinstance(op, Transpose):
+        order = op.permutation.ints
+    elif isinstance(op, BroadcastInDim) and source.num_elements == type.num_elements:
+        order = tuple(axis for axis, _ in sorted(enumerate(op.broadcast_dimensions.ints), key=lambda pair: pair[1]))
+    else:
+        return False
+    long = [axis for axis in order if source.shape[axis] != 1]
+    if long != sorted(long) and source.num_elements:
+        return False
+    rewriter.replace(op, [rewriter.build(Reshape, operand_=op.operands[0], out=type).result])
+    return True
+
+
+def _transpose(op: Operation, rewriter: Rewriter) -> bool:
+    inner = op.operands[0].defining_op
+    if not isinstance(op, Transpose) or not isinstance(inner, Transpose):
+        return False
+    order = tuple(inner.permutation.ints[axis] for axis in op.permutation.ints)
+    made = rewriter.build(Transpose, operand_=inner.operand_, permutation=DenseArray(order), out=op.out.type)
+    rewriter.replace(op, [made.out])
+    return True
+
+
+def _broadcast(op: Operation, rewriter: Rewriter) -> bool:
+    inner = op.operands[0].defining_op
+    if not isinstance(op, BroadcastInDim) or not isinstance(inner, BroadcastInDim):
+        return False
+    to = tuple(op.broadcast_dimensions.ints[axis] for axis in inner.broadcast_dimensions.ints)
+    made = rewriter.build(
+        BroadcastInDim, operand_=inner.operand_, broadcast_dimensions=DenseArray(to), out=op.out.type
+    )
+    rewriter.replace(op, [made.out])
+    return True
+
+
+def _slice(op: Operation, rewriter: Rewriter) -> bool:
+    """A slice of a slice: start and stride in terms of the outer source."""
+    inner = op.operands[0].defining_op
+    if not isinstance(op, Slice) or not isinstance(inner, Slice) or not tensor_of(op.out).num_elements:
+        return False
+    starts, limits, strides = [], [], []
+    shape = tensor_of(op.out).shape
+    for axis, (first, step) in enumerate(zip(inner.start_indices.ints, inner.strides.ints, strict=True)):
+        start = first + op.start_indices.ints[axis] * step
+        stride = op.strides.ints[axis] * step
+        starts.append(start)
+        strides.append(stride)
+        limits.append(start + (shape[axis] - 1) * stride + 1)
+    made = rewriter.build(
+        Slice,
+        operand_=inner.operand_,
+        start_indices=DenseArray(tuple(starts)),
+        limit_indices=DenseArray(tuple(limits)),
+        strides=DenseArray(tuple(strides)),
+        out=op.out.type,
+    )
+    rewriter.replace(op, [made.out])
+    return True
+
+
+def _reverse(op: Operation, rewriter: Rewriter) -> bool:
+    """Twice along an axis is not at all."""
+    inner = op.operands[0].defining_op
+    if not isinstance(op, Reverse) or not isinstance(inner, Reverse):
+        return False
+    axes = tuple(sorted(set(op.dimensions.ints) ^ set(inner.dimensions.ints)))
+    made = rewriter.build(Reverse, operand_=inner.operand_, dimensions=DenseArray(axes), out=op.out.type)
+    rewriter.replace(op, [made.out])
+    return True
+
+
+def _concatenate(op: Operation, rewriter: Rewriter) -> bool:
+    """Operands without elements go, when others are there."""
+    assert isinstance(op, Concatenate)
+    full = [value for value in op.inputs if tensor_of(value).num_elements]
+    if not full or len(full) == len(op.inputs):
+        return False
+    made = rewriter.build(Concatenate, inputs=full, dimension=op.dimension, out=op.out.type)
+    rewriter.replace(op, [made.out])
+    return True
+
+
+_MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
+    "reshape": (_unchanged, _reshape),
+    "transpose": (_unchanged, _as_reshape, _transpose),
+    "broadcast_in_dim": (_unchanged, _as_reshape, _broadcast),
+    "slice": (_unchanged, _slice),
+    "reverse": (_unchanged, _reverse),
+    "concatenate": (_concatenate, _unchanged),
+    "pad": (_unchanged,),
+    "convert": (_unchanged,),
+    "select": (_select,),
+}
+
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
+    **{f"stablehlo.{name}": patterns for name, patterns in _MOVES.items()},
+    **{name: (_neutral,) for name in _NEUTRAL},
+    **{name: (_twice,) for name in _TWICE},
+    "": (fold,),
+}

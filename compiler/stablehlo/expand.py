@@ -1,0 +1,147 @@
+"""expand: ops that are others in disguise become those others, exactly.
+
+The rows of `PATTERNS` say which. Ops that do not have the form they should are left for the legality check.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr, SymbolRef
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
+from orchestrion.compiler.ir.types import TensorType
+from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
+
+from .base import is_supported
+from .build import compare, constant, converted, elementwise
+from .contraction import DotDimensions, DotGeneral
+from .func import Call
+from .reduce_precision import expand_reduce_precision
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+#: `custom_call` targets that give back their operand when there is one device
+_IDENTITIES: Final = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"})
+
+
+def run(module: Module, options: Options) -> None:
+    rewrite(module, PATTERNS)
+
+
+def _unary_type(op: Operation) -> TensorType | None:
+    """The type of the one operand, when it is one that is supported."""
+    if len(op.operands) != 1 or len(op.results) != 1:
+        return None
+    type = op.operands[0].type
+    return type if isinstance(type, TensorType) and is_supported(type) else None
+
+
+def _square(op: Operation, rewriter: Rewriter) -> bool:
+    type = _unary_type(op)
+    if type is None or op.results[0].type != type:
+        return False
+    x = op.operands[0]
+    rewriter.replace(op, [elementwise(rewriter, "multiply", x, x)])
+    return True
+
+
+def _infinity(op: Operation, rewriter: Rewriter) -> bool:
+    """chlo.is_inf, is_pos_inf, is_neg_inf."""
+    type = _unary_type(op)
+    if type is None or str(type.element) not in ("f32", "f64"):
+        return False
+    x = op.operands[0]
+    if op.name == "chlo.is_inf":
+        x = elementwise(rewriter, "abs", x)
+    sign = -1 if op.name == "chlo.is_neg_inf" else 1
+    bound = constant(rewriter, sign * float("inf"), type)
+    rewriter.replace(op, [compare(rewriter, "EQ", x, bound)])
+    return True
+
+
+def _same(op: Operation, rewriter: Rewriter) -> bool:
+    """Gives back its operands."""
+    if [value.type for value in op.operands] != [result.type for result in op.results]:
+        return False
+    rewriter.replace(op, op.operands)
+    return True
+
+
+def _custom_call(op: Operation, rewriter: Rewriter) -> bool:
+    target = op.get_as("call_target_name", StringAttr)
+    return target is not None and target.value in _IDENTITIES and _same(op, rewriter)
+
+
+def _composite(op: Operation, rewriter: Rewriter) -> bool:
+    """A composite is a call of its decomposition."""
+    target = op.get_as("decomposition", SymbolRef)
+    if target is None:
+        return False
+    types = [result.type for result in op.results]
+    call = rewriter.build(Call, arguments=op.operands, callee=target, outputs=types)
+    rewriter.replace(op, call.results)
+    return True
+
+
+def _dot(op: Operation, rewriter: Rewriter) -> bool:
+    """`dot`: the last axis of the left with the first of the right."""
+    if len(op.operands) != 2 or len(op.results) != 1:
+        return False
+    left = op.operands[0].type
+    if not isinstance(left, TensorType) or left.rank not in (1, 2):
+        return False
+    numbers = DotDimensions((), (), (left.rank - 1,), (0,)).attribute()
+    lhs, rhs = op.operands
+    made = rewriter.build(DotGeneral, lhs=lhs, rhs=rhs, dot_dimension_numbers=numbers, out=op.results[0].type)
+    rewriter.replace(op, made.results)
+    return True
+
+
+def _dot_types(op: Operation, rewriter: Rewriter) -> bool:
+    """A dot in one element type: operands are widened before, or a result narrowed after."""
+    if not isinstance(op, DotGeneral) or not all(is_supported(v.type) for v in (*op.operands, *op.results)):
+        return False
+    lhs, rhs, out = op.lhs.type, op.rhs.type, op.out.type
+    assert isinstance(lhs, TensorType) and isinstance(rhs, TensorType) and isinstance(out, TensorType)
+    if lhs.element != rhs.element or lhs.element == out.element:
+        return False
+    if _holds(BY_NAME[str(out.element)], BY_NAME[str(lhs.element)]):
+        for index, value in enumerate(op.operands):
+            rewriter.set_operand(op, index, converted(rewriter, value, str(out.element)))
+        return True
+    inner = DotGeneral(op.operands, [out.with_element(lhs.element)], op.properties)
+    rewriter.replace(op, [converted(rewriter, rewriter.insert(inner).result, str(out.element))])
+    return True
+
+
+def _holds(result: DType, operand: DType) -> bool:
+    """Whether arithmetic in the result's type loses nothing that arithmetic in the operands' type keeps."""
+    if operand.kind == FLOAT:
+        return result.kind == FLOAT and result.bits > operand.bits
+    return result.kind == FLOAT or result.bits >= operand.bits
+
+
+def _plain_dot(op: Operation, rewriter: Rewriter) -> bool:
+    """Arithmetic is exact to the operands' type at every precision, so the request goes."""
+    if op.get_as("precision_config", ArrayAttr) is None:
+        return False
+    del op.properties["precision_config"]
+    return True
+
+
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
+    "chlo.square": (_square,),
+    "chlo.is_inf": (_infinity,),
+    "chlo.is_pos_inf": (_infinity,),
+    "chlo.is_neg_inf": (_infinity,),
+    "sdy.sharding_constraint": (_same,),
+    "stablehlo.composite": (_composite,),
+    "stablehlo.custom_call": (_custom_call,),
+    "stablehlo.dot": (_dot,),
+    "stablehlo.dot_general": (_plain_dot, _dot_types),
+    "stablehlo.optimization_barrier": (_same,),
+    "stablehlo.reduce_precision": (expand_reduce_precision,),
+}

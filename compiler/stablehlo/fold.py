@@ -1,0 +1,171 @@
+"""Constants computed at compile time, with the meaning in NumPy that `schema/scalars.py` gives each op.
+
+An op of constants becomes a constant when that costs little: the stored result is at most 64 bytes (a splat stores one
+element), or it is no larger than the operands and nobody else needs those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from orchestrion.compiler.ir.attributes import INLINE_BYTES, DenseElements
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.schema.dtypes import BY_NAME
+
+from .base import tensor_of
+from .elementwise import Elementwise
+from .structural import BroadcastInDim, Concatenate, Constant, Iota, Pad, Reshape, Reverse, Slice, Transpose
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+Fold = Callable[[Any, list[DenseElements]], DenseElements]
+
+
+def fold(op: Operation, rewriter: Rewriter) -> bool:
+    """Replaces an op whose operands are constants by a constant, when it pays."""
+    rule = _RULES.get(type(op), _elementwise if isinstance(op, Elementwise) else None)
+    if rule is None:
+        return False
+    makers = [value.defining_op for value in op.operands]
+    operands = [maker.value for maker in makers if isinstance(maker, Constant)]
+    if len(operands) != len(makers) or not _pays(op, operands):
+        return False
+    value = rule(op, operands)
+    rewriter.replace(op, [rewriter.build(Constant, value=value, out=value.type).result])
+    return True
+
+
+def _pays(op: Operation, operands: list[DenseElements]) -> bool:
+    type = tensor_of(op.results[0])
+    itemsize = BY_NAME[str(type.element)].itemsize
+    mixes = isinstance(op, Iota | Pad | Concatenate)
+    splat = not mixes and all(len(value.data) == value.itemsize for value in operands)
+    stored = itemsize * (1 if splat else type.num_elements)
+    if stored <= INLINE_BYTES:
+        return True
+    large = [value for value in op.operands if _stored(value.defining_op) > INLINE_BYTES]
+    return stored <= sum(len(value.data) for value in operands) and all(len(value.uses) == 1 for value in large)
+
+
+def _stored(op: Operation | None) -> int:
+    return len(op.value.data) if isinstance(op, Constant) else 0
+
+
+def _elementwise(op: Elementwise, operands: list[DenseElements]) -> DenseElements:
+    import numpy as np
+
+    type = tensor_of(op.results[0])
+    dtype = BY_NAME[str(type.element)]
+    splat = all(len(value.data) == value.itemsize for value in operands) and type.num_elements > 0
+    shape = () if splat else type.shape
+    arrays = [_shaped(value, shape) for value in operands]
+    subject = op.scalar.subject([BY_NAME[str(value.type.element)] for value in operands])
+    out = np.empty(shape, dtype.numpy)
+    with np.errstate(all="ignore"):
+        result = np.asarray(op.scalar.meaning(subject.kind)(*arrays, out))
+    if splat:
+        return DenseElements(type, result.tobytes())
+    return DenseElements.of(result, dtype.name)
+
+
+def _shaped(value: DenseElements, shape: tuple[int, ...]) -> Array:
+    import numpy as np
+
+    array = value.array()
+    return np.array(np.broadcast_to(array.reshape(-1)[0], shape) if value.is_splat else array)
+
+
+def _same_data(op: Operation, operands: list[DenseElements]) -> DenseElements:
+    """The elements in another shape."""
+    return DenseElements(tensor_of(op.results[0]), operands[0].data)
+
+
+def _moved(move: Callable[[Any, Array], Array]) -> Fold:
+    """A rule for an op that moves elements; a splat stays one."""
+
+    def rule(op: Operation, operands: list[DenseElements]) -> DenseElements:
+        type = tensor_of(op.results[0])
+        value = operands[0]
+        if value.is_splat and type.num_elements:
+            return DenseElements(type, value.data)
+        return DenseElements.of(move(op, value.array()), str(type.element))
+
+    return rule
+
+
+def _transpose(op: Transpose, array: Array) -> Array:
+    return array.transpose(op.permutation.ints)
+
+
+def _slice(op: Slice, array: Array) -> Array:
+    bounds = zip(op.start_indices.ints, op.limit_indices.ints, op.strides.ints, strict=True)
+    return array[tuple(slice(*bound) for bound in bounds)]
+
+
+def _reverse(op: Reverse, array: Array) -> Array:
+    import numpy as np
+
+    return np.flip(array, op.dimensions.ints)
+
+
+def _broadcast(op: BroadcastInDim, array: Array) -> Array:
+    import numpy as np
+
+    type = tensor_of(op.out)
+    shape = [1] * type.rank
+    for axis, to in enumerate(op.broadcast_dimensions.ints):
+        shape[to] = array.shape[axis]
+    return np.broadcast_to(array.reshape(shape), type.shape)
+
+
+def _concatenate(op: Concatenate, operands: list[DenseElements]) -> DenseElements:
+    import numpy as np
+
+    arrays = [value.array() for value in operands]
+    return DenseElements.of(np.concatenate(arrays, op.dimension.value), str(tensor_of(op.out).element))
+
+
+def _pad(op: Pad, operands: list[DenseElements]) -> DenseElements:
+    import numpy as np
+
+    source, value = (operand.array() for operand in operands)
+    type = tensor_of(op.out)
+    out = np.full(type.shape, value, source.dtype)
+    into, of = [], []
+    for axis, size in enumerate(source.shape):
+        low, step = op.edge_padding_low.ints[axis], op.interior_padding.ints[axis] + 1
+        first = max(0, -(low // step)) if low < 0 else 0
+        last = min(size, (type.shape[axis] - low + step - 1) // step)
+        start = low + first * step
+        into.append(slice(start, start + max(last - first, 0) * step, step) if last > first else slice(0, 0))
+        of.append(slice(first, max(last, first)))
+    out[tuple(into)] = source[tuple(of)]
+    return DenseElements.of(out, str(type.element))
+
+
+def _iota(op: Iota, operands: list[DenseElements]) -> DenseElements:
+    import numpy as np
+
+    type = tensor_of(op.out)
+    axis = op.iota_dimension.value
+    line = np.arange(type.shape[axis]).astype(BY_NAME[str(type.element)].numpy)
+    shape = [1] * type.rank
+    shape[axis] = -1
+    return DenseElements.of(np.broadcast_to(line.reshape(shape), type.shape), str(type.element))
+
+
+_RULES: Final[dict[type[Operation], Fold]] = {
+    Reshape: _same_data,
+    Transpose: _moved(_transpose),
+    Slice: _moved(_slice),
+    Reverse: _moved(_reverse),
+    BroadcastInDim: _moved(_broadcast),
+    Concatenate: _concatenate,
+    Pad: _pad,
+    Iota: _iota,
+}

@@ -1,0 +1,66 @@
+"""inline: every call becomes a copy of what it calls; private functions go.
+
+Callees first, so that each body is copied when it is final. What comes from a body is located at the op in the callee
+and the call (`callsite`). Bounded: a program that grows beyond `MOST` operations is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.locations import UNKNOWN, CallSiteLoc, Location
+
+from .calls import CallGraph
+from .func import Call, Func
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+#: operations of all functions together
+MOST: Final = 4_000_000
+
+
+def run(module: Module, options: Options) -> None:
+    graph = CallGraph(module)
+    order, closing = graph.callees_first()
+    assert not closing, "the legality check refuses recursion"
+    sizes = {func: sum(1 for _ in func.walk()) for func in order}
+    for func in order:
+        sizes[func] += sum(sizes[target] for _, target in graph.calls[func])
+        if sizes[func] > MOST:
+            message = f"is larger than {MOST} operations with its calls inlined"
+            raise CompileError([Diagnostic(message, func.loc, f"func.func @{func.sym_name.value}")])
+        for call, target in graph.calls[func]:
+            _inline(call, target)
+    for func in order:
+        if not func.is_public:
+            func.erase()
+
+
+def _inline(call: Call, target: Func) -> None:
+    block = call.parent
+    assert block is not None
+    mapping: dict[Value, Value] = dict(zip(target.entry.arguments, call.operands, strict=True))
+    places: dict[Location, Location] = {}
+    for op in target.entry:
+        if op is target.entry.last:
+            results = [mapping.get(value, value) for value in op.operands]
+            break
+        copy = op.clone(mapping)
+        for inner in copy.walk():
+            inner.loc = _placed(inner.loc, call.loc, places)
+        block.insert_before(copy, call)
+    for old, new in zip(call.results, results, strict=True):
+        old.replace_by(new)
+    call.erase()
+
+
+def _placed(loc: Location, caller: Location, places: dict[Location, Location]) -> Location:
+    if caller is UNKNOWN or loc is UNKNOWN:
+        return caller if loc is UNKNOWN else loc
+    if loc not in places:
+        places[loc] = CallSiteLoc(loc, caller)
+    return places[loc]

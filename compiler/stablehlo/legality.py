@@ -1,0 +1,223 @@
+"""check-legality: everything in a program that is not supported, or wrong, at once.
+
+An op is refused by its name, its type or an attribute; a message says what is supported instead. The verifier's
+findings about ops that are not refused come with them, so that one run of the compiler shows all there is to mend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.attributes import DialectAttr, IntegerAttr, SymbolRef
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation, Region, UnregisteredOp
+from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.compiler.ir.verifier import declaration_problems, problems
+from orchestrion.schema.dtypes import BOOL, BY_NAME
+
+from . import contraction, dialect, structural
+from .annotations import MESHES
+from .base import is_supported
+from .calls import CallGraph
+from .contraction import DotGeneral, Reduce
+from .elementwise import BitcastConvert, Elementwise
+from .func import Call, Func, Return
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+_TYPES: Final = ", ".join(BY_NAME)
+
+#: name of an op, or a prefix that ends in `*` -> what it is, for the message
+_FAMILIES: Final[dict[str, str]] = {
+    "stablehlo.while": "control flow",
+    "stablehlo.if": "control flow",
+    "stablehlo.case": "control flow",
+    "cf.*": "control flow",
+    "scf.*": "control flow",
+    "stablehlo.dynamic_*": "dynamic shapes and offsets",
+    "stablehlo.real_dynamic_slice": "dynamic shapes and offsets",
+    "stablehlo.get_dimension_size": "dynamic shapes and offsets",
+    "stablehlo.set_dimension_size": "dynamic shapes and offsets",
+    "shape.*": "dynamic shapes and offsets",
+    "stablehlo.complex": "complex numbers",
+    "stablehlo.real": "complex numbers",
+    "stablehlo.imag": "complex numbers",
+    "stablehlo.uniform_*": "quantized types",
+    "stablehlo.all_*": "several devices",
+    "stablehlo.collective_*": "several devices",
+    "stablehlo.reduce_scatter": "several devices",
+    "stablehlo.send": "several devices",
+    "stablehlo.recv": "several devices",
+    "stablehlo.partition_id": "several devices",
+    "stablehlo.replica_id": "several devices",
+    "sdy.*": "several devices",
+    "stablehlo.custom_call": "code from elsewhere",
+    "chlo.*": "an op that StableHLO itself has no form of",
+}
+
+#: attributes worth naming when their op is refused
+_TELLING: Final = ("call_target_name", "name", "custom_call_target")
+
+
+def run(module: Module, options: Options) -> None:
+    refused: dict[Operation, list[str]] = {}
+    graph = CallGraph(module)
+    for op in module.walk():
+        found = list(_refusals(op))
+        if found:
+            refused[op] = found
+    for call in graph.callees_first()[1]:
+        refused.setdefault(call, []).append(f"calls {call.callee} in a circle: recursion is not supported")
+    wrong: dict[Operation, list[str]] = {}
+    for op, message in problems(module):
+        if op not in refused:
+            wrong.setdefault(op, []).append(message)
+    if refused or wrong:
+        raise CompileError(_diagnostics(module, refused, wrong))
+
+
+def _diagnostics(
+    module: Module, refused: dict[Operation, list[str]], wrong: dict[Operation, list[str]]
+) -> Iterator[Diagnostic]:
+    for op in module.walk():
+        for message in (*refused.get(op, ()), *wrong.get(op, ())):
+            yield Diagnostic(message, op.loc, op.name)
+    if any(isinstance(op, UnregisteredOp) for op in refused):
+        names = ", ".join(name.removeprefix("stablehlo.") for name in sorted(dialect.DIALECT.ops))
+        yield Diagnostic(f"supported ops of StableHLO are {names}; of func: func, call, return")
+
+
+def _refusals(op: Operation) -> Iterator[str]:
+    if isinstance(op, Module):
+        yield from _module(op)
+        return
+    if isinstance(op.parent_op, Module) and op.parent_op.parent is None and not isinstance(op, Func):
+        if op.name not in MESHES:
+            yield "is not supported beside functions"
+        return
+    if isinstance(op, UnregisteredOp):
+        yield _unknown(op)
+        return
+    rule = _RULES.get(type(op))
+    if rule is not None and not any(declaration_problems(op)):
+        yield from rule(op)
+    for index, result in enumerate(op.results):
+        for message in _type(result.type):
+            yield f"result {index} is {result.type}: {message}"
+    if isinstance(op, Elementwise):
+        yield from _accuracy(op)
+
+
+def _module(module: Module) -> Iterator[str]:
+    for key in ("mhlo.num_partitions", "mhlo.num_replicas"):
+        count = module.get_as(key, IntegerAttr)
+        if count is not None and count.value != 1:
+            yield f"{key} is {count.value}: programs for several devices are not supported"
+    if module.parent is not None:
+        yield "a module inside a module is not supported"
+    elif not any(isinstance(op, Func) and op.is_public for op in module.block):
+        yield "has no public function"
+
+
+def _unknown(op: Operation) -> str:
+    prefix = op.name.partition(".")[0]
+    family = _FAMILIES.get(op.name)
+    if family is None:
+        starts = (key for key in _FAMILIES if key.endswith("*") and op.name.startswith(key[:-1]))
+        family = next((_FAMILIES[key] for key in starts), "" if prefix == "stablehlo" else f"dialect {prefix}")
+    telling = ", ".join(f"{key} = {value}" for key in _TELLING if (value := op.get(key)) is not None)
+    reason = "; ".join(part for part in (family, telling) if part)
+    return f"is not supported{f' ({reason})' if reason else ''}"
+
+
+def _type(type: Type) -> Iterator[str]:
+    """Why a type is refused."""
+    if is_supported(type):
+        assert isinstance(type, TensorType)
+        if type.num_elements * BY_NAME[str(type.element)].itemsize >= 2**63:
+            yield "the tensor does not fit an address space"
+        return
+    if not isinstance(type, TensorType):
+        yield "values must be tensors"
+        return
+    if str(type.element) not in BY_NAME:
+        yield f"element type {type.element} is not supported; supported are {_TYPES}"
+    if not type.is_static:
+        yield "dynamic dimensions are not supported; every dimension must be a number"
+    if type.encoding:
+        yield f"encoding {type.encoding} is not supported"
+
+
+def _func(op: Operation) -> Iterator[str]:
+    assert isinstance(op, Func)
+    signature = op.properties.get("function_type")
+    if isinstance(signature, FunctionType):
+        for index, type in enumerate(signature.inputs):
+            for message in _type(type):
+                yield f"argument {index} is {type}: {message}"
+    if op.is_declaration:
+        yield "has no body: functions from elsewhere are not supported"
+    elif len(op.body.blocks) != 1:
+        yield f"has {len(op.body.blocks)} blocks: control flow is not supported"
+
+
+def _dot(op: Operation) -> Iterator[str]:
+    assert isinstance(op, DotGeneral)
+    if op.algorithm is None:
+        return
+    element = op.lhs.type.element if isinstance(op.lhs.type, TensorType) else None
+    wanted = [f"{side}_precision_type = {element}" for side in ("lhs", "rhs")] + [f"accumulation_type = {element}"]
+    body = op.algorithm.body
+    if any(part not in body for part in wanted) or "allow_imprecise_accumulation = true" in body:
+        yield f"algorithm {op.algorithm} is not supported; supported is arithmetic in the type of the operands"
+
+
+def _bitcast(op: Operation) -> Iterator[str]:
+    assert isinstance(op, BitcastConvert)
+    source, target = op.operand_.type, op.out.type
+    if not (is_supported(source) and is_supported(target)):
+        return
+    assert isinstance(source, TensorType) and isinstance(target, TensorType)
+    a, b = BY_NAME[str(source.element)], BY_NAME[str(target.element)]
+    if a.itemsize != b.itemsize or BOOL in (a.kind, b.kind) and a is not b:
+        yield f"from {a} to {b} is not supported; both must have the same width, and not be i1"
+
+
+def _reduce(op: Operation) -> Iterator[str]:
+    assert isinstance(op, Reduce)
+    for inner in _executed(op.body, set()):
+        known = isinstance(inner, Elementwise | structural.Constant | contraction.Return | Call | Return)
+        if not known and not isinstance(inner, _SCALAR_NOOPS | UnregisteredOp):
+            yield f"its reducer holds {inner.name}; supported are elementwise ops on scalars and constants"
+
+
+def _executed(region: Region, seen: set[Operation]) -> Iterator[Operation]:
+    """The ops of a region and of the functions that it calls."""
+    for op in region.walk():
+        yield op
+        callee = op.get_as("callee", SymbolRef) if isinstance(op, Call) else None
+        target = SymbolTables().lookup(op, callee) if callee is not None else None
+        if isinstance(target, Func) and target not in seen:
+            seen.add(target)
+            yield from _executed(target.regions[0], seen)
+
+
+def _accuracy(op: Elementwise) -> Iterator[str]:
+    wanted = op.get_as("result_accuracy", DialectAttr)
+    if wanted is not None and not any(f"mode = {mode}" in wanted.body for mode in ("DEFAULT", "HIGHEST")):
+        yield f"result_accuracy {wanted} is not supported; supported are the modes DEFAULT and HIGHEST"
+
+
+#: what changes nothing on a scalar; canonicalizing takes it out of reducers
+_SCALAR_NOOPS: Final = structural.Reshape | structural.BroadcastInDim | structural.Transpose | structural.Slice
+
+_RULES: Final[dict[type[Operation], Callable[[Operation], Iterator[str]]]] = {
+    Func: _func,
+    DotGeneral: _dot,
+    BitcastConvert: _bitcast,
+    Reduce: _reduce,
+}

@@ -1,0 +1,64 @@
+"""`reduce_precision` on integers: a float with fewer mantissa bits, to nearest even, in a smaller exponent range.
+
+What is too large becomes an infinity, what is too small a zero of its sign; NaN stays, unless no mantissa bit is left
+to say it: then it becomes an infinity. This is what XLA does.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import IntegerAttr
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+
+from .base import is_supported, tensor_of
+from .build import bitcast, compare, constant, elementwise
+
+#: float type -> unsigned type of its width, exponent bits, mantissa bits
+_FORMATS: Final = {"f32": ("ui32", 8, 23), "f64": ("ui64", 11, 52)}
+
+
+def expand_reduce_precision(op: Operation, rewriter: Rewriter) -> bool:
+    exponent, mantissa = op.get_as("exponent_bits", IntegerAttr), op.get_as("mantissa_bits", IntegerAttr)
+    if exponent is None or mantissa is None or len(op.operands) != 1 or not is_supported(op.operands[0].type):
+        return False
+    x = op.operands[0]
+    name = str(tensor_of(x).element)
+    if name not in _FORMATS or exponent.value < 1 or mantissa.value < 0 or op.results[0].type != x.type:
+        return False
+    unsigned, exponent_bits, mantissa_bits = _FORMATS[name]
+    bits = bitcast(rewriter, x, unsigned)
+    if mantissa.value < mantissa_bits:
+        bits = _rounded(rewriter, bits, mantissa_bits - mantissa.value)
+    if exponent.value < exponent_bits:
+        bits = _ranged(rewriter, bits, exponent.value, exponent_bits, mantissa_bits)
+    result = bitcast(rewriter, bits, name)
+    nan = compare(rewriter, "NE", x, x)
+    instead = x if mantissa.value else constant(rewriter, float("inf"), tensor_of(x))
+    rewriter.replace(op, [elementwise(rewriter, "select", nan, instead, result)])
+    return True
+
+
+def _rounded(rewriter: Rewriter, bits: Value, dropped: int) -> Value:
+    """Rounds the lowest `dropped` bits away, ties to even; a carry runs into the exponent, as it should."""
+    type = tensor_of(bits)
+    shifted = elementwise(rewriter, "shift_right_logical", bits, constant(rewriter, dropped, type))
+    odd = elementwise(rewriter, "and", shifted, constant(rewriter, 1, type))
+    bias = elementwise(rewriter, "add", odd, constant(rewriter, (1 << dropped - 1) - 1, type))
+    raised = elementwise(rewriter, "add", bits, bias)
+    return elementwise(rewriter, "and", raised, constant(rewriter, -(1 << dropped), type))
+
+
+def _ranged(rewriter: Rewriter, bits: Value, exponent: int, exponent_bits: int, mantissa_bits: int) -> Value:
+    """Infinity above the smaller exponent range, zero below."""
+    type = tensor_of(bits)
+    bias, smaller = (1 << exponent_bits - 1) - 1, (1 << exponent - 1) - 1
+    mask = ((1 << exponent_bits) - 1) << mantissa_bits
+    held = elementwise(rewriter, "and", bits, constant(rewriter, mask, type))
+    above = compare(rewriter, "GT", held, constant(rewriter, (bias + smaller) << mantissa_bits, type))
+    below = compare(rewriter, "LE", held, constant(rewriter, (bias - smaller) << mantissa_bits, type))
+    sign = elementwise(rewriter, "and", bits, constant(rewriter, 1 << exponent_bits + mantissa_bits, type))
+    infinity = elementwise(rewriter, "or", sign, constant(rewriter, mask, type))
+    high = elementwise(rewriter, "select", above, infinity, bits)
+    return elementwise(rewriter, "select", below, sign, high)
