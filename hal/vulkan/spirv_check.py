@@ -51,6 +51,7 @@ HEADER_WORDS = 5
 MAX_CONTROL = 2
 
 _DECORATION_BY_CODE = {code: (name, count, target) for name, (code, count, target) in DECORATIONS.items()}
+_OPPOSITES = {DECORATIONS["Restrict"][0], DECORATIONS["Aliased"][0]}
 _EXTENSIONS = {row.extension for row in CAPABILITIES if row.extension}
 
 
@@ -345,6 +346,8 @@ class _Checker:
         if not name or len(literals) != count or (of == "member") != (target == "member") or code in known:
             self._scope.refuse(f"decoration {code} with {len(literals)} literals")
         known[code] = literals[0] if literals else 0
+        if _OPPOSITES <= known.keys():
+            self._scope.refuse(f"id {id} is both Restrict and Aliased")
         self._decorated.append((self._scope.at, id, name))
 
     def _finish(self) -> None:

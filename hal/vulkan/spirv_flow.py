@@ -214,6 +214,7 @@ class Flow:
         made = Construct(kind, self.block, merge, target, self._open[-1], None)
         made.loop = made if kind == LOOP else (top.loop if top else None)
         self._merge = made
+        self.phis_allowed = False
 
     def _fresh(self, label: int) -> None:
         """A block that nothing has named yet."""

@@ -247,7 +247,7 @@ def constant_null(scope: Scope, op: Op, type: Type, id: int, operands: list[Any]
     if not type.lanes:
         scope.refuse(f"of {type}")
     if type.base == "int" and type.lanes == 1:
-        scope.constants[id] = scope.upper[id] = 0
+        scope.upper[id] = 0  # and no entry in `constants`: where the specification asks for OpConstant, this is none
 
 
 def variable(scope: Scope, op: Op, type: Type, id: int, operands: list[Any]) -> None:
