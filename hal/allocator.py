@@ -94,6 +94,15 @@ class Allocator:
         device.statistics.imports += 1
         return Buffer(device, backend, Lease(device.home, backend), data.size, TRANSFER | DISPATCH)
 
+    def check_room(self, size: int, who: str) -> None:
+        """For memory that a driver takes while it works: `OutOfMemory` when it would exceed a limit now."""
+        for account in self._accounts:
+            if account.limit is not None and account.live + size > account.limit:
+                raise OutOfMemory(
+                    f"{who} {size} bytes of scratch memory, which exceeds the limit of {account.limit} bytes "
+                    f"({account.live} in use)"
+                )
+
     def _charge(self, size: int) -> None:
         for position, account in enumerate(self._accounts):
             if account.charge(size):

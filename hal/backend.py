@@ -103,6 +103,10 @@ class BackendExecutable(ABC):
 
     entries: tuple[Entry, ...]
 
+    def scratch_bytes(self, entry: int) -> int:
+        """Memory that a dispatch of the entry takes beside its bindings while it runs; limits are held against it."""
+        return 0
+
     @abstractmethod
     def release(self) -> None: ...
 

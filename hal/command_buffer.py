@@ -118,6 +118,9 @@ class CommandBuffer:
         groups = fold(divide(workload, row.workgroup_size), self._limits.max_workgroup_count)
         if 0 in groups:
             return
+        scratch = executable.backend.scratch_bytes(entry)
+        if scratch:
+            self.device.allocator.check_room(scratch, f"entry {row.name} needs")
         backend.dispatch(executable.backend, entry, groups, resolved, parameters)
         self._held.append(executable.lease)
         self.dispatches += 1

@@ -30,6 +30,9 @@ class ReferenceExecutable(BackendExecutable):
             compiled = self._compiled[key] = compile_entry(self._code[ordinal], careful)
         return compiled
 
+    def scratch_bytes(self, entry: int) -> int:
+        return self.entry(entry, False).scratch_bytes
+
     def release(self) -> None:
         self._compiled.clear()
 

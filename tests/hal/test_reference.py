@@ -218,6 +218,19 @@ def test_a_dispatch_beyond_the_devices_memory_is_refused_when_recorded(device):
         record(device, code)
 
 
+def test_intermediates_count_against_the_limit_of_a_share(device):
+    code = EntryCode(2)
+    (x,) = code.emit("load_input", (), 0, TensorType(F32, (1000,)))
+    (y,) = code.emit("negate", (x,))
+    (z,) = code.emit("abs", (y,))
+    code.emit("store_output", code.emit("add", (y, z)), 1)
+    with device.share(memory_limit=3000) as small:
+        with pytest.raises(OutOfMemory, match=r"entry f needs 8000 bytes of scratch memory, .* limit of 3000 bytes"):
+            record(small, code)
+    with device.share(memory_limit=8000) as enough:
+        record(enough, code).release()
+
+
 def test_an_allocation_beyond_the_devices_memory_is_refused(device):
     with pytest.raises(OutOfMemory, match=str(device.info.memory_bytes)):
         device.allocator.allocate(device.info.memory_bytes + 1)
