@@ -7,18 +7,18 @@ type, an element type or a shape; what is left are properties. A `reduce` has a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, IntegerAttr
-from orchestrion.compiler.ir.core import Operation, Trait, Value
+from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import Field, attr, operand, operands, region, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.sequencer.ll_seq import is_binding
 from orchestrion.schema import tensor_shapes
 from orchestrion.schema.dtypes import BY_NAME as DTYPES
-from orchestrion.schema.tensor_bytecode import ROWS, TensorOp
+from orchestrion.schema.tensor_bytecode import ROWS, TensorOp, body_parameters
 from orchestrion.schema.tensor_shapes import ShapeError
 
 NAME: Final = "tensor_bytecode"
@@ -70,9 +70,17 @@ class BytecodeOp(Operation):
         except ShapeError as error:
             yield str(error)
             return
-        found = [schema_type(value) for value in self.results]
-        if found != list(wanted):
-            yield f"result types must be ({', '.join(map(str, wanted))}), are ({', '.join(map(str, found))})"
+        yield from _differ("result types", wanted, self.results)
+        for body in self.regions:
+            yield from self._check_body(body)
+
+    def _check_body(self, region: Region) -> Iterator[str]:
+        if len(region.blocks) != 1 or not isinstance(region.block.last, Yield):
+            yield f"the body must be one block that ends with {Yield.name}"
+            return
+        wanted = body_parameters([schema_type(value) for value in self.values])
+        yield from _differ("the body's arguments", wanted, region.block.arguments)
+        yield from _differ("what the body yields", wanted[: len(wanted) // 2], region.block.last.operands)
 
 
 class Yield(Operation):
@@ -87,6 +95,12 @@ def schema_type(value: Value) -> tensor_shapes.TensorType:
     """The type of a tensor value in the schema's terms."""
     assert isinstance(value.type, TensorType)
     return tensor_shapes.TensorType(DTYPES[str(value.type.element)], value.type.shape)
+
+
+def _differ(what: str, wanted: Sequence[tensor_shapes.TensorType], values: Sequence[Value]) -> Iterator[str]:
+    found = [schema_type(value) for value in values]
+    if found != list(wanted):
+        yield f"{what} must be ({', '.join(map(str, wanted))}), are ({', '.join(map(str, found))})"
 
 
 def whole(elements: DenseElements) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orchestrion.compiler.errors import Diagnostic, InternalError
+from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.schema.tensor_bytecode import Body, Code, EntryCode, body_parameters
@@ -15,7 +15,10 @@ from .dialect import BytecodeOp, Yield, schema_type
 
 
 def serialize_executable(executable: Executable) -> bytes:
-    """The payload with the entries in the order of the text."""
+    """The payload with the entries in the order of the text.
+
+    CompileError where verified IR is no program yet: a binding stored to twice, an op that a body cannot hold.
+    """
     return encode([_entry(op) for op in executable.body.block if isinstance(op, Entry)])
 
 
@@ -33,7 +36,7 @@ def _append(code: Code, ops: Iterable[Operation], ordinals: dict[Value, int]) ->
         try:
             made = code.append(op.row, operands, tuple(_attribute(op, name, kind) for name, kind in op.row.attributes))
         except ShapeError as error:
-            raise InternalError("lower-executables", [Diagnostic(str(error), op.loc, op.name)]) from error
+            raise CompileError([Diagnostic(str(error), op.loc, op.name)]) from error
         ordinals.update(zip(op.results, made, strict=True))
 
 
