@@ -1,7 +1,9 @@
 """Oracles and helpers that tests of several folders share. Nothing here imports what is under test."""
 
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
 
 import numpy as np
 import pytest
@@ -32,3 +34,33 @@ def xla() -> Oracle:
         return [np.asarray(result) for result in program.execute([jax.device_put(array, device) for array in arrays])]
 
     return run
+
+
+#: what the validation layer 1.3.239 gets wrong by itself: waiting for work that waits for the host times out in the
+#: layer (KhronosGroup/Vulkan-ValidationLayers issue 4968)
+LAYER_FAULTS = ("submission_waits_for_the_host",)
+
+
+@cache
+def _has_validation_layer() -> bool:
+    try:
+        import vulkan
+    except (ImportError, OSError):
+        return False
+    return any(row.layerName == "VK_LAYER_KHRONOS_validation" for row in vulkan.vkEnumerateInstanceLayerProperties())
+
+
+@pytest.fixture(autouse=True)
+def _vulkan_validation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test does on Vulkan it does under the validation layer, where there is one, and without a message."""
+    if not _has_validation_layer() or any(name in request.node.name for name in LAYER_FAULTS):
+        yield
+        return
+    monkeypatch.setenv("ORCHESTRION_VULKAN_VALIDATION", "1")
+    yield
+    module = sys.modules.get("orchestrion.hal.vulkan.instance")
+    if module is not None:
+        messages = module.open_instance().messages
+        said = list(messages)
+        messages.clear()
+        assert not said, "\n".join(said)

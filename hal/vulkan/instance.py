@@ -1,10 +1,11 @@
 """The process's connection to the Vulkan loader, with the validation layer where it is asked for.
 
 `ORCHESTRION_VULKAN_VALIDATION=1` turns on VK_LAYER_KHRONOS_validation with its synchronisation checks; whatever it says
-is kept in `Instance.messages`, which tests assert to be empty. One instance per process and setting, never destroyed:
-drivers keep threads behind it, and nothing needs it gone before the process is.
+is logged (`orchestrion.hal.vulkan`) and kept in `Instance.messages`, which tests assert to be empty. One instance per
+process and setting, never destroyed: drivers keep threads behind it, and nothing needs it gone before the process is.
 """
 
+import logging
 import os
 from functools import cache
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from orchestrion.hal.errors import DriverUnavailable
 
 from .api import Api, load
+
+_log = logging.getLogger("orchestrion.hal.vulkan")
 
 VALIDATION_VARIABLE = "ORCHESTRION_VULKAN_VALIDATION"
 VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
@@ -93,7 +96,9 @@ class Instance:
         api, messages = self.api, self.messages
 
         def collect(severity: int, kinds: int, data: Any, user: Any) -> int:
-            messages.append(api.string(data.pMessage))
+            message = api.string(data.pMessage)
+            messages.append(message)
+            _log.warning("%s", message)
             return 0
 
         self._kept_callback = api.ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", collect, error=0)

@@ -1,0 +1,486 @@
+"""The Vulkan driver where it differs from others: instances, memory in blocks, staging, recordings cached by table."""
+
+import dataclasses
+import importlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrion.hal.backend import BackendBuffer, Binding, BufferUsage, DeviceInfo, Entry, MemoryType
+from orchestrion.hal.cts import catalogue, kernels
+from orchestrion.hal.device import Device
+from orchestrion.hal.errors import DeviceLost, DriverUnavailable, OutOfMemory, Unsupported
+from orchestrion.hal.registry import open_device
+from orchestrion.hal.vulkan import allocator, api, command_buffer, instance, physical, pipeline_cache, queue
+from orchestrion.hal.vulkan.device import VulkanDevice
+from orchestrion.hal.vulkan.driver import VulkanDriver
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.profiles import FEATURES
+
+BOTH = MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE
+ANY = BufferUsage.TRANSFER | BufferUsage.DISPATCH | BufferUsage.MAPPING
+
+
+@pytest.fixture(autouse=True)
+def _vulkan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORCHESTRION_CACHE", str(tmp_path))
+    try:
+        VulkanDriver().devices()
+    except DriverUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def device() -> Iterator[VulkanDevice]:
+    driver = VulkanDriver()
+    opened = driver.open(driver.devices()[0])
+    yield opened
+    opened.close()
+
+
+class StagingDevice(VulkanDevice):
+    """A device that maps no memory but the driver's own staging buffers, as a card without host-visible memory does."""
+
+    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> Any:
+        return super().allocate(size, MemoryType.DEVICE_LOCAL, usage)
+
+    def import_host(self, memory: Any) -> None:
+        return None
+
+
+class StagingDriver(VulkanDriver):
+    def open(self, info: DeviceInfo) -> VulkanDevice:
+        row = self._scan()[info.index]
+        kind = next(kind for kind in row.memory_kinds if kind.flags & allocator.DEVICE_LOCAL)
+        mapped = next(kind for kind in row.memory_kinds if kind.flags & allocator.MAPPABLE == allocator.MAPPABLE)
+        kinds = (
+            dataclasses.replace(kind, flags=allocator.DEVICE_LOCAL),
+            dataclasses.replace(mapped, flags=allocator.MAPPABLE),
+        )
+        return StagingDevice(instance.open_instance().api, dataclasses.replace(row, memory_kinds=kinds))
+
+
+@pytest.mark.parametrize("case", catalogue.CASES)
+def test_conformance_through_staging(case: str) -> None:
+    driver = StagingDriver()
+    catalogue.run_on(case, driver, driver.devices()[0])
+
+
+@cache
+def old_instance(validation: bool) -> instance.Instance:
+    """An instance that sees every device as one of Vulkan 1.1."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(instance, "WANTED_VERSION", (1, 1))
+        return instance.Instance(api.load(), validation)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in catalogue.CASES if case.partition(".")[0] in ("dispatches", "semaphores")]
+)
+def test_conformance_on_vulkan_1_1(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Timeline semaphores and 8-bit storage come as extensions there."""
+    monkeypatch.setattr(instance, "_shared", old_instance)
+    (row, *_), _ = physical.scan(instance.open_instance())
+    assert row.suffix == "KHR" and "VK_KHR_timeline_semaphore" in row.extensions
+    assert "int8" in row.info.features or "shaderInt8" not in row.enabled
+    catalogue.run_on(case, VulkanDriver(), row.info)
+    assert not instance.open_instance().messages
+
+
+# what is there
+
+
+def test_device_info() -> None:
+    for index, info in enumerate(VulkanDriver().devices()):
+        assert info.driver == "vulkan" and info.index == index
+        assert info.formats == ("spirv",) and info.features <= set(FEATURES)
+        assert info.memory_bytes > 0 and min(info.limits.max_workgroup_count) >= 65535
+
+
+def test_hardware_stands_before_software() -> None:
+    ranks = physical.RANKS
+    assert ranks[2] < ranks[1] < ranks[3] < ranks[0] < ranks[physical.TYPE_CPU]
+
+
+def test_features_are_the_hals() -> None:
+    assert set(physical.HAL_FEATURES) <= set(FEATURES)
+    known = {row.field for row in physical.FEATURES}
+    assert all(known.issuperset(fields) for fields in physical.HAL_FEATURES.values())
+
+
+def test_structure_types_are_the_packages() -> None:
+    """Every row of the table names a struct and a constant, and the constant is the struct's."""
+    loaded = api.load()
+    for name in api.STRUCTURE_TYPES:
+        assert loaded.new(name).sType == loaded._types[name]
+        words = name.removeprefix("Vk").removesuffix("EXT").replace("2", "").lower()
+        kind = api.STRUCTURE_TYPES[name].removesuffix("_EXT").replace("_", "").replace("2", "").lower()
+        assert words == kind
+
+
+def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(f"No module named {name!r}")
+
+    check_load(monkeypatch, missing, r"pip install 'orchestrion\[vulkan\]'")
+
+
+def test_missing_loader(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise OSError("Cannot find Vulkan SDK version")
+
+    check_load(monkeypatch, missing, "install libvulkan1")
+
+
+def check_load(monkeypatch: pytest.MonkeyPatch, importer: Any, message: str) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(importlib, "import_module", importer)
+        with pytest.raises(DriverUnavailable, match=message):
+            api.load.__wrapped__()
+
+
+def test_no_icd() -> None:
+    """In a process of its own, for a loader looks once."""
+    program = (
+        "from orchestrion.hal.vulkan.driver import VulkanDriver\n"
+        "from orchestrion.hal.errors import DriverUnavailable\n"
+        "try: VulkanDriver().devices()\n"
+        "except DriverUnavailable as error: print(error)"
+    )
+    missing = {"VK_ICD_FILENAMES": "/nonexistent.json", "VK_DRIVER_FILES": "/nonexistent.json"}
+    environment = os.environ | missing | {"ORCHESTRION_VULKAN_VALIDATION": "0"}
+    said = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert "finds no driver: install" in said.stdout
+
+
+def test_validation_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setenv(instance.VALIDATION_VARIABLE, "yes")
+        with pytest.raises(DriverUnavailable, match="is 'yes'; it takes 0 or 1"):
+            instance.open_instance()
+
+
+def test_missing_validation_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(instance, "VALIDATION_LAYER", "VK_LAYER_nobody")
+        with pytest.raises(DriverUnavailable, match="VK_LAYER_nobody, which is not installed"):
+            instance.Instance(api.load(), True)
+
+
+def test_validation_collects(device: VulkanDevice) -> None:
+    """The layer is on, and what it says arrives: a mistake made on purpose."""
+    said = instance.open_instance().messages
+    if os.environ.get(instance.VALIDATION_VARIABLE) != "1":
+        pytest.skip("the validation layer is not installed (Debian package vulkan-validationlayers)")
+    assert not said
+    info = device.api.new("VkBufferCreateInfo", size=0, usage=device.api.vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT)
+    handle = device.api.create(device.vk.vkCreateBuffer, device.handle, info, "a buffer of nothing")
+    device.vk.vkDestroyBuffer(device.handle, handle, device.api.null)
+    assert "VUID-VkBufferCreateInfo-size-00912" in said[0]
+    said.clear()
+
+
+# memory
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 12)), max_size=60))
+def test_a_block_hands_out_each_byte_once(steps: list[tuple[bool, int]]) -> None:
+    block = allocator.Block(None, None, physical.MemoryKind(0, 0, 0), 32, None)
+    taken: list[tuple[int, int]] = []
+    for giving, size in steps:
+        if giving and taken:
+            block.give(*taken.pop(size % len(taken)))
+        elif not giving:
+            offset = block.take(size)
+            if offset is None:
+                assert all(length < size for _, length in block.ranges)
+            else:
+                taken.append((offset, size))
+        spans = sorted(taken + block.ranges)
+        assert [start for start, _ in spans] == [sum(length for _, length in spans[:n]) for n in range(len(spans))]
+        assert sum(length for _, length in spans) == 32
+        ends = {offset + length for offset, length in block.ranges}
+        assert not ends & {offset for offset, _ in block.ranges}, "neighbours are merged"
+    for row in taken:
+        block.give(*row)
+    assert block.empty
+
+
+def test_small_buffers_share_a_block(device: VulkanDevice) -> None:
+    buffers = [device.allocate(size, BOTH, ANY) for size in (16, 4096, 100_000, 16)]
+    assert len({buffer.block.number for buffer in buffers}) == 1
+    assert all(buffer.base % allocator.ALIGNMENT == 0 for buffer in buffers)
+    assert len({buffer.place for buffer in buffers}) == 4
+    for buffer in buffers:
+        buffer.release()
+
+
+def test_a_large_block_is_kept_once_and_not_for_small_buffers(device: VulkanDevice) -> None:
+    size = 2 * allocator.BLOCK
+    first = device.allocate(size, BOTH, ANY)
+    number, place = first.block.number, first.place
+    first.release()
+    small = device.allocate(16, BOTH, ANY)
+    assert small.block.number != number
+    again = device.allocate(size, BOTH, ANY)
+    assert again.place == place
+    larger = device.allocate(2 * size, BOTH, ANY)
+    for buffer in (again, larger, small):
+        buffer.release()
+    kept = [block for blocks in device.allocator._blocks.values() for block in blocks]
+    assert sum(block.empty for block in kept) <= 1
+
+
+def test_out_of_memory_names_the_size(device: VulkanDevice) -> None:
+    with pytest.raises(OutOfMemory, match=f"{1 << 50} bytes of device memory asked for, the device's limit is"):
+        device.allocate(1 << 50, BOTH, ANY)
+
+
+def test_import_refuses_what_it_cannot(device: VulkanDevice) -> None:
+    if "VK_EXT_external_memory_host" not in device.physical.extensions:
+        pytest.skip(f"{device.info.name} cannot import host memory")
+    memory = np.arange(3 * 4096, dtype=np.uint32).view(np.uint8)
+    start = -memory.ctypes.data % 4096
+    assert device.import_host(memory[start + 1 : start + 4096]) is None
+    imported = device.import_host(memory[start + 64 : start + 5000])
+    assert imported is not None and imported.base == 64 and imported.size == 4936
+    target = device.allocate(4936, BOTH, ANY)
+    commands = device.create_command_buffer(0)
+    commands.copy(Binding(imported, 0, 4936), Binding(target, 0, 4936))
+    commands.finish()
+    device.queue.execute(commands, ())
+    assert target.host is not None
+    np.testing.assert_array_equal(target.host, memory[start + 64 : start + 5000])
+    for thing in (commands, target, imported):
+        thing.release()
+
+
+# recordings
+
+
+def filled(device: VulkanDevice, count: int) -> tuple[Any, list[Any]]:
+    """A recording that fills its one slot, and buffers to put there."""
+    commands = device.create_command_buffer(1)
+    commands.fill(Binding(0, 0, 16), b"\x01\x02\x03\x04")
+    commands.finish()
+    return commands, [device.allocate(16, BOTH, ANY) for _ in range(count)]
+
+
+def release(*things: Any) -> None:
+    for thing in things:
+        thing.release()
+
+
+def test_a_table_seen_before_is_replayed(device: VulkanDevice) -> None:
+    commands, buffers = filled(device, command_buffer.RECORDINGS + 1)
+    first = commands.recording(buffers[:1])
+    for buffer in buffers[:-1]:
+        device.queue.execute(commands, [buffer])
+    assert commands.recording(buffers[:1]) is first
+    device.queue.execute(commands, buffers[-1:])
+    assert len(commands._recordings) == command_buffer.RECORDINGS
+    assert (buffers[0].place,) in commands._recordings, "the one used last stays"
+    assert (buffers[1].place,) not in commands._recordings
+    assert not commands._spare, "the one that went was encoded anew"
+    for buffer in buffers:
+        assert bytes(buffer.host[:8]) == b"\x01\x02\x03\x04" * 2
+    release(commands, *buffers)
+
+
+def test_a_fresh_buffer_in_an_old_place_replays(device: VulkanDevice) -> None:
+    commands, (buffer,) = filled(device, 1)
+    first = commands.recording([buffer])
+    buffer.release()
+    again = device.allocate(16, BOTH, ANY)
+    assert commands.recording([again]) is first
+    release(commands, again)
+
+
+def test_a_recording_in_flight_is_not_touched(device: VulkanDevice) -> None:
+    commands, buffers = filled(device, 1)
+    gate = device.create_semaphore(0)
+    for _ in range(3):
+        device.queue.submit(commands, buffers, [(gate, 1)], [])
+    assert len(commands._recordings) + len(commands._spare) == 3
+    gate.signal(1)
+    device.queue.wait_idle()
+    device.queue.execute(commands, buffers)
+    assert len(commands._recordings) + len(commands._spare) == 3
+    release(commands, gate, *buffers)
+
+
+def test_the_barrier_at_the_end_stands_once(device: VulkanDevice) -> None:
+    commands = device.create_command_buffer(1)
+    commands.fill(Binding(0, 0, 4), bytes(4))
+    commands.barrier()
+    commands.barrier()
+    commands.finish()
+    assert [type(command).__name__ for command in commands._program.commands] == ["Fill", "Barrier"]
+    commands.release()
+
+
+def test_a_large_fill_repeats_its_pattern(device: VulkanDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_buffer, "PATTERN_BYTES", 64)
+    buffer = device.allocate(1024, BOTH, ANY)
+    pattern = bytes(range(8))
+    commands = device.create_command_buffer(0)
+    commands.fill(Binding(buffer, 8, 1000), pattern)
+    commands.finish()
+    buffer.host[:] = 0xFF
+    device.queue.execute(commands, ())
+    np.testing.assert_array_equal(buffer.host[8:1008], np.tile(np.arange(8, dtype=np.uint8), 125))
+    assert set(buffer.host[:8]) | set(buffer.host[1008:]) == {0xFF}
+    release(commands, buffer)
+
+
+# failures
+
+
+def failing(result: int) -> Any:
+    return lambda *arguments: result
+
+
+def test_a_failed_submission_fails_its_signals(device: VulkanDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    semaphore = device.create_semaphore(0)
+    device.queue.submit(None, (), [], [(semaphore, 1)])
+    monkeypatch.setattr(device.queue, "_submit", failing(device.api.vk.VK_ERROR_OUT_OF_DEVICE_MEMORY))
+    device.queue.submit(None, (), [], [(semaphore, 3)])
+    monkeypatch.undo()
+    assert semaphore.wait(1, 1.0)
+    with pytest.raises(OutOfMemory, match="submitting work: VK_ERROR_OUT_OF_DEVICE_MEMORY"):
+        semaphore.wait(3, 1.0)
+    device.queue.submit(None, (), [(semaphore, 3)], [(semaphore, 4)])
+    assert semaphore.wait(4, 1.0)
+    semaphore.release()
+
+
+def test_a_lost_device_is_said(device: VulkanDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = device.api.vk.VK_ERROR_DEVICE_LOST
+    commands, buffers = filled(device, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(device.queue, "_submit", failing(lost))
+        with pytest.raises(DeviceLost, match="submitting work: the device was lost"):
+            device.queue.execute(commands, buffers)
+        patched.setattr(device.vk, "vkGetSemaphoreCounterValue", failing(lost))
+        patched.setattr(device.vk, "vkWaitSemaphores", failing(lost))
+        semaphore = device.create_semaphore(0)
+        assert semaphore.value() > 1 << 60
+        with pytest.raises(DeviceLost, match="waiting for 1"):
+            semaphore.wait(1, None)
+    release(commands, semaphore, *buffers)
+
+
+def test_a_wait_ends_in_time(device: VulkanDevice) -> None:
+    semaphore = device.create_semaphore(5)
+    start = time.monotonic()
+    assert not semaphore.wait(6, 0.02)
+    assert 0.02 <= time.monotonic() - start < 1
+    assert not semaphore.wait(6, 0.0)
+    assert semaphore.wait(5, 0.0)
+    semaphore.release()
+
+
+def test_needs_are_named(device: VulkanDevice) -> None:
+    kernel = kernels.FORMATS["spirv"](4, 0)
+    limited = dataclasses.replace(device.physical, max_workgroup=(32, 1, 1))
+    device.physical, whole = limited, device.physical
+    with pytest.raises(Unsupported, match="workgroup size 64 in x, the device's limit is 32"):
+        device.create_executable("spirv", memoryview(kernel.payload), kernel.entries)
+    device.physical = whole
+    with pytest.raises(ModuleError, match="no entry point other"):
+        other = Entry("other", (), 0, (1, 1, 1))
+        device.create_executable("spirv", memoryview(kernel.payload), (*kernel.entries, other))
+
+
+# transfers
+
+
+def test_transfers_larger_than_staging(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "STAGING_BYTES", 1000)
+    driver = StagingDriver()
+    with Device.of(driver.open(driver.devices()[0])) as opened:
+        data = np.random.default_rng(1).integers(0, 256, 4500, np.uint8)
+        buffer = opened.allocator.allocate(4500)
+        assert buffer.host is None
+        buffer.write(data)
+        out = np.empty(4500, np.uint8)
+        buffer.read(out)
+        np.testing.assert_array_equal(out, data)
+        buffer.release()
+
+
+# pipeline cache
+
+
+def test_pipelines_are_kept_by_content(device: VulkanDevice) -> None:
+    """With a driver that gives data: what one build leaves, the next one starts with."""
+    given: list[bytes] = []
+    made = b"H" * pipeline_cache.HEADER_BYTES + b"pipeline"
+    ffi = device.api.ffi
+
+    def create(handle: Any, info: Any, allocator: Any, out: Any) -> int:
+        given.append(bytes(ffi.buffer(info.pInitialData, info.initialDataSize)))
+        return 0
+
+    def read(handle: Any, cache: Any, size: Any, data: Any) -> int:
+        size[0] = len(made)
+        if data != ffi.NULL:
+            ffi.memmove(data, made, len(made))
+        return 0
+
+    callback = ffi.callback("PFN_vkCreatePipelineCache", create)
+    fake = SimpleNamespace(
+        vkCreatePipelineCache=callback, vkGetPipelineCacheData=read, vkDestroyPipelineCache=lambda *arguments: None
+    )
+    other = SimpleNamespace(api=device.api, vk=fake, handle=device.handle, physical=device.physical, cache=device.cache)
+    for payload in (b"one", b"one", b"two"):
+        with pipeline_cache.pipeline_cache(other, memoryview(payload)):  # type: ignore[arg-type]
+            pass
+    assert given == [b"", made, b""]
+
+
+# robustness
+
+
+def test_access_outside_of_a_binding_touches_nothing() -> None:
+    """Robust buffer access 2: a kernel told that its buffers are larger than they are."""
+    with open_device("vulkan") as opened:
+        if "robust" not in opened.info.features:
+            pytest.skip(f"{opened.info.name} lacks feature robust")
+        kernel = kernels.FORMATS["spirv"](4096, 7)
+        executable = opened.create_executable("spirv", memoryview(kernel.payload), kernel.entries)
+        buffer = opened.allocator.allocate(4096)
+        before = np.random.default_rng(3).integers(0, 256, 4096, np.uint8)
+        buffer.write(before)
+        commands = opened.create_command_buffer()
+        commands.dispatch(executable, kernels.IOTA, (4096, 1, 1), [(buffer, 256, 64)], kernel.parameters)
+        commands.finish()
+        opened.queue.execute(commands)
+        after = np.empty(4096, np.uint8)
+        buffer.read(after)
+        np.testing.assert_array_equal(after[256:320].view(np.uint32), np.arange(16) + 7)
+        np.testing.assert_array_equal(np.delete(after, range(256, 320)), np.delete(before, range(256, 320)))
+        for thing in (commands, buffer, executable):
+            thing.release()
+
+
+def test_places_are_never_named_twice(device: VulkanDevice) -> None:
+    first = device.allocate(2 * allocator.BLOCK, BOTH, ANY)
+    place = first.place
+    first.release()
+    other = device.allocate(4 * allocator.BLOCK, BOTH, ANY)  # the empty block makes room
+    second: BackendBuffer = device.allocate(2 * allocator.BLOCK, BOTH, ANY)
+    assert place not in (other.place, second.place)  # type: ignore[attr-defined]
+    release(other, second)
