@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from .attributes import (
     ELEMENT_BYTES,
+    ELIDED,
     ArrayAttr,
     BoolAttr,
     DenseArray,
@@ -57,8 +58,9 @@ _MAX_DIM: Final = 2**63 - 1
 class AttributeParser(Tokens):
     """Reads types, attributes and locations at the current place."""
 
-    def __init__(self, text: str, filename: str) -> None:
+    def __init__(self, text: str, filename: str, keep_elided: bool = False) -> None:
         super().__init__(text, filename)
+        self._keep_elided = keep_elided
         self.resources: dict[str, bytes] = {}
         self._types: dict[str, Type] = {}
         self._attributes: dict[str, Attribute] = {}
@@ -308,7 +310,7 @@ class AttributeParser(Tokens):
             if isinstance(kind, RawType):
                 return RawAttr(f"{head}<{body}> : {kind}")
             self.fail(f"elements need a tensor of a static shape, found {kind}", start)
-        if str(kind.element) not in ELEMENT_BYTES:
+        if str(kind.element) not in ELEMENT_BYTES or self._keep_elided and body == ELIDED:
             return RawAttr(f"{head}<{body}> : {kind}")
         try:
             data = self._resource(body) if head == "dense_resource" else bytes_of_body(body, kind)
@@ -318,6 +320,8 @@ class AttributeParser(Tokens):
 
     def _resource(self, body: str) -> bytes:
         key = self.unquote(body) if body[:1] == '"' else body.strip()
+        if key == ELIDED:
+            raise ValueError("the elements were left out when the text was printed")
         if key not in self.resources:
             raise ValueError(f"resource {key} is not in the text's resource section")
         return self.resources[key]

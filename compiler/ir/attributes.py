@@ -29,6 +29,9 @@ Resources = dict[str, "DenseElements"]
 #: elements above this many bytes print as a resource
 INLINE_BYTES: Final = 64
 
+#: the resource that MLIR prints for elements it leaves out
+ELIDED: Final = "__elided__"
+
 #: bytes of one stored element; a type without a row cannot be held in `DenseElements`
 ELEMENT_BYTES: Final[dict[str, int]] = {
     "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8,

@@ -18,9 +18,12 @@ from .locations import UNKNOWN, FileLoc, Location
 from .types import Attribute, Type
 
 
-def parse(text: str, filename: str = "<text>") -> Module:
-    """The module in `text`; operations that stand in no module are put into one. Raises ParseError."""
-    parser = Parser(text, filename)
+def parse(text: str, filename: str = "<text>", keep_elided: bool = False) -> Module:
+    """The module in `text`; operations that stand in no module are put into one. Raises ParseError.
+
+    `keep_elided`: elements that were left out are kept as text, for a caller who has them from elsewhere.
+    """
+    parser = Parser(text, filename, keep_elided)
     try:
         return parser.module()
     except RecursionError:
@@ -40,8 +43,8 @@ class _Forward(Value):
 class Parser(AttributeParser):
     """Reads operations, blocks and regions."""
 
-    def __init__(self, text: str, filename: str) -> None:
-        super().__init__(text, filename)
+    def __init__(self, text: str, filename: str, keep_elided: bool = False) -> None:
+        super().__init__(text, filename, keep_elided)
         self._values: dict[str, Value] = {}
         self._defined: list[str] = []
         self._forward: dict[str, _Forward] = {}

@@ -1,0 +1,122 @@
+"""From a source to a module: the phases between, and what can be asked for on the way.
+
+`compile` and `compile_to_file` are the whole road; `Compilation` stops and starts at any phase, dumps phases and prints
+IR after passes. The same source and options give the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
+
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.frontend.source import Source, read
+from orchestrion.compiler.frontend.stablehlo import load
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.parser import parse
+from orchestrion.compiler.ir.printer import print_module
+from orchestrion.compiler.ir.verifier import check_input
+from orchestrion.compiler.pipeline import PHASES, Options, Pass, named, phases_between, run_phases
+from orchestrion.schema.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from orchestrion.schema import writer
+
+FIRST: Final = next(iter(PHASES))
+LAST: Final = list(PHASES)[-1]
+
+
+def compile(source: Source, targets: Sequence[str] | None = None) -> bytes:
+    """The bytes of a module file.
+
+    `source`: a path, text or bytes of StableHLO, a `jax.stages.Lowered` or `jax.export.Exported`. `targets`: profiles,
+    best first; all of them by default. Raises CompileError with everything that is wrong in the program.
+    """
+    from orchestrion.schema.writer import write
+
+    return write(Compilation(targets=_targets(targets)).rows(source))
+
+
+def compile_to_file(source: Source, path: str | os.PathLike[str], targets: Sequence[str] | None = None) -> None:
+    """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
+    from orchestrion.schema.writer import write_file
+
+    write_file(path, Compilation(targets=_targets(targets)).rows(source))
+
+
+def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(PROFILES) if given is None else tuple(given)
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What is asked for. `start` is the phase the source is of; `dump` a folder that gets the text of each phase;
+    `print_after` names of passes whose IR goes to `stream` when they have run."""
+
+    targets: tuple[str, ...] = tuple(PROFILES)
+    start: str = FIRST
+    dump: Path | None = None
+    print_after: tuple[str, ...] = ()
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+
+    def __post_init__(self) -> None:
+        known = ", ".join(PROFILES)
+        if not self.targets:
+            raise CompileError(f"no target is given; targets are {known}")
+        unknown = [name for name in self.targets if name not in PROFILES]
+        if unknown:
+            raise CompileError(f"no target is called {', '.join(unknown)}; targets are {known}")
+        if len(set(self.targets)) != len(self.targets):
+            raise CompileError(f"a target is given twice: {', '.join(self.targets)}")
+        named(self.print_after)
+        phases_between(self.start, LAST)
+
+    def rows(self, source: Source) -> writer.Module:
+        """The rows of a module file, which `schema.writer` writes."""
+        from orchestrion.compiler.bytecode.serialize import module_rows
+
+        return module_rows(self.module(source, LAST))
+
+    def text(self, source: Source, stop: str) -> str:
+        """The text of a phase; what continues from it gives the same bytes."""
+        return print_module(self.module(source, stop))
+
+    def module(self, source: Source, stop: str) -> Module:
+        """The IR after the phase `stop`."""
+        phases = phases_between(self.start, stop)
+        module = load(source) if self.start == FIRST else self._continued(source)
+        if self.dump is not None:
+            self._make_folder()
+        self._after_phase(self.start, module)
+        run_phases(module, phases, Options(self.targets), self._after_pass, self._after_phase)
+        return module
+
+    def _continued(self, source: Source) -> Module:
+        """IR of a later phase: generic text."""
+        given = read(source)
+        if given.kind != "generic":
+            raise CompileError(f"{given.name}: the phase {self.start} is read from generic text only")
+        module = parse(given.data, given.name)
+        check_input(module)
+        return module
+
+    def _make_folder(self) -> None:
+        assert self.dump is not None
+        try:
+            self.dump.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CompileError(f"{self.dump}: {error.strerror}") from None
+
+    def _after_phase(self, phase: str, module: Module) -> None:
+        if self.dump is not None:
+            place = self.dump / f"{list(PHASES).index(phase)}-{phase}.mlir"
+            place.write_text(print_module(module), encoding="utf-8")
+
+    def _after_pass(self, row: Pass, module: Module) -> None:
+        if row.name in self.print_after:
+            print(f"// IR after {row.name} ({row.phase})", file=self.stream)
+            print(print_module(module), end="", file=self.stream)

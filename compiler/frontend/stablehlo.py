@@ -1,0 +1,114 @@
+"""The StableHLO frontend: what was read becomes IR of the phase `input`.
+
+The generic form is read by our own parser. Everything else goes through `jaxlib.mlir`, which prints the generic form
+with locations; large constants are left out of that text and fetched from memory in the same order. jaxlib registers
+StableHLO's dialects by private names, so its version is pinned in the extra.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, ELIDED, INLINE_BYTES, DenseElements, RawAttr
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.locations import FileLoc
+from orchestrion.compiler.ir.parser import parse
+from orchestrion.compiler.ir.types import TensorType
+
+from .interface import name_interface
+from .source import Read, Source, read
+
+_PLACE: Final = re.compile(r'loc\("-":([0-9]+):([0-9]+)')
+_UNNAMED: Final = re.compile(r'(?<!\\)"-":(?=[0-9]+:[0-9]+)')
+
+
+def load(source: Source) -> Module:
+    """The module in a source, in phase `input`. Raises CompileError."""
+    given = read(source)
+    module = _parsed(given)
+    name_interface(module)
+    return module
+
+
+def _parsed(given: Read) -> Module:
+    if given.kind == "generic":
+        return parse(given.data, given.name)
+    if given.kind == "object":
+        return _converted(given.data, given.name)
+    return _converted(_jaxlib_module(given), given.name)
+
+
+def _jaxlib_module(given: Read) -> Any:
+    """A module of jaxlib from text or bytes."""
+    try:
+        from jaxlib.mlir import ir
+        from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _stablehlo
+    except ImportError as error:
+        message = f"needs jaxlib to be read ({error}): pip install 'orchestrion[stablehlo]'"
+        raise CompileError(f"{given.name}: {message}; the generic form of MLIR is read without it") from None
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context = ir.Context()
+    context.append_dialect_registry(registry)
+    _stablehlo.register_dialect(context)
+    _chlo.register_dialect(context)
+    context.allow_unregistered_dialects = True  # what we do not know is refused by name, all of it at once
+    try:
+        if given.kind == "artifact":
+            return _stablehlo.deserialize_portable_artifact(context, given.data)
+        return ir.Module.parse(given.data, context)
+    except ir.MLIRError as error:
+        raise CompileError(_diagnostics(error, given.name)) from None
+    except ValueError as error:
+        raise CompileError(f"{given.name}: jaxlib cannot read it: {error}") from None
+
+
+def _diagnostics(error: Any, name: str) -> Iterator[Diagnostic]:
+    for found in error.error_diagnostics:
+        place = _PLACE.match(str(found.location))
+        if place is None:
+            yield Diagnostic(f"{name}: {found.message}")
+        else:
+            yield Diagnostic(found.message, FileLoc(name, int(place[1]), int(place[2])))
+
+
+def _converted(module: Any, name: str) -> Module:
+    """IR of ours from a module of jaxlib, by way of text without large constants."""
+    operation = module.operation
+    text = operation.get_asm(
+        print_generic_op_form=True,
+        enable_debug_info=True,
+        large_elements_limit=INLINE_BYTES // 8,
+    )
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    made = parse(_UNNAMED.sub(lambda _: f'"{quoted}":', text), name, keep_elided=True)
+    if ELIDED in text:
+        _fetch_elided(made, operation)
+    return made
+
+
+def _fetch_elided(module: Module, operation: Any) -> None:
+    """Gives the constants that `get_asm` left out their bytes, which stay where jaxlib has them.
+
+    Elements of a type that no device takes have no buffer; they stay as they are, and are refused by their type.
+    """
+    from jaxlib.mlir import ir
+
+    theirs: list[Any] = []
+
+    def collect(op: Any) -> Any:
+        if op.name == "stablehlo.constant":
+            theirs.append(op)
+        return ir.WalkResult.ADVANCE
+
+    operation.walk(collect, ir.WalkOrder.PRE_ORDER)
+    ours = [op for op in module.walk() if op.name == "stablehlo.constant"]
+    for op, other in zip(ours, theirs, strict=True):
+        type = op.results[0].type
+        if not isinstance(op.get("value"), RawAttr) or not isinstance(type, TensorType):
+            continue
+        if type.is_static and str(type.element) in ELEMENT_BYTES:
+            op.properties["value"] = DenseElements(type, memoryview(other.attributes["value"]).cast("B"))
