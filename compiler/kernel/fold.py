@@ -30,6 +30,8 @@ Scalars = Generator[tuple[Value, Index], Value, list[Value]]
 BLOCK = 64
 #: folds up to this length need no loop
 UNROLLED = 4
+#: Mesa's llvmpipe leaves the loops of an invocation after 65,535 turns in all, silently; a fold stays well below
+MOST_TURNS = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,33 +53,69 @@ def sequential(b: KernelBuilder, fold: Fold) -> Scalars:
     values = yield from fold.start()
     if fold.count <= UNROLLED:
         for position in range(fold.count):
-            element = yield from fold.element(b.index(position))
-            values = yield from fold.combine(values, element)
+            values = yield from _step(fold, b.index(position), values)
         return values
-    return (yield from over_range(b, fold, b.index(0), b.index(fold.count), fold.count, values))
+    loops = Loops(b, fold, elements_per_turn(fold.count))
+    return (yield from loops.over(b.index(0), b.index(fold.count), fold.count, values))
 
 
-def over_range(b: KernelBuilder, fold: Fold, lower: Value, upper: Value, most: int, start: Sequence[Value]) -> Scalars:
-    """Folds the elements from `lower` to before `upper`, at most `most`, onto `start`."""
-    if most <= BLOCK:
-        loop = b.begin_loop(lower, upper, b.index(1), start)
-        element = yield from fold.element(loop.index)
-        return b.end_loop(loop, (yield from fold.combine(loop.carried, element)))
-    length = BLOCK
-    while length * BLOCK < most:
-        length *= BLOCK
-    loop = b.begin_loop(lower, upper, b.index(length), start)
-    end = b.op("minimum", b.op("add", loop.index, b.index(length)), upper)
-    block = yield from block_of(b, fold, loop.index, end, length)
-    return b.end_loop(loop, (yield from fold.combine(loop.carried, block)))
+def elements_per_turn(count: int) -> int:
+    """How many elements a turn of the innermost loop folds, so that `count` elements stay below MOST_TURNS."""
+    unroll = 1
+    while unroll < BLOCK and count / unroll + count / (BLOCK - 1) > MOST_TURNS:
+        unroll *= 2
+    return unroll
 
 
-def block_of(b: KernelBuilder, fold: Fold, lower: Value, upper: Value, most: int) -> Scalars:
-    """Folds a range of at least one element without an initial value."""
-    if fold.neutral is not None:
-        return (yield from over_range(b, fold, lower, upper, most, fold.neutral))
-    first = yield from fold.element(lower)
-    return (yield from over_range(b, fold, b.op("add", lower, b.index(1)), upper, most - 1, first))
+def _step(fold: Fold, position: Value, values: Sequence[Value]) -> Scalars:
+    element = yield from fold.element(position)
+    return (yield from fold.combine(values, element))
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """Folds ranges of elements; a turn of the innermost loop takes `unroll` of them, a power of two up to BLOCK."""
+
+    builder: KernelBuilder
+    fold: Fold
+    unroll: int
+
+    def over(self, lower: Value, upper: Value, most: int, start: Sequence[Value]) -> Scalars:
+        """Folds the elements from `lower` to before `upper`, at most `most`, onto `start`."""
+        if most <= BLOCK:
+            return (yield from self._straight(lower, upper, start))
+        b, length = self.builder, BLOCK if self.fold.neutral is not None else BLOCK + 1
+        while length * BLOCK < most:
+            length *= BLOCK
+        loop = b.begin_loop(lower, upper, b.index(length), start)
+        end = b.op("minimum", b.op("add", loop.index, b.index(length)), upper)
+        block = yield from self.block(loop.index, end, length)
+        return b.end_loop(loop, (yield from self.fold.combine(loop.carried, block)))
+
+    def block(self, lower: Value, upper: Value, most: int) -> Scalars:
+        """Folds a range of at least one element without an initial value."""
+        if self.fold.neutral is not None:
+            return (yield from self.over(lower, upper, most, self.fold.neutral))
+        first = yield from self.fold.element(lower)
+        return (yield from self.over(self.builder.op("add", lower, self.builder.index(1)), upper, most - 1, first))
+
+    def _straight(self, lower: Value, upper: Value, start: Sequence[Value]) -> Scalars:
+        """One loop over whole groups of `unroll` elements, one over what is left."""
+        b, values = self.builder, start
+        if self.unroll > 1:
+            rest = b.op("and", b.op("subtract", upper, lower), b.index(self.unroll - 1))
+            whole = b.op("subtract", upper, rest)
+            values = yield from self._loop(lower, whole, self.unroll, values)
+            lower = whole
+        return (yield from self._loop(lower, upper, 1, values))
+
+    def _loop(self, lower: Value, upper: Value, step: int, start: Sequence[Value]) -> Scalars:
+        b = self.builder
+        loop = b.begin_loop(lower, upper, b.index(step), start)
+        values = loop.carried
+        for offset in range(step):
+            values = yield from _step(self.fold, b.op("add", loop.index, b.index(offset)), values)
+        return b.end_loop(loop, values)
 
 
 # reduce

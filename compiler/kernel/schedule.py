@@ -16,7 +16,7 @@ from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 
 from .builder import KernelBuilder
 from .elemental import Elemental
-from .fold import FOLDS, Fold, Scalars, block_of
+from .fold import FOLDS, Fold, Loops, Scalars, elements_per_turn
 from .index import Index
 from .rules import element_of, shape_of
 
@@ -121,7 +121,8 @@ def _fold_parts(elemental: Elemental, fold: Fold, shared: Sequence[Value], local
     lower = b.op("multiply", b.op("convert", local, to=b.index_type), b.index(length))
     upper = b.op("minimum", b.op("add", lower, b.index(length)), b.index(fold.count))
     branch = b.begin_if(b.op("compare_lt", local, b.const(parts, "ui32")))
-    _store(b, elemental.run(block_of(b, fold, lower, upper, length)), shared, local)
+    loops = Loops(b, fold, elements_per_turn(length))
+    _store(b, elemental.run(loops.block(lower, upper, length)), shared, local)
     b.end_if(branch)
     return parts
 
