@@ -67,7 +67,7 @@ class Device:
         self.check_open()
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
-        self.policy.check(format, digest)
+        self.policy.check(format, digest, self.info.features)
         check_entries(entries, self.info.limits)
         return self.executables.get(self, format, payload, entries)
 

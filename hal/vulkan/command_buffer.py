@@ -43,7 +43,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._patterns: list[VulkanBuffer] = []
         self._recordings: OrderedDict[Key, Recording] = OrderedDict()
         self._spare: list[Recording] = []
-        self._timeline = device.queue.timeline
+        self._timeline = device.timeline
 
     def dispatch(
         self,

@@ -38,7 +38,10 @@ class VulkanDevice(BackendDevice):
         self.begin_info = api.new("VkCommandBufferBeginInfo")
         self.allocator = Allocator(api, physical, self.handle, self.vk)
         self.empty = self.allocator.allocate(EMPTY_BYTES, MemoryType.DEVICE_LOCAL)
-        self.queue: VulkanQueue = VulkanQueue(self)
+        queue = VulkanQueue(self)
+        self.queue = queue
+        self.timeline = queue.timeline
+        self._close_queue = queue.close
         self._layouts: dict[tuple[int, int], Layout] = {}
         self._layouts_lock = threading.Lock()
 
@@ -85,7 +88,7 @@ class VulkanDevice(BackendDevice):
             return self._layouts[key]
 
     def close(self) -> None:
-        self.queue.close()
+        self._close_queue()
         self.empty.release()
         for layout in self._layouts.values():
             layout.release()

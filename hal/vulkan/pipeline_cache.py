@@ -7,7 +7,7 @@ not write it; the driver checks the header once more. Drivers that keep nothing 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ HEADER_BYTES = 32
 
 
 @contextmanager
-def pipeline_cache(device: VulkanDevice, payload: memoryview) -> Iterator[Handle]:
+def pipeline_cache(device: VulkanDevice, payload: memoryview) -> Generator[Handle]:
     """A VkPipelineCache with what is known of this payload; what it holds at the end is kept, if that is new."""
     api, vk = device.api, device.vk
     key = device.physical.identity, ",".join(sorted(device.physical.enabled)), hashlib.sha256(payload).digest()

@@ -250,7 +250,7 @@ class _Checker:
 
     def _string(self, at: int, end: int) -> tuple[str, int]:
         data = b"".join(word.to_bytes(4, "little") for word in self._words[at:end])
-        text, found, rest = data.partition(b"\0")
+        text, found, _ = data.partition(b"\0")
         stop = at + len(text) // 4 + 1
         if not found or any(data[len(text) : 4 * (stop - at)]):
             self._scope.refuse("a string without its end")
