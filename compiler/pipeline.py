@@ -38,12 +38,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Pass:
-    """A row: name on the command line, phase, `module:function`, the reason for its place."""
+    """A row: name on the command line, phase, `module:function`, the reason for its place.
+
+    `any_input`: it stands before the verifier has seen a program from outside, and takes whatever could be parsed.
+    """
 
     name: str
     phase: str
     path: str
     why: str
+    any_input: bool = False
 
     @cached_property
     def run(self) -> Callable[[Module, Options], None]:
@@ -53,10 +57,10 @@ class Pass:
 
 
 PASSES: Final[tuple[Pass, ...]] = (
-    Pass("erase-private", "stablehlo", "stablehlo.erase_private:run", "what nobody calls need not be supported"),
-    Pass("expand", "stablehlo", "stablehlo.expand:run", "ops that are others in disguise, before they are refused"),
-    Pass("dce", "stablehlo", "ir.effects:run", "what nobody uses need not be supported"),
-    Pass("check-legality", "stablehlo", "stablehlo.legality:run", "every refusal at once, before any rewriting"),
+    Pass("erase-private", "stablehlo", "stablehlo.erase_private:run", "what nobody calls need not be supported", True),
+    Pass("expand", "stablehlo", "stablehlo.expand:run", "ops that are others in disguise need no refusal", True),
+    Pass("dce", "stablehlo", "ir.effects:run", "what nobody uses need not be supported", True),
+    Pass("check-legality", "stablehlo", "stablehlo.legality:run", "every refusal at once, before any rewriting", True),
     Pass("drop-annotations", "stablehlo", "stablehlo.annotations:run", "the check has read them; nobody else does"),
     Pass("inline", "stablehlo", "stablehlo.inline:run", "all that follows looks at one function at a time"),
     Pass("canonicalize", "stablehlo", "stablehlo.canonicalize:run", "constants and identities across former calls"),

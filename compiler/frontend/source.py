@@ -71,7 +71,7 @@ def _of_file(path: Path) -> Read:
         raise CompileError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:  # a NUL in the name
         raise CompileError(f"{str(path)!r}: {error}") from None
-    return _of_bytes(data, str(path))
+    return _of_bytes(data, path.name)  # the folder would get into the module, and differ from machine to machine
 
 
 def _of_bytes(data: bytes, name: str) -> Read:

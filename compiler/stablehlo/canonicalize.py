@@ -26,6 +26,8 @@ _NEUTRAL: Final[dict[str, tuple[tuple[int, ...], int | None, str | None]]] = {
     "stablehlo.subtract": ((1,), 0, "0.0"),
     "stablehlo.multiply": ((0, 1), 1, "1.0"),
     "stablehlo.divide": ((1,), 1, "1.0"),
+    "stablehlo.maximum": ((0, 1), None, "-inf"),
+    "stablehlo.minimum": ((0, 1), None, "inf"),
     "stablehlo.or": ((0, 1), 0, None),
     "stablehlo.xor": ((0, 1), 0, None),
     "stablehlo.and": ((0, 1), -1, None),
@@ -165,6 +167,21 @@ def _broadcast(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
+def _broadcast_of_reshape(op: Operation, rewriter: Rewriter) -> bool:
+    """A reshape that only puts in axes of size 1 is part of the broadcast behind it."""
+    inner = op.operands[0].defining_op
+    if not isinstance(op, BroadcastInDim) or not isinstance(inner, Reshape):
+        return False
+    source, middle = tensor_of(inner.operand_), tensor_of(inner.out)
+    axes = [axis for axis, size in enumerate(middle.shape) if size != 1]
+    if 1 in source.shape or tuple(middle.shape[axis] for axis in axes) != source.shape:
+        return False
+    to = DenseArray(tuple(op.broadcast_dimensions.ints[axis] for axis in axes))
+    made = rewriter.build(BroadcastInDim, operand_=inner.operand_, broadcast_dimensions=to, out=op.out.type)
+    rewriter.replace(op, [made.out])
+    return True
+
+
 def _slice(op: Operation, rewriter: Rewriter) -> bool:
     """A slice of a slice: start and stride in terms of the outer source."""
     inner = op.operands[0].defining_op
@@ -215,7 +232,7 @@ def _concatenate(op: Operation, rewriter: Rewriter) -> bool:
 _MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
     "reshape": (_unchanged, _reshape),
     "transpose": (_unchanged, _as_reshape, _transpose),
-    "broadcast_in_dim": (_unchanged, _as_reshape, _broadcast),
+    "broadcast_in_dim": (_unchanged, _as_reshape, _broadcast, _broadcast_of_reshape),
     "slice": (_unchanged, _slice),
     "reverse": (_unchanged, _reverse),
     "concatenate": (_concatenate, _unchanged),
