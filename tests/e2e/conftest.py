@@ -4,6 +4,7 @@ A test that takes `case` runs once per program of `CASES`. Integers, booleans an
 differ by the tolerances of the issue: f32 |got - want| <= 1e-5 |want| + 1e-6 max|want|, f64 1e-12 and 1e-13.
 """
 
+import functools
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 1e30, -1e-30)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """A JAX function and what it is called with. `exact`: floats too must be equal, the function only moves them."""
 
@@ -256,7 +257,7 @@ CASES: tuple[Case, ...] = (
     _case("long_reduce", lambda x: x.sum(), ((100_003,), _F)),
     _case("softmax", jax.nn.softmax, ((12, 33), _F)),
     _case("layer_norm", _layer_norm, ((6, 24), _F), ((24,), _F), ((24,), _F)),
-    _case("gelu", lambda x: (jax.nn.gelu(x), jax.nn.gelu(x, approximate=False), jax.nn.silu(x)), ((70,), _F)),
+    _case("gelu", lambda x: (jax.nn.gelu(x), jax.nn.silu(x), jax.nn.softplus(x)), ((70,), _F)),
     _case("matmul", lambda x, y: x @ y, ((13, 29), _F), ((29, 17), _F)),
     _case("matmul_fused", _dense, ((29, 13), _F), ((29, 17), "int8"), ((17,), _F)),
     _case("matmul_f64", lambda x, y: x @ y, ((7, 19), "float64"), ((19, 5), "float64")),
@@ -316,3 +317,53 @@ def check() -> Callable[[Case, list[Array]], None]:
         assert not any(found.values()), "; ".join(f"result {i}: {text}" for i, text in found.items() if text)
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def cases() -> dict[str, Case]:
+    return {case.name: case for case in CASES}
+
+
+@pytest.fixture(scope="session")
+def module_of() -> Callable[[Case], bytes]:
+    """The module of a case, for all targets; compiled once."""
+    from orchestrion import compiler
+
+    return functools.cache(lambda case: compiler.compile(case.lowered()))
+
+
+@pytest.fixture(scope="session")
+def phases() -> Callable[[Case], dict[str, Any]]:
+    """The IR of a case after each phase, for the reference target."""
+    from orchestrion.compiler.driver import load
+    from orchestrion.compiler.ir.builtin import Module
+    from orchestrion.compiler.pipeline import PHASES, Options, run_phases
+
+    def run(case: Case) -> dict[str, Module]:
+        module = load(case.lowered())
+        found: dict[str, Module] = {}
+
+        def keep(phase: str, module: Module) -> None:
+            copy = module.clone()
+            assert isinstance(copy, Module)
+            found[phase] = copy
+
+        run_phases(module, list(PHASES)[1:], Options(("reference",)), after_phase=keep)
+        return found
+
+    return functools.cache(run)
+
+
+@pytest.fixture(scope="session")
+def load_on() -> Callable[[bytes, str], Any]:
+    """`vm.load` on a device by name; skips, with the reason, where the device is not there."""
+    from orchestrion import vm
+    from orchestrion.hal.errors import DriverUnavailable
+
+    def load(module: bytes, device: str) -> Any:
+        try:
+            return vm.load(module, device=device, allow_native_code=True)
+        except DriverUnavailable as error:
+            pytest.skip(f"{device}: {error}")
+
+    return load

@@ -1,0 +1,99 @@
+"""What must hold for every program between the phases, whatever fusion and memory planning decided."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from orchestrion.compiler.flow import dialect as flow
+from orchestrion.compiler.flow import util
+from orchestrion.compiler.flow.access import HEROES
+from orchestrion.compiler.flow.groups import MAX_BINDINGS
+from orchestrion.compiler.ir.attributes import DictAttr, IntegerAttr
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.sequencer import ll_seq
+from orchestrion.compiler.stablehlo.func import Func, Return
+from orchestrion.compiler.stablehlo.structural import BroadcastInDim
+
+Phases = Callable[[Any], dict[str, Module]]
+
+
+def test_no_math_outside_executables(case: Any, phases: Phases) -> None:
+    allowed = (flow.Dispatch, flow.Splat, flow.Empty, util.GlobalLoad, Return)
+    for func in [op for op in phases(case)["flow"].block if isinstance(op, Func)]:
+        assert not [op.name for op in func.body.block if not isinstance(op, allowed)]
+
+
+def test_bodies_keep_the_contract(case: Any, phases: Phases) -> None:
+    """One hero, results of one size, no operand without elements, few enough bindings."""
+    for executable in [op for op in phases(case)["flow"].block if isinstance(op, flow.Executable)]:
+        (func,) = executable.body.block
+        assert isinstance(func, Func)
+        body = func.body.block
+        results = [value.type for value in body.ops[-1].operands]
+        assert len(body.arguments) + len(results) <= MAX_BINDINGS
+        assert len({type.num_elements for type in results if isinstance(type, TensorType)}) == 1
+        heroes = [op for op in body if isinstance(op, HEROES)]
+        assert len(heroes) <= 1
+        for hero in heroes:
+            assert isinstance(hero.results[0].type, TensorType) and isinstance(results[0], TensorType)
+            assert hero.results[0].type.num_elements == results[0].num_elements
+        for value in (*body.arguments, *(result for op in body for result in op.results)):
+            empty = isinstance(value.type, TensorType) and value.type.num_elements == 0
+            assert not empty or isinstance(value.defining_op, BroadcastInDim)
+
+
+def test_barriers_part_what_conflicts(case: Any, phases: Phases) -> None:
+    """Between two barriers nothing is written that another command reads or writes; every range is in its buffer."""
+    module = phases(case)["ll_seq"]
+    arena = max((op.size.value for op in module.walk() if isinstance(op, ll_seq.Allocate)), default=0)
+    for record in [op for op in module.walk() if isinstance(op, ll_seq.Record)]:
+        done: list[tuple[object, int, int, bool]] = []
+        for op in record.body.block:
+            if isinstance(op, ll_seq.Barrier):
+                done.clear()
+                continue
+            ranges = list(_ranges(op, module))
+            for memory, start, end, writes in ranges:
+                for other, first, last, wrote in done:
+                    apart = memory is not other or end <= first or last <= start
+                    assert apart or not (writes or wrote), f"{op.name} conflicts at {start}"
+                if isinstance(getattr(memory, "defining_op", None), ll_seq.Allocate):
+                    assert end <= arena
+            inside = [(m, s, e) for m, s, e, _ in ranges]
+            written = [(m, s, e) for m, s, e, writes in ranges if writes]
+            for memory, start, end in written:
+                assert sum(m is memory and s < end and start < e for m, s, e in inside) == 1
+            done += ranges
+
+
+def _ranges(op: Operation, module: Module) -> list[tuple[object, int, int, bool]]:
+    """(memory, start, end, writes) of a command."""
+    match op:
+        case ll_seq.Copy():
+            source, target, n = op.source_offset.value, op.target_offset.value, op.length.value
+            return [(op.source, source, source + n, False), (op.target, target, target + n, True)]
+        case ll_seq.Fill():
+            return [(op.target, op.offset.value, op.offset.value + op.length.value, True)]
+        case ll_seq.Dispatch():
+            entry = next(e for e in module.walk() if isinstance(e, ll_seq.Entry) and e.symbol == op.entry.nested[0])
+            found = []
+            for memory, start, binding in zip(op.bindings, op.offsets.ints, entry.bindings, strict=True):
+                assert isinstance(binding, DictAttr)
+                length = binding.get("length")
+                assert isinstance(length, IntegerAttr)
+                found.append((memory, start, start + length.value, "write" in str(binding.get("access"))))
+            return found
+        case _:
+            return []
+
+
+@pytest.mark.parametrize(
+    ("name", "dispatches"),
+    [("simple_mul", 1), ("layer_norm", 3), ("softmax", 4), ("matmul_fused", 1), ("pass_through", 0), ("euclidean", 1)],
+)
+def test_number_of_dispatches(name: str, dispatches: int, cases: dict[str, Any], phases: Phases) -> None:
+    module = phases(cases[name])["flow"]
+    assert sum(isinstance(op, flow.Dispatch) for op in module.walk()) == dispatches
