@@ -2,13 +2,17 @@
 
 Formats that a native compiler or linker takes in can do anything the process can, so a device only gets them when the
 module was compiled on this machine by this user (the trust store of `orchestrion.schema.trust` holds its digest), or
-the caller says so. Formats that are verified before they run need no trust.
+the caller says so. Formats that are verified before they run need no trust, where the device confines them: SPIR-V may
+compute any index into its buffers, so without robust buffer access it is held to be native code.
 """
 
 from orchestrion.schema.profiles import PROFILES
 from orchestrion.schema.trust import SharedFolder, TrustStore
 
 from .errors import PolicyRefused
+
+#: format -> the feature without which a device cannot confine even verified code
+CONFINED_BY: dict[str, str] = {"spirv": "robust"}
 
 NATIVE_FORMATS = frozenset(profile.format for profile in PROFILES.values() if profile.native_code)
 

@@ -21,13 +21,15 @@ from orchestrion.hal.backend import BackendBuffer, Binding, BufferUsage, DeviceI
 from orchestrion.hal.cts import catalogue, kernels
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import DeviceLost, DriverUnavailable, OutOfMemory, PolicyRefused, Unsupported
-from orchestrion.hal.policy import Policy, TrustStore
+from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.hal.vulkan import allocator, api, command_buffer, instance, physical, pipeline_cache, queue
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.driver import VulkanDriver
+from orchestrion.schema.trust import TrustStore
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.profiles import FEATURES
+from orchestrion.schema.trust import TrustStore
 
 BOTH = MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE
 ANY = BufferUsage.TRANSFER | BufferUsage.DISPATCH | BufferUsage.MAPPING
