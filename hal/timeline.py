@@ -67,7 +67,7 @@ class _Submission:
 class Worker:
     """One thread that runs submissions in order."""
 
-    __slots__ = ("_changed", "_name", "_pending", "_stopping", "_thread", "busy")
+    __slots__ = ("_changed", "_name", "_pending", "_stopping", "_thread", "_unheard", "busy")
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -75,11 +75,15 @@ class Worker:
         self._pending: deque[_Submission] = deque()
         self._thread: threading.Thread | None = None
         self._stopping = False
+        self._unheard: HalError | None = None
         #: submissions not over yet; a queue looks at this before it calls `drain`
         self.busy = 0
 
     def submit(self, waits: Sequence[Point], run: Callable[[], None] | None, signals: Sequence[Point]) -> None:
-        """Run `run` when the waits are reached, then signal. Waits and signals are `SoftSemaphore`s."""
+        """Run `run` when the waits are reached, then signal. Waits and signals are `SoftSemaphore`s.
+
+        Where there is no signal to fail, the next `drain` raises.
+        """
         with self._changed:
             self._pending.append(_Submission(waits, run, signals))
             self.busy += 1
@@ -92,6 +96,9 @@ class Worker:
         """Return when nothing submitted before is pending or running."""
         with self._changed:
             self._changed.wait_for(lambda: self.busy == 0)
+            unheard, self._unheard = self._unheard, None
+        if unheard is not None:
+            raise unheard
 
     def close(self) -> None:
         """End the thread once all that was submitted is over."""
@@ -108,7 +115,10 @@ class Worker:
                 if not self._pending:
                     return
                 submission = self._pending.popleft()
-            _settle(submission, _outcome(submission))
+            error = _outcome(submission)
+            _settle(submission, error)
+            if error is not None and not submission.signals:
+                self._unheard = self._unheard or error
             del submission
             with self._changed:
                 self.busy -= 1

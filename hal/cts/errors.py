@@ -128,9 +128,30 @@ RULES: tuple[Rule, ...] = (
     ("untrusted_native_code", PolicyRefused, "opencl-c is native code", untrusted),
     ("entry_access", InvalidArgument, "access 'append'", lambda r: build(r, ("append", 4))),
     ("entry_workgroup", InvalidArgument, "workgroup size", lambda r: build(r, size=(0, 1, 1))),
-    ("workgroup_limit", Unsupported, "invocations in a workgroup", lambda r: build(r, size=(2**20, 2**20, 1))),
-    ("binding_limit", Unsupported, "bindings", lambda r: build(r, *[("read", 4)] * 5000)),
-    ("parameter_limit", Unsupported, "bytes of parameters", lambda r: build(r, words=2**20)),
+    (
+        "workgroup_limit",
+        Unsupported,
+        "invocations in a workgroup, the device's limit is",
+        lambda r: build(r, size=(1, r.device.info.limits.max_workgroup_size + 1, 1)),
+    ),
+    (
+        "binding_limit",
+        Unsupported,
+        "bindings, the device's limit is",
+        lambda r: build(r, *[("read", 4)] * (r.device.info.limits.max_bindings + 1)),
+    ),
+    (
+        "parameter_limit",
+        Unsupported,
+        "bytes of parameters, the device's limit is",
+        lambda r: build(r, words=r.device.info.limits.max_parameter_bytes // 4 + 1),
+    ),
+    (
+        "binding_length_limit",
+        Unsupported,
+        "bytes in one binding, the device's limit is",
+        lambda r: build(r, ("read", r.device.info.limits.max_binding_length + 1)),
+    ),
     # recordings
     ("entry_range", InvalidArgument, "entry 3 of an executable with 3", lambda r: bind(r, entry=3)),
     ("binding_count", InvalidArgument, "2 bindings, expected 3", lambda r: bind(r, (0, 0, 64), (1, 0, 64))),

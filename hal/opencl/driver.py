@@ -27,12 +27,12 @@ class OpenCLDriver(BackendDriver):
     name = "opencl"
 
     def devices(self) -> list[DeviceInfo]:
-        return [describe(index, device) for index, device in enumerate(_find())]
+        return [describe(index, device) for index, device in enumerate(find())]
 
     def open(self, info: DeviceInfo) -> BackendDevice:
         from .device import OpenCLDevice  # imports pyopencl
 
-        return OpenCLDevice(info, _find()[info.index])
+        return OpenCLDevice(info, find()[info.index])
 
 
 def describe(index: int, device: cl.Device) -> DeviceInfo:
@@ -88,7 +88,8 @@ def _limits(device: cl.Device) -> Limits:
     )
 
 
-def _find() -> list[Any]:
+def find() -> list[Any]:
+    """All OpenCL devices, platform by platform. `DriverUnavailable` says what to install."""
     try:
         import pyopencl as cl
     except ImportError as error:
