@@ -15,11 +15,13 @@ from orchestrion.compiler.ir.declare import attr, operand, operands, region, res
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import Attribute, DialectType, Type
 from orchestrion.compiler.sequencer.ll_seq import is_binding
-from orchestrion.schema.dtypes import BY_NAME, DType
+from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
 
 from .primitives import PRIMITIVES, Primitive
 
 PURE = frozenset({Trait.PURE})
+#: 32-bit words: what every Vulkan device has room for
+MOST_PARAMETERS = 32
 
 
 def is_scalar(type: Type) -> bool:
@@ -87,6 +89,10 @@ class Parameter(Operation):
     output = result(is_word)
     traits = PURE
 
+    def check(self) -> Iterator[str]:
+        if not 0 <= self.ordinal.value < MOST_PARAMETERS:
+            yield f"ordinal {self.ordinal.value} is not below {MOST_PARAMETERS}"
+
 
 class Constant(Operation):
     """A scalar constant, held as its bits."""
@@ -106,12 +112,15 @@ class Constant(Operation):
         return int(value.value) % (1 << dtype_of(self.output).bits)
 
     def check(self) -> Iterator[str]:
-        if not isinstance(self.value, BoolAttr | FloatAttr | IntegerAttr):
-            yield f"value {self.value} is no number"
-        elif not isinstance(self.value, BoolAttr) and self.value.type != self.output.type:
-            yield f"value of type {self.value.type}, result of type {self.output.type}"
-        elif isinstance(self.value, BoolAttr) and str(self.output.type) != "i1":
-            yield f"value of type i1, result of type {self.output.type}"
+        value = self.value
+        if not isinstance(value, BoolAttr | FloatAttr | IntegerAttr):
+            yield f"value {value} is no number"
+            return
+        given = "i1" if isinstance(value, BoolAttr) else str(value.type)
+        if given != str(self.output.type) or isinstance(value, BoolAttr) != (given == "i1"):
+            yield f"value {value} of type {given}, result of type {self.output.type}"
+        elif isinstance(value, FloatAttr) != (dtype_of(self.output).kind == FLOAT):
+            yield f"value {value} is not written as a {given}"
 
 
 class Load(Operation):
@@ -138,6 +147,10 @@ class Shared(Operation):
 
     name = "kernel.shared"
     output = result(is_shared)
+
+    def check(self) -> Iterator[str]:
+        if isinstance(self.parent_op, For | If):
+            yield f"stands inside a {self.parent_op.name}"
 
 
 class LoadShared(Operation):
@@ -183,6 +196,9 @@ class For(Operation):
     outputs = results(is_scalar)
 
     def check(self) -> Iterator[str]:
+        if len(self.body.blocks) != 1:
+            yield f"body needs one block, has {len(self.body.blocks)}"
+            return
         carried = [value.type for value in self.start]
         types = {str(self.lower.type), str(self.upper.type), str(self.step.type)}
         if len(types) > 1:
@@ -206,6 +222,9 @@ class If(Operation):
 
     def check(self) -> Iterator[str]:
         for arm in (self.yes, self.no):
+            if len(arm.blocks) != 1 or arm.block.arguments:
+                yield "each region needs one block without arguments"
+                return
             yield from _check_yield(arm, [value.type for value in self.outputs])
 
 

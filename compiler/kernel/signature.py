@@ -9,7 +9,7 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.sequencer.ll_seq import Entry
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 
-from .dialect import Load, Parameter, Shared, Store, dtype_of, shared_shape
+from .dialect import DIALECT, Load, Parameter, Return, Shared, Store, dtype_of, shared_shape
 
 #: bytes that an i1 is counted with in shared memory, where each target keeps it as it likes
 SHARED_BOOL_BYTES = 4
@@ -38,8 +38,9 @@ class Signature:
 def signature_of(entry: Entry) -> Signature:
     """The signature of an entry whose body is `kernel` IR."""
     size = entry.workgroup_size
-    if size is None:
-        raise _wrong(entry, "has no workgroup size: it was not lowered")
+    if size is None or len(size) != 3 or min(size.ints) < 1:
+        raise _wrong(entry, f"has the workgroup size {size}: it was not lowered")
+    _check_body(entry)
     elements = _element_types(entry)
     bindings = [
         BindingUse(_access(entry, item) != "read", elements.get(ordinal)) for ordinal, item in enumerate(entry.bindings)
@@ -55,6 +56,19 @@ def signature_of(entry: Entry) -> Signature:
         sum(shape[0] * _shared_bytes(shape[1]) for shape in shared if shape is not None),
         frozenset(filter(None, map(_feature, _dtypes(entry, elements)))),
     )
+
+
+def _check_body(entry: Entry) -> None:
+    """The body is kernel IR, so that a target can render every op of it."""
+    if len(entry.body.blocks) != 1 or not isinstance(entry.body.block.last, Return):
+        raise _wrong(entry, "needs a body of one block that ends with kernel.return")
+    block = entry.body.block
+    for outer in block:
+        for op in outer.walk():
+            if op.name not in DIALECT.ops or (isinstance(op, Return) and op is not block.last):
+                raise _wrong(op, "has no place in the body of a kernel")
+    if len(entry.bindings) != len(block.arguments):
+        raise _wrong(entry, f"has {len(entry.bindings)} bindings and {len(block.arguments)} arguments")
 
 
 def _element_types(entry: Entry) -> dict[int, DType]:

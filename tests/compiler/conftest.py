@@ -15,6 +15,7 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region
 from orchestrion.compiler.ir.parser import parse
+from orchestrion.compiler.ir.verifier import check_input
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.func import Func
@@ -38,6 +39,7 @@ class Lowered:
     workload: Grid
     workgroup_size: Grid
     results: list[tuple[tuple[int, ...], np.dtype[Any]]]
+    parameters: int = 0
 
 
 def entry_module(text: str) -> Module:
@@ -73,6 +75,21 @@ def entry_module(text: str) -> Module:
         body=Region([block]),
     )
     return module
+
+
+def serialized(
+    text: str, name: str, results: list[tuple[tuple[int, ...], np.dtype[Any]]], workload: int, parameters: int = 0
+) -> Lowered:
+    """Text of an `ll_seq.executable` whose one entry is lowered already."""
+    module = parse(text, "test.mlir")
+    check_input(module)
+    entry = next(op for op in module.walk() if isinstance(op, ll_seq.Entry))
+    payload = target(name).serialize(module.block.first)
+    if name == "spirv":
+        check_spirv(payload.data)
+    return Lowered(
+        name, module, payload, entry.symbol, (workload, 1, 1), entry.workgroup_size.ints, results, parameters
+    )
 
 
 def lower(text: str, name: str) -> Lowered:
@@ -123,7 +140,9 @@ class Devices:
                 pytest.skip(str(error))
         return self._open[target_name]
 
-    def run(self, entry: Lowered, *arrays: np.ndarray, most_groups: Grid | None = None) -> list[np.ndarray]:
+    def run(
+        self, entry: Lowered, *arrays: np.ndarray, most_groups: Grid | None = None, parameters: bytes = b""
+    ) -> list[np.ndarray]:
         """The results of one dispatch. The grid is folded to `most_groups` per dimension, or the device's limits."""
         device = self.device(entry.target)
         missing = entry.payload.features - device.info.features
@@ -137,22 +156,24 @@ class Devices:
             device.queue.write(buffer, 0, np.full(size, 0x55, np.uint8))
         device.queue.wait_idle()
         outs = [np.empty(size, np.uint8) for size in sizes]
-        self._dispatch(device, entry, buffers, most_groups or device.info.limits.max_workgroup_count)
+        grid = fold(divide(entry.workload, entry.workgroup_size), most_groups or device.info.limits.max_workgroup_count)
+        self._dispatch(device, entry, buffers, grid, parameters)
         for out, buffer in zip(outs, buffers[len(arrays) :], strict=True):
             device.queue.read(buffer, 0, out)
         for buffer in buffers:
             buffer.release()
         return [out.view(dtype).reshape(shape) for out, (shape, dtype) in zip(outs, entry.results, strict=True)]
 
-    def _dispatch(self, device: BackendDevice, entry: Lowered, buffers: list[BackendBuffer], most: Grid) -> None:
+    def _dispatch(
+        self, device: BackendDevice, entry: Lowered, buffers: list[BackendBuffer], groups: Grid, parameters: bytes
+    ) -> None:
         lengths = [buffer.size for buffer in buffers]
         accesses = ["read"] * (len(buffers) - len(entry.results)) + ["write"] * len(entry.results)
-        point = Entry(entry.name, tuple(zip(accesses, lengths, strict=True)), 0, entry.workgroup_size)
+        point = Entry(entry.name, tuple(zip(accesses, lengths, strict=True)), entry.parameters, entry.workgroup_size)
         executable = device.create_executable(device.info.formats[0], memoryview(entry.payload.data), (point,))
         commands = device.create_command_buffer(0)
-        groups = fold(divide(entry.workload, entry.workgroup_size), most)
         bindings = [Binding(buffer, 0, length) for buffer, length in zip(buffers, lengths, strict=True)]
-        commands.dispatch(executable, 0, groups, bindings, b"")
+        commands.dispatch(executable, 0, groups, bindings, parameters)
         commands.finish()
         device.queue.execute(commands, ())
         commands.release()
@@ -171,6 +192,12 @@ def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
         opened = Devices()
         yield opened
         opened.close()
+
+
+@pytest.fixture(scope="session")
+def kernel() -> Callable[..., Lowered]:
+    """`kernel(text, target, results, workload)`: text of a lowered executable, serialized."""
+    return serialized
 
 
 @pytest.fixture

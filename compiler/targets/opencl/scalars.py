@@ -6,9 +6,9 @@ overflow and shifts into the sign are undefined in C, and narrow types would be 
 unsigned of 32 bits and more, say the same as those of `u` without casts.
 """
 
-import math
-import struct
 from collections.abc import Sequence
+
+import numpy as np
 
 from orchestrion.compiler.kernel.primitives import KINDS
 from orchestrion.schema.dtypes import BOOL, FLOAT, SIGNED, UNSIGNED, DType
@@ -112,13 +112,10 @@ def literal(pattern: int, dtype: DType) -> str:
 
 
 def _float_literal(pattern: int, dtype: DType) -> str:
-    code, digits, suffix = ("<f", 9, "f") if dtype.bits == 32 else ("<d", 17, "")
-    data = pattern.to_bytes(dtype.itemsize, "little")
-    value = struct.unpack(code, data)[0]
-    if not math.isfinite(value):
-        word = f"0x{pattern:0{2 * dtype.itemsize}X}u{'' if dtype.bits == 32 else 'l'}"
-        return f"as_{TYPES[dtype.name]}({word})"
-    texts = (f"{abs(value):.{count}g}" for count in range(1, digits + 1))
-    text = next(text for text in texts if struct.pack(code, float(text)) == struct.pack(code, abs(value)))
-    text += "" if "." in text or "e" in text else ".0"
-    return f"(-{text}{suffix})" if math.copysign(1.0, value) < 0 else text + suffix
+    """NumPy prints the fewest digits that read back to the same bits."""
+    value = np.array(pattern, f"<u{dtype.itemsize}").view(dtype.numpy)[()]
+    wide = dtype.bits == 64
+    if not np.isfinite(value):
+        return f"as_{TYPES[dtype.name]}(0x{pattern:0{2 * dtype.itemsize}X}u{'l' if wide else ''})"
+    text = str(abs(value)) + ("" if wide else "f")
+    return f"(-{text})" if np.signbit(value) else text

@@ -1,0 +1,119 @@
+"""SPIR-V words: a row per primitive, only what the shared table allows, clean under spirv-val and our own checker."""
+
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from stablehlo_text import main, reduction, tensor
+
+from orchestrion.compiler.kernel.dialect import DIALECT, SCALARS
+from orchestrion.compiler.kernel.primitives import PRIMITIVES
+from orchestrion.compiler.targets.spirv.assembler import Assembler
+from orchestrion.compiler.targets.spirv.render import _OPS
+from orchestrion.compiler.targets.spirv.scalars import CONVERSIONS, INSTRUCTIONS, instruction
+from orchestrion.hal.backend import Entry
+from orchestrion.hal.vulkan.spirv_check import verify
+from orchestrion.schema.dtypes import BY_NAME, DTYPES, DType
+from orchestrion.schema.spirv import CAPABILITY_BY_NAME, EXT_BY_NAME, MAGIC, OP_BY_NAME
+
+
+def test_each_primitive_has_a_row_for_each_kind_and_no_other() -> None:
+    wanted = {(row.name, kind) for row in PRIMITIVES for kind in row.kinds if row.name not in CONVERSIONS}
+    assert set(INSTRUCTIONS) == wanted
+    assert CONVERSIONS == {row.name for row in PRIMITIVES if row.result == "U"}
+
+
+def test_each_instruction_is_in_the_shared_table() -> None:
+    names = set(INSTRUCTIONS.values())
+    for row, source, target in product(PRIMITIVES, DTYPES, DTYPES):
+        if row.result == "U" and row.accepts([source], target):
+            names.add(instruction(row.name, source, target) or "OpNot")
+    assert names <= set(OP_BY_NAME) | set(EXT_BY_NAME)
+
+
+def test_each_op_is_rendered() -> None:
+    assert set(_OPS) == set(DIALECT.ops) - {op.name for op in SCALARS.values()}
+
+
+def checked(lowered: Any) -> Any:
+    """The summary of the runtime's checker."""
+    entry = lowered.module.block.first.body.block.first
+    accesses = [item.mapping["access"].value for item in entry.bindings]
+    lengths = [item.mapping["length"].value for item in entry.bindings]
+    point = Entry(lowered.name, tuple(zip(accesses, lengths, strict=True)), 0, lowered.workgroup_size)
+    return verify(memoryview(lowered.payload.data), (point,))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [[3, 5], [2, 600]], ids=str)
+def test_the_runtime_agrees_on_features_and_shared_memory(lowered: Any, dtype: DType, shape: list[int]) -> None:
+    start = {"f": "0.0", "i1": "false"}.get(dtype.name if dtype.name == "i1" else dtype.name[0], "0")
+    made = lowered(reduction(shape, [1], "add", dtype.name, start), "spirv")
+    summary = checked(made)
+    assert summary.features == made.payload.features
+    assert max(summary.shared_bytes.values()) == made.payload.shared_memory_bytes
+    assert bool(made.payload.shared_memory_bytes) == (prod(shape) > 100)
+
+
+def test_types_and_constants_are_declared_once(lowered: Any) -> None:
+    t = tensor([4], "i32")
+    u = tensor([4], "ui32")
+    lines = [
+        f'%c = "stablehlo.constant"() <{{value = dense<7> : {t}}}> : () -> {t}',
+        f'%d = "stablehlo.constant"() <{{value = dense<7> : {u}}}> : () -> {u}',
+        f'%x = "stablehlo.add"(%a0, %c) : ({t}, {t}) -> {t}',
+        f'%y = "stablehlo.convert"(%x) : ({t}) -> {u}',
+        f'%r = "stablehlo.add"(%y, %d) : ({u}, {u}) -> {u}',
+    ]
+    payload = lowered(main([t], lines, [("%r", u)]), "spirv").payload
+    words = np.frombuffer(payload.data, "<u4").tolist()
+    assert words[0] == MAGIC
+    declared = [tuple(words[at + 1 : at + 4]) for at, count, code in instructions(words) if code == 21]
+    assert len(declared) == 1, "one type for i32 and ui32"
+    sevens = [at for at, count, code in instructions(words) if code == 43 and words[at + 3] == 7]
+    assert len(sevens) == 1
+
+
+def instructions(words: list[int]) -> list[tuple[int, int, int]]:
+    """(place, words, opcode) of each instruction."""
+    found, at = [], 5
+    while at < len(words):
+        found.append((at, words[at] >> 16, words[at] & 0xFFFF))
+        at += words[at] >> 16
+    return found
+
+
+def test_float_operations_are_not_contracted(lowered: Any) -> None:
+    t, b = tensor([4], "f32"), tensor([4], "i1")
+    compare = "<{comparison_direction = #stablehlo<comparison_direction LT>}>"
+    lines = [
+        f'%p = "stablehlo.multiply"(%a0, %a0) : ({t}, {t}) -> {t}',
+        f'%q = "stablehlo.sqrt"(%p) : ({t}) -> {t}',
+        f'%r = "stablehlo.compare"(%q, %a0) {compare} : ({t}, {t}) -> {b}',
+    ]
+    words = np.frombuffer(lowered(main([t], lines, [("%r", b)]), "spirv").payload.data, "<u4").tolist()
+    decorated = [words[at + 1] for at, _, code in instructions(words) if code == 71 and words[at + 2] == 42]
+    assert len(decorated) == 3
+
+
+@pytest.mark.parametrize("count", [1 << 31, (1 << 31) - 1])
+def test_two_to_the_31_elements_are_counted_in_64_bits(lowered: Any, count: int) -> None:
+    t = tensor([count], "i8")
+    made = lowered(main([t], [f'%r = "stablehlo.negate"(%a0) : ({t}) -> {t}'], [("%r", t)]), "spirv")
+    assert ("int64" in made.payload.features) == (count >= 1 << 31)
+    assert "int64" in checked(made).features or count < 1 << 31
+    source = lowered(main([t], [f'%r = "stablehlo.negate"(%a0) : ({t}) -> {t}'], [("%r", t)]), "opencl").payload.data
+    assert (b"ulong" in source) == (count >= 1 << 31)
+
+
+def test_the_assembler_declares_the_capabilities_that_types_need() -> None:
+    for dtype in DTYPES:
+        assembler = Assembler()
+        if dtype.name != "i1":
+            assembler.in_buffers(dtype)
+        assembler.scalar(dtype)
+        wide = {8: "int8", 16: "int16", 64: "float64" if dtype.name == "f64" else "int64"}
+        assert assembler.features == {wide[dtype.bits]} if dtype.bits in wide else not assembler.features
+    assert BY_NAME["f64"] and CAPABILITY_BY_NAME["Float64"].feature == "float64"
