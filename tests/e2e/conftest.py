@@ -175,7 +175,7 @@ def _custom_reduce(x: Any, y: Any) -> Any:
 
 
 def _deep(x: Any) -> Any:
-    for i in range(90):
+    for i in range(40):
         x = jnp.sin(x) * 0.5 + i / 100 if i % 3 else x + jnp.float32(i)
     return x
 

@@ -1,0 +1,54 @@
+"""Every phase's text is the whole truth: what continues from it is the same module, byte for byte."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrion import compiler
+from orchestrion.compiler.pipeline import PHASES
+from orchestrion.schema.writer import write
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SOURCES = sorted(EXAMPLES.glob("*.mlir"))
+
+
+def _continued(folder: Path) -> dict[str, bytes]:
+    """The module from each dumped phase."""
+    found = {}
+    for path in sorted(folder.iterdir()):
+        phase = path.stem.partition("-")[2]
+        found[phase] = write(compiler.Compilation(start=phase).rows(str(path)))
+    return found
+
+
+def _check(source: Any, whole: bytes, folder: Path) -> None:
+    compiler.Compilation(dump=folder).rows(source)
+    continued = _continued(folder)
+    assert list(continued) == list(PHASES)
+    assert [phase for phase, data in continued.items() if data != whole] == []
+
+
+def test_program(case: Any, module_of: Callable[[Any], bytes], tmp_path: Path) -> None:
+    _check(case.lowered(), module_of(case), tmp_path)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])
+def test_example(source: Path, tmp_path: Path) -> None:
+    _check(str(source), compiler.compile(str(source)), tmp_path)
+
+
+def test_the_order_of_hashes_does_not_show(tmp_path: Path) -> None:
+    """Same input, same bytes, whatever PYTHONHASHSEED."""
+    code = "import sys; from orchestrion import compiler; compiler.compile_to_file(sys.argv[1], sys.argv[2])"
+    found = set()
+    for seed in ("0", "1", "12345"):
+        out = tmp_path / f"{seed}.fb"
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", code, str(EXAMPLES / "mlp.mlir"), str(out)], env=environment, check=True)
+        found.add(out.read_bytes())
+    assert len(found) == 1
