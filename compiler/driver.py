@@ -36,16 +36,18 @@ def compile(source: Source, targets: Sequence[str] | None = None) -> bytes:
     `source`: a path, text or bytes of StableHLO, a `jax.stages.Lowered` or `jax.export.Exported`. `targets`: profiles,
     best first; all of them by default. Raises CompileError with everything that is wrong in the program.
     """
+    from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
-    return write(Compilation(targets=_targets(targets)).rows(source))
+    job = Compilation(targets=_targets(targets))
+    blob = write(job.rows(source))
+    job.vouch(open_bytes(blob).digest)
+    return blob
 
 
 def compile_to_file(source: Source, path: str | os.PathLike[str], targets: Sequence[str] | None = None) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
-    from orchestrion.schema.writer import write_file
-
-    write_file(path, Compilation(targets=_targets(targets)).rows(source))
+    Compilation(targets=_targets(targets)).write(source, path)
 
 
 def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
@@ -80,6 +82,29 @@ class Compilation:
         from orchestrion.compiler.bytecode.serialize import module_rows
 
         return module_rows(self.module(source, LAST))
+
+    def write(self, source: Source, path: str | os.PathLike[str]) -> bool:
+        """Write the module's file; True when its native code, if it has any, may run on this machine."""
+        from orchestrion.schema.writer import write_file
+
+        return self.vouch(write_file(path, self.rows(source)))
+
+    def vouch(self, digest: bytes) -> bool:
+        """Record in the user's trust store that native code in the module was made here, and say whether it was.
+
+        From `executables` on the text holds code that somebody else may have written: it is not vouched for.
+        """
+        if not any(PROFILES[name].native_code for name in self.targets):
+            return True
+        if self.start not in list(PHASES)[: list(PHASES).index("executables")]:
+            return False
+        from orchestrion.schema.trust import SharedFolder, TrustStore
+
+        try:
+            TrustStore().add(digest)
+        except (OSError, SharedFolder) as error:
+            raise CompileError(f"the module's digest cannot be put into the trust store: {error}") from None
+        return True
 
     def text(self, source: Source, stop: str) -> str:
         """The text of a phase; what continues from it gives the same bytes."""

@@ -16,8 +16,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from .errors import PolicyRefused
-from .policy import private_folder
+from orchestrion.schema.trust import SharedFolder, private_folder
 
 MAGIC = b"ORCC\x01\0\0\0"
 DIGEST = 32
@@ -45,7 +44,7 @@ class Cache:
         self._folder: Path | None = None
         try:
             self._folder = private_folder((root() if folder is None else folder) / kind)
-        except (OSError, PolicyRefused) as error:
+        except (OSError, SharedFolder) as error:
             _log.warning("no cache of %s: %s", kind, error)
 
     def get(self, *key: str | bytes) -> bytes | None:

@@ -167,8 +167,8 @@ def write(module: Module) -> bytes:
     return b"".join(_pieces(module))
 
 
-def write_file(path: str | os.PathLike[str], module: Module) -> None:
-    """Write the module's file: whole and at once, or `OSError` and nothing at all.
+def write_file(path: str | os.PathLike[str], module: Module) -> bytes:
+    """Write the module's file: whole and at once, or `OSError` and nothing at all. Gives the digest that names it.
 
     A file that is there is replaced, so that processes which have it mapped keep the old one. What is there but is no
     plain file (a pipe, `/dev/stdout`) is written to.
@@ -189,6 +189,7 @@ def write_file(path: str | os.PathLike[str], module: Module) -> None:
         if isinstance(error, OSError):
             raise OSError(error.errno, f"cannot write the module: {error.strerror}", os.fspath(path)) from error
         raise
+    return sha256(pieces[0]).digest()
 
 
 def reseal(data: bytes) -> bytes:

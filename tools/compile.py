@@ -1,0 +1,88 @@
+"""vm-compile: a program in, one module file out (or, with `--compile-to`, the text of a phase).
+
+The module's digest goes into the user's trust store, so that native code in it (OpenCL C) may run on this machine. On a
+terminal the passes are shown while they run.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.pipeline import PASSES, PHASES
+from orchestrion.schema.profiles import PROFILES
+
+from . import cli
+
+
+def names_of(kind: str, known: Sequence[str], text: str) -> tuple[str, ...]:
+    """A list of names separated by commas, each known and there once."""
+    found = tuple(text.split(","))
+    unknown = [name for name in found if name not in known]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no {kind} {', '.join(unknown)}: there are {', '.join(known)}")
+    if len(set(found)) < len(found):
+        raise argparse.ArgumentTypeError(f"a {kind} is there twice: {text}")
+    return found
+
+
+def compile_(options: argparse.Namespace) -> int:
+    if options.output is None and options.compile_to is None:
+        raise cli.UsageError("-o OUT is missing")
+    phases = list(PHASES)
+    if options.compile_to and phases.index(options.compile_to) < phases.index(options.compile_from):
+        raise cli.UsageError(f"--compile-from={options.compile_from} comes after --compile-to={options.compile_to}")
+    job = Compilation(
+        targets=options.target,
+        start=options.compile_from,
+        dump=None if options.dump_phases is None else Path(options.dump_phases),
+        print_after=options.print_ir_after,
+    )
+    source = cli.read_bytes("-") if options.input == "-" else Path(options.input)
+    if options.compile_to is not None:
+        text = job.text(source, options.compile_to)
+        if options.output in (None, "-"):
+            sys.stdout.write(text)
+        else:
+            cli.write_whole(options.output, text.encode())
+        return cli.DONE
+    if not job.write(source, options.output):
+        print(
+            f"vm-compile: the text of phase {options.compile_from} may hold native code made elsewhere: the module is "
+            "not put into the trust store",
+            file=sys.stderr,
+        )
+    return cli.DONE
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    made = cli.parser("vm-compile", "Compiles StableHLO into one module file for several targets.")
+    made.add_argument(
+        "input", metavar="IN", help="StableHLO: pretty or generic text, MLIR bytecode, portable artifact; - for stdin"
+    )
+    made.add_argument("-o", dest="output", metavar="OUT", help="where to write")
+    made.add_argument(
+        "--target",
+        metavar="NAME,...",
+        type=lambda text: names_of("target", list(PROFILES), text),
+        default=tuple(PROFILES),
+        help=f"targets, best first: {', '.join(PROFILES)} (default: all)",
+    )
+    made.add_argument("--compile-to", metavar="PHASE", choices=PHASES, help="stop after a phase and write its text")
+    made.add_argument(
+        "--compile-from", metavar="PHASE", choices=PHASES, default="input", help="IN is the text of this phase"
+    )
+    made.add_argument("--dump-phases", metavar="DIR", help="write the text of every phase into a folder")
+    made.add_argument(
+        "--print-ir-after",
+        metavar="PASS,...",
+        type=lambda text: names_of("pass", list(dict.fromkeys(row.name for row in PASSES)), text),
+        default=(),
+        help="print the IR after these passes to standard error",
+    )
+    return cli.run("vm-compile", made, compile_, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
