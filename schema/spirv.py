@@ -8,14 +8,15 @@ is a runtime array of scalars. Parameters are one PushConstant Block struct of u
 `void()` function, named by its OpEntryPoint, with a LocalSize; there are no other functions.
 
 What the checker asks beyond the specification, so that it can prove everything in one pass:
-- Blocks stand in structured order: a header, then each arm (true before false, cases as listed) or a loop's body and
+- Blocks stand in structured order: a header, then its arms in any order, or a loop's body and
   then its one continue block, then the merge block. A branch goes to the block that follows it, to the merge block of
   the innermost selection, to the merge or continue block of the innermost loop, or from a continue block back to its
   header. Cases do not fall through. A value made inside an arm, or in a loop after its header block, is used outside
   of it only through an OpPhi of the merge block (a continue block that only the body's end branches to sees the body).
 - An index into anything but a runtime array is provably in range: a constant, an OpBitwiseAnd, OpUMod or UMin with
   a constant, a local invocation id, or a sum, product, quotient, right shift, select or widening of such.
-- A binding that the entry calls "read" is never stored to.
+- A binding that the entry calls "read" is never stored to. A struct is indexed by an OpConstant, an access chain starts
+  at a variable. Constructs nest 64 deep at most; the variables of a function take 16 KiB at most.
 - Every bool, int, float and vector type is declared once. Loads and stores carry no memory-access operand.
 """
 

@@ -14,6 +14,7 @@ from orchestrion.hal.backend import Entry
 from orchestrion.hal.vulkan import spirv_check, spirv_flow, spirv_rules, spirv_types
 from orchestrion.schema import spirv
 from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.profiles import FEATURES
 
 Assembler = Callable[[str], bytes]
 MUTANTS = int(os.environ.get("ORCHESTRION_MUTANTS", "3000"))
@@ -416,6 +417,10 @@ def test_every_rule_has_a_row_and_every_row_a_rule() -> None:
     assert len(set(names)) == len(names)
     assert set(names) == {row.rule for row in spirv.OPS}
     assert {row.rule for row in spirv.EXT_INSTS} <= set(spirv_rules.VALUE_RULES)
+
+
+def test_capabilities_need_features_that_exist() -> None:
+    assert {row.feature for row in spirv.CAPABILITIES if row.feature} <= set(FEATURES)
 
 
 def test_names_and_codes_are_the_assemblers(corpus: dict[str, bytes], tmp_path: Path) -> None:
