@@ -1,0 +1,151 @@
+"""vm-run: load a module, call one of its functions, print, save or check the results.
+
+Arguments are written as IREE's tools take them: `--input=4xf32=1,2,3,4`, `--input=@x.npy`.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import cli
+
+if TYPE_CHECKING:
+    from orchestrion.tools.arrays import Array
+    from orchestrion.vm.program import Program
+
+
+def list_devices() -> int:
+    """Every driver: its devices, or why there are none."""
+    from orchestrion.hal.registry import list_devices as found
+
+    for driver in found():
+        if not driver.devices:
+            print(f"{driver.name}: not available: {driver.reason}")
+        for info in driver.devices:
+            print(f"{info.id}: {info.name} ({info.vendor}, {info.version})")
+            print(f"  runs {', '.join(info.formats)}; features {', '.join(sorted(info.features)) or 'none'}")
+            for note in info.notes:
+                print(f"  {note}")
+    return cli.DONE
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.list_devices:
+        return list_devices()
+    if options.module is None:
+        raise cli.UsageError("MODULE.fb is missing")
+    from orchestrion import vm
+
+    program = vm.load(
+        options.module,
+        device=options.device,
+        allow_native_code=options.allow_native_code,
+        fuel=options.fuel,
+        deadline=options.deadline,
+        memory=options.memory,
+    )
+    try:
+        if options.list_functions:
+            for export in program.exports:
+                print(export)
+            return cli.DONE
+        return call(program, options)
+    finally:
+        program.close()
+
+
+def call(program: "Program", options: argparse.Namespace) -> int:
+    from .arrays import format_array, parse_array, save_array
+
+    function = program[choose(program, options.function)]
+    arguments = [parse_array(text) for text in options.input]
+    wanted = [parse_array(text) for text in options.expected_output]
+    for _ in range(options.repeat):
+        results = as_tuple(function(*arguments))
+    for flag, texts in (("--output", options.output), ("--expected_output", options.expected_output)):
+        if len(texts) > len(results):
+            raise cli.InputError(f"{flag} is there {len(texts)} times, the function has {len(results)} results")
+    for i, result in enumerate(results):
+        if i < len(options.output):
+            save_array(options.output[i].removeprefix("@"), result)
+        else:
+            print(f"result[{i}]: {format_array(result)}")
+    if options.print_statistics is not None:
+        statistics(program, options.print_statistics)
+    return compare(results, wanted, options)
+
+
+def choose(program: "Program", name: str | None) -> str:
+    names = [export.name for export in program.exports]
+    if name is not None:
+        return name
+    if len(names) != 1:
+        raise cli.InputError(f"--function is missing: the module exports {', '.join(names) or 'nothing'}")
+    return names[0]
+
+
+def as_tuple(results: Any) -> tuple[Any, ...]:
+    if results is None:
+        return ()
+    return results if isinstance(results, tuple) else (results,)
+
+
+def compare(results: Sequence["Array"], wanted: Sequence["Array"], options: argparse.Namespace) -> int:
+    from .arrays import mismatch
+
+    differences = []
+    for i, (got, want) in enumerate(zip(results, wanted, strict=False)):
+        difference = mismatch(got, want, options.expected_rtol, options.expected_atol)
+        if difference is not None:
+            differences.append(f"result[{i}] {difference}")
+    if differences:
+        raise cli.InputError("not as expected: " + "; ".join(differences))
+    if wanted:
+        print(f"{len(wanted)} of {len(results)} results are as expected")
+    return cli.DONE
+
+
+def statistics(program: "Program", path: str) -> None:
+    text = json.dumps(program.statistics(), indent=2)
+    if path == "-":
+        print(text)
+    else:
+        cli.write_whole(path, (text + "\n").encode())
+
+
+def positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
+    return number
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    made = cli.parser("vm-run", "Runs a function of a module.")
+    made.add_argument("module", metavar="MODULE.fb", nargs="?")
+    made.add_argument("--device", metavar="NAME", help="such as vulkan or opencl:1 (default: reference)")
+    made.add_argument("--function", metavar="NAME", help="needed when the module exports several")
+    made.add_argument("--input", metavar="ARRAY", action="append", default=[], help="4xf32=1,2,3,4 or @x.npy; repeat")
+    made.add_argument("--output", metavar="@FILE.npy", action="append", default=[], help="save a result; repeat")
+    made.add_argument(
+        "--expected_output", metavar="ARRAY", action="append", default=[], help="fail unless a result is this; repeat"
+    )
+    made.add_argument("--expected_rtol", type=float, default=1e-5, help="of each value (default: 1e-5)")
+    made.add_argument("--expected_atol", type=float, default=1e-6, help="of the greatest value (default: 1e-6)")
+    made.add_argument("--repeat", metavar="N", type=positive, default=1, help="call N times")
+    made.add_argument(
+        "--print_statistics", metavar="FILE.json", nargs="?", const="-", help="what loading and the calls cost"
+    )
+    made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
+    made.add_argument("--fuel", metavar="N", type=int, help="most VM instructions of a call")
+    made.add_argument("--deadline", metavar="SECONDS", type=float, help="longest time of a call")
+    made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
+    made.add_argument("--list_devices", action="store_true", help="list drivers and devices, and why one is missing")
+    made.add_argument("--list_functions", action="store_true", help="list the exports with their signatures")
+    return cli.run("vm-run", made, run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
