@@ -26,7 +26,6 @@ from orchestrion.hal.registry import open_device
 from orchestrion.hal.vulkan import allocator, api, command_buffer, instance, physical, pipeline_cache, queue
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.driver import VulkanDriver
-from orchestrion.schema.trust import TrustStore
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.profiles import FEATURES
 from orchestrion.schema.trust import TrustStore
