@@ -92,7 +92,7 @@ def _of_text(text: str, name: str) -> Read:
     start = before.end() if before is not None else 0
     if start == len(text):
         raise CompileError(f"{name}: holds no program")
-    if text[start] in "\"%":
+    if text[start] in '"%':
         return Read("generic", text, name)
     if _PRETTY.match(text, start):
         return Read("pretty", text, name)

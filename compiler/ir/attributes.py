@@ -45,7 +45,7 @@ _STRUCT_CODES: Final = {
 }  # fmt: skip
 _BARE_KEY: Final = re.compile(r"[A-Za-z_][\w$.]*\Z")
 _BARE_SYMBOL: Final = re.compile(r"[A-Za-z_][\w$.]*\Z")
-_ESCAPES: Final = re.compile(rb'[^ !#-\[\]-~]')
+_ESCAPES: Final = re.compile(rb"[^ !#-\[\]-~]")
 
 
 def quote(value: str) -> str:

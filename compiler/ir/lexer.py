@@ -110,6 +110,8 @@ class Tokens:
 
     def unquote(self, token: str) -> str:
         """The text of a string literal; bytes that are no UTF-8 become surrogate escapes."""
+        if len(token) < 2:
+            self.fail("a string is not closed on its line", self.at - 1)
         body = token[1:-1]
         if "\\" not in body:
             return body
@@ -119,7 +121,7 @@ class Tokens:
                 return _NAMED[match[2]]
             if match[1]:
                 return chr(0xDC00 + byte) if (byte := int(match[1], 16)) > 127 else chr(byte)
-            self.fail("unknown escape in a string: use \\n, \\t, \\\", \\\\ or two hex digits", self.at - 1)
+            self.fail('unknown escape in a string: use \\n, \\t, \\", \\\\ or two hex digits', self.at - 1)
 
         raw = _ESCAPE.sub(plain, body).encode("utf-8", "surrogateescape")
         return raw.decode("utf-8", "surrogateescape")

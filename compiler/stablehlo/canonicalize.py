@@ -160,9 +160,7 @@ def _broadcast(op: Operation, rewriter: Rewriter) -> bool:
     if not isinstance(op, BroadcastInDim) or not isinstance(inner, BroadcastInDim):
         return False
     to = tuple(op.broadcast_dimensions.ints[axis] for axis in inner.broadcast_dimensions.ints)
-    made = rewriter.build(
-        BroadcastInDim, operand_=inner.operand_, broadcast_dimensions=DenseArray(to), out=op.out.type
-    )
+    made = rewriter.build(BroadcastInDim, operand_=inner.operand_, broadcast_dimensions=DenseArray(to), out=op.out.type)
     rewriter.replace(op, [made.out])
     return True
 

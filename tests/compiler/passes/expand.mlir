@@ -1,0 +1,95 @@
+// passes: expand
+// What chlo says in other words; identities for one device; a composite is a call.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi1>, tensor<4xi1>, tensor<4xi1>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "chlo.square"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = "chlo.is_inf"(%0) : (tensor<4xf32>) -> tensor<4xi1>
+    %3 = "chlo.is_pos_inf"(%0) : (tensor<4xf32>) -> tensor<4xi1>
+    %4 = "chlo.is_neg_inf"(%0) : (tensor<4xf32>) -> tensor<4xi1>
+    %5 = "stablehlo.custom_call"(%0) <{call_target_name = "Sharding"}> : (tensor<4xf32>) -> tensor<4xf32>
+    %6 = "stablehlo.optimization_barrier"(%5) : (tensor<4xf32>) -> tensor<4xf32>
+    %7 = "sdy.sharding_constraint"(%6) <{sharding = #sdy.sharding<@mesh, [{}]>}> : (tensor<4xf32>) -> tensor<4xf32>
+    %8 = "stablehlo.composite"(%0) <{decomposition = @parts, name = "my.op"}> : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%1, %2, %3, %4, %7, %8, %0) : (tensor<4xf32>, tensor<4xi1>, tensor<4xi1>, tensor<4xi1>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "parts", sym_visibility = "private"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    "func.return"(%0) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi1>, tensor<4xi1>, tensor<4xi1>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "stablehlo.multiply"(%0, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %2 = "stablehlo.abs"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = "stablehlo.constant"() <{value = dense<0x7F800000> : tensor<4xf32>}> : () -> tensor<4xf32>
+    %4 = "stablehlo.compare"(%2, %3) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+    %5 = "stablehlo.constant"() <{value = dense<0x7F800000> : tensor<4xf32>}> : () -> tensor<4xf32>
+    %6 = "stablehlo.compare"(%0, %5) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+    %7 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<4xf32>}> : () -> tensor<4xf32>
+    %8 = "stablehlo.compare"(%0, %7) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+    %9 = "func.call"(%0) <{callee = @parts}> : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%1, %4, %6, %8, %0, %9, %0) : (tensor<4xf32>, tensor<4xi1>, tensor<4xi1>, tensor<4xi1>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "parts", sym_visibility = "private"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    "func.return"(%0) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: expand
+// Dots in one element type: widened before, narrowed after; the precision that is asked for goes.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x3xi8>, tensor<3x4xi8>, tensor<3xf64>, tensor<3xf64>) -> (tensor<2x4xi32>, tensor<f32>, tensor<f64>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<2x3xi8>, %1: tensor<3x4xi8>, %2: tensor<3xf64>, %3: tensor<3xf64>):
+    %4 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<2x3xi8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+    %5 = "stablehlo.dot_general"(%2, %3) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>}> : (tensor<3xf64>, tensor<3xf64>) -> tensor<f32>
+    %6 = "stablehlo.dot"(%2, %3) : (tensor<3xf64>, tensor<3xf64>) -> tensor<f64>
+    "func.return"(%4, %5, %6) : (tensor<2x4xi32>, tensor<f32>, tensor<f64>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x3xi8>, tensor<3x4xi8>, tensor<3xf64>, tensor<3xf64>) -> (tensor<2x4xi32>, tensor<f32>, tensor<f64>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<2x3xi8>, %1: tensor<3x4xi8>, %2: tensor<3xf64>, %3: tensor<3xf64>):
+    %4 = "stablehlo.convert"(%0) : (tensor<2x3xi8>) -> tensor<2x3xi32>
+    %5 = "stablehlo.convert"(%1) : (tensor<3x4xi8>) -> tensor<3x4xi32>
+    %6 = "stablehlo.dot_general"(%4, %5) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
+    %7 = "stablehlo.dot_general"(%2, %3) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>}> : (tensor<3xf64>, tensor<3xf64>) -> tensor<f64>
+    %8 = "stablehlo.convert"(%7) : (tensor<f64>) -> tensor<f32>
+    %9 = "stablehlo.dot_general"(%2, %3) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>}> : (tensor<3xf64>, tensor<3xf64>) -> tensor<f64>
+    "func.return"(%6, %8, %9) : (tensor<2x4xi32>, tensor<f32>, tensor<f64>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: expand, canonicalize
+// Rounded to bfloat16 in integers.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "stablehlo.reduce_precision"(%0) <{exponent_bits = 8 : i32, mantissa_bits = 7 : i32}> : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%1) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "stablehlo.bitcast_convert"(%0) : (tensor<4xf32>) -> tensor<4xui32>
+    %2 = "stablehlo.constant"() <{value = dense<16> : tensor<4xui32>}> : () -> tensor<4xui32>
+    %3 = "stablehlo.shift_right_logical"(%1, %2) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
+    %4 = "stablehlo.constant"() <{value = dense<1> : tensor<4xui32>}> : () -> tensor<4xui32>
+    %5 = "stablehlo.and"(%3, %4) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
+    %6 = "stablehlo.constant"() <{value = dense<32767> : tensor<4xui32>}> : () -> tensor<4xui32>
+    %7 = "stablehlo.add"(%5, %6) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
+    %8 = "stablehlo.add"(%1, %7) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
+    %9 = "stablehlo.constant"() <{value = dense<4294901760> : tensor<4xui32>}> : () -> tensor<4xui32>
+    %10 = "stablehlo.and"(%8, %9) : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xui32>
+    %11 = "stablehlo.bitcast_convert"(%10) : (tensor<4xui32>) -> tensor<4xf32>
+    %12 = "stablehlo.compare"(%0, %0) <{comparison_direction = #stablehlo<comparison_direction NE>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+    %13 = "stablehlo.select"(%12, %0, %11) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%13) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
