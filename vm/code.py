@@ -2,16 +2,18 @@
 
 - Constants are put into the template of the frame where that means the same: in a function without branches all of
   them, each in a register of its own; elsewhere those of the first straight line whose register nothing else writes.
-- Code is shared by all contexts and threads of a program; building it twice at once does no harm.
+- Code is shared by all contexts and threads of a program.
 """
 
+import threading
 from typing import Any
 
 from orchestrion.schema.encoding import Decoded
 from orchestrion.schema.isa import MOVE_BIT
 
-from .constants import place_constants, registers_of
+from .constants import Placed, place_constants
 from .native import NativeFunction
+from .operands import SHAPES, writes
 from .ops import ENDS, OPS
 from .ops.control import Block, goto
 from .ops.imports import absent, call_native
@@ -24,12 +26,13 @@ _FRAME_WEIGHT = 16
 class Link:
     """What the code of one loaded program refers to."""
 
-    __slots__ = ("codes", "import_types", "imports", "names")
+    __slots__ = ("codes", "imports", "lock", "names")
 
     def __init__(self, names: list[str], imports: list[NativeFunction | None]) -> None:
         self.names = names  #: of the module's imports
         self.imports = imports
         self.codes: list[Code] = []
+        self.lock = threading.Lock()  #: held while code is built
 
 
 class Code:
@@ -42,6 +45,7 @@ class Code:
         "decoded",
         "length",
         "name",
+        "once",
         "ordinal",
         "parameters",
         "results",
@@ -62,6 +66,7 @@ class Code:
     ) -> None:
         self._link = link
         self._entry: Block | None = None
+        self.once = False  #: an initializer, not worth much preparation
         self.ordinal = ordinal
         self.name = name
         self.arguments = arguments
@@ -87,9 +92,10 @@ class Code:
         self.template = template
 
     def _build(self) -> Block:
-        builder = _Builder(self, self._link)
-        self._entry = builder.build()
-        return self._entry
+        with self._link.lock:
+            if self._entry is None:
+                self._entry = _Builder(self, self._link).build()
+            return self._entry
 
 
 class _Builder:
@@ -102,9 +108,11 @@ class _Builder:
         self.blocks = {pc: Block(code) for pc in _leaders(code.decoded)}
         self.block = self.blocks[0]
         self.pc = 0
-        placed = place_constants(code.decoded, code.parameters, len(code.template) - HIDDEN)
+        placed = Placed(code.decoded, [], {})
+        if not code.once:
+            placed = place_constants(code.decoded, code.parameters, len(code.template) - HIDDEN)
+            code.extend_template(placed.further, placed.own)
         self.decoded = {instruction.pc: instruction for instruction in placed.decoded}
-        code.extend_template(placed.further, placed.own)
 
     def build(self) -> Block:
         ops: list[Op] = []
@@ -164,10 +172,10 @@ class _Builder:
 def _leaders(decoded: list[Decoded]) -> set[int]:
     """The pcs at which blocks start."""
     leaders = {0}
-    for number, instruction in enumerate(decoded):
-        if instruction.row.name not in ENDS:
+    for number, (_, row, operands) in enumerate(decoded):
+        if row.name not in ENDS:
             continue
-        for spec, value in zip(instruction.row.operands, instruction.operands, strict=True):
+        for spec, value in zip(row.operands, operands, strict=True):
             if spec.kind == "target" and isinstance(value, int):
                 leaders.add(value)
             elif spec.kind == "targets" and isinstance(value, tuple):
@@ -177,24 +185,28 @@ def _leaders(decoded: list[Decoded]) -> set[int]:
     return leaders
 
 
-def _without_moves(decoded: Decoded) -> tuple[list[Any], tuple[int, ...]]:
+def _without_moves(decoded: Decoded) -> tuple[tuple[Any, ...], list[int]]:
     """The operands without move bits, and the registers that are null after the instruction."""
-    operands: list[Any] = []
-    moved: set[int] = set()
-    written: set[int] = set()
-    for spec, value in zip(decoded.row.operands, decoded.operands, strict=True):
-        if spec.kind == "ref" and isinstance(value, int):
-            moved.update((value & ~MOVE_BIT,) if value & MOVE_BIT else ())
-            value &= ~MOVE_BIT
-        elif spec.kind == "registers" and isinstance(value, tuple):
-            moved.update(register & ~MOVE_BIT for register in value if register & MOVE_BIT)
-            value = tuple(register & ~MOVE_BIT for register in value)
-        written.update(registers_of(spec, value) if spec.result else ())
-        operands.append(value)
-    return operands, tuple(sorted(moved - written))
+    shape, operands = SHAPES[decoded.row.opcode], decoded.operands
+    moved: list[int] = []
+    if not shape.refs and not shape.counted_reads:
+        return operands, moved
+    plain: list[Any] = list(operands)
+    for place in shape.refs:
+        if plain[place] & MOVE_BIT:
+            plain[place] &= ~MOVE_BIT
+            moved.append(plain[place])
+    for place in shape.counted_reads:
+        if any([register & MOVE_BIT for register in plain[place]]):
+            moved += [register & ~MOVE_BIT for register in plain[place] if register & MOVE_BIT]
+            plain[place] = tuple([register & ~MOVE_BIT for register in plain[place]])
+    if moved:
+        written = writes(decoded)
+        moved = [register for register in moved if register not in written]
+    return tuple(plain), moved
 
 
-def _release(op: Op, moved: tuple[int, ...]) -> Op:
+def _release(op: Op, moved: list[int]) -> Op:
     if len(moved) == 1:
         register = moved[0]
 

@@ -8,9 +8,9 @@
 from typing import Any, NamedTuple
 
 from orchestrion.schema.encoding import Decoded, Operand, float_of_bits
-from orchestrion.schema.isa import BANKS, MOVE_BIT
-from orchestrion.schema.isa import Operand as Spec
+from orchestrion.schema.isa import MOVE_BIT
 
+from .operands import SHAPES, Shape, reads, writes
 from .ops import ENDS
 
 _BRANCHES = frozenset(("br", "br_if", "br_table"))
@@ -33,15 +33,6 @@ def place_constants(decoded: list[Decoded], parameters: tuple[int, ...], registe
     return _in_further_registers(decoded, registers)
 
 
-def registers_of(spec: Spec, value: Operand) -> tuple[int, ...]:
-    """The registers that an operand names, without move bits."""
-    if spec.kind in BANKS and isinstance(value, int):
-        return (value & ~MOVE_BIT,)
-    if spec.kind == "registers" and isinstance(value, tuple):
-        return tuple([register & ~MOVE_BIT for register in value])
-    return ()
-
-
 def _value(decoded: Decoded) -> Any:
     name, first = decoded.row.name, decoded.operands[0]
     if name in _ZEROS:
@@ -52,52 +43,49 @@ def _value(decoded: Decoded) -> Any:
 def _in_further_registers(decoded: list[Decoded], registers: int) -> Placed:
     left: list[Decoded] = []
     further: list[Any] = []
-    place: dict[int, int] = {}
+    moved_to: dict[int, int] = {}
     for instruction in decoded:
         row, operands = instruction.row, instruction.operands
         if row.name in _CONSTANTS and registers + len(further) < MOVE_BIT:
-            place[operands[-1]] = registers + len(further)  # type: ignore[index]
+            moved_to[operands[-1]] = registers + len(further)  # type: ignore[index]
             further.append(_value(instruction))
             continue
-        if place:
-            pairs = tuple(zip(row.operands, operands, strict=True))
-            operands = tuple([value if spec.result else _renamed(spec, value, place) for spec, value in pairs])
-            for spec, value in pairs:
-                for register in registers_of(spec, value) if spec.result else ():
-                    place.pop(register, None)
-            instruction = Decoded(instruction.pc, row, operands)
+        if moved_to:
+            instruction = Decoded(instruction.pc, row, _renamed(SHAPES[row.opcode], operands, moved_to))
+            for register in writes(instruction):
+                moved_to.pop(register, None)
         left.append(instruction)
     return Placed(left, further, {})
 
 
-def _renamed(spec: Spec, value: Operand, place: dict[int, int]) -> Operand:
-    if isinstance(value, tuple) and spec.kind == "registers":
-        return tuple(
-            [place.get(register & ~MOVE_BIT, register & ~MOVE_BIT) | register & MOVE_BIT for register in value]
-        )
-    if isinstance(value, int) and spec.kind in BANKS:
-        return place.get(value & ~MOVE_BIT, value & ~MOVE_BIT) | value & MOVE_BIT
-    return value
+def _renamed(shape: Shape, operands: tuple[Operand, ...], moved_to: dict[int, int]) -> tuple[Operand, ...]:
+    """The operands with what is read from a constant's old register read from its new one."""
+    changed: list[Any] = list(operands)
+    for place in shape.reads:
+        register = changed[place]
+        if (register & ~MOVE_BIT) in moved_to:
+            changed[place] = moved_to[register & ~MOVE_BIT] | register & MOVE_BIT
+    for place in shape.counted_reads:
+        changed[place] = tuple([moved_to.get(at & ~MOVE_BIT, at & ~MOVE_BIT) | at & MOVE_BIT for at in changed[place]])
+    return tuple(changed)
 
 
 def _in_own_registers(decoded: list[Decoded], parameters: tuple[int, ...]) -> Placed:
-    writes = dict.fromkeys(parameters, 1)
+    times = dict.fromkeys(parameters, 1)
     for instruction in decoded:
-        for spec, value in zip(instruction.row.operands, instruction.operands, strict=True):
-            for register in registers_of(spec, value) if spec.result else ():
-                writes[register] = writes.get(register, 0) + 1
+        for register in writes(instruction):
+            times[register] = times.get(register, 0) + 1
     own: dict[int, Any] = {}
     read: set[int] = set()
     left: list[Decoded] = []
     straight = True
     for instruction in decoded:
-        row, operands = instruction.row, instruction.operands
-        straight = straight and row.name not in ENDS
-        target = operands[-1] if straight and row.name in _CONSTANTS else None
-        if isinstance(target, int) and writes[target] == 1 and target not in read:
+        straight = straight and instruction.row.name not in ENDS
+        target = instruction.operands[-1] if straight and instruction.row.name in _CONSTANTS else None
+        if isinstance(target, int) and times[target] == 1 and target not in read:
             own[target] = _value(instruction)
             continue
         left.append(instruction)
-        for spec, value in zip(row.operands, operands, strict=True) if straight else ():
-            read.update(() if spec.result else registers_of(spec, value))
+        if straight:
+            read.update(reads(instruction))
     return Placed(left, [], own)

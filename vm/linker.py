@@ -38,6 +38,8 @@ class LinkedProgram:
         initializers = module.initializers[row.initializers_start : row.initializers_end]
         self.program_initializers = [codes[at.function] for at in initializers if at.kind == InitializerKind.Program]
         self.context_initializers = [codes[at.function] for at in initializers if at.kind == InitializerKind.Context]
+        for code in (*self.program_initializers, *self.context_initializers):
+            code.once = True
         self.entries = [codes[at] for at in module.entries[row.entries_start : row.entries_end]]
 
     def constant(self, ordinal: int) -> memoryview:

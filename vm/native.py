@@ -63,32 +63,40 @@ class NativeModule:
 
     name: ClassVar[str]
     types: ClassVar[dict[str, type]] = {}
-    _declared: ClassVar[dict[str, _Declaration]] = {}
+    _declared: ClassVar[dict[str, tuple[str, _Declaration]]] = {}
 
     def __init_subclass__(cls) -> None:
-        cls._declared = {
-            attribute: getattr(value, _MARK) for attribute, value in vars(cls).items() if hasattr(value, _MARK)
-        }
+        marked = [(name, getattr(value, _MARK)) for name, value in vars(cls).items() if hasattr(value, _MARK)]
+        cls._declared = {f"{cls.name}.{row.name}": (attribute, row) for attribute, row in marked}
         for name, type_ in cls.types.items():
             if TYPES.setdefault(name, type_) is not type_:
                 raise TypeError(f"native module {cls.name}: type {name} is {TYPES[name].__qualname__} already")
 
-    def functions(self) -> dict[str, NativeFunction]:
-        return {
-            f"{self.name}.{row.name}": NativeFunction(
-                f"{self.name}.{row.name}", row.signature, getattr(self, attribute), row.nullable
-            )
-            for attribute, row in self._declared.items()
-        }
+    def find(self, name: str) -> NativeFunction | None:
+        """The function of that full name."""
+        found = self._declared.get(name)
+        if found is None:
+            return None
+        attribute, row = found
+        return NativeFunction(name, row.signature, getattr(self, attribute), row.nullable)
 
 
-@dataclass(frozen=True, slots=True)
 class ImportRow:
     """An import as the module declares it."""
 
-    name: str
-    signature: Signature
-    optional: bool
+    __slots__ = ("_expanded", "name", "optional", "signature")
+
+    def __init__(self, name: str, signature: Signature, optional: bool) -> None:
+        self.name = name
+        self.signature = signature
+        self.optional = optional
+        self._expanded: dict[int, tuple[str, ...] | None] = {}
+
+    def expand(self, count: int) -> tuple[str, ...] | None:
+        """The types of `count` arguments, or None when there cannot be as many."""
+        if count not in self._expanded:
+            self._expanded[count] = self.signature.expand(count)
+        return self._expanded[count]
 
 
 def resolve(imports: Sequence[ImportRow | None], modules: Sequence[NativeModule]) -> list[NativeFunction | None]:
@@ -96,14 +104,18 @@ def resolve(imports: Sequence[ImportRow | None], modules: Sequence[NativeModule]
 
     `UnresolvedImport` lists everything that is missing or has another signature.
     """
-    there = {name: function for module in modules for name, function in module.functions().items()}
+    there = {module.name: module for module in modules}
     found: list[NativeFunction | None] = []
     problems: list[str] = []
     for row in imports:
-        function = None if row is None else there.get(row.name)
-        if row is not None and function is None and not row.optional:
+        if row is None:
+            found.append(None)
+            continue
+        module = there.get(row.name.partition(".")[0])
+        function = None if module is None else module.find(row.name)
+        if function is None and not row.optional:
             problems.append(f"{row.name} {row.signature} is not there")
-        if row is not None and function is not None and function.signature != row.signature:
+        if function is not None and function.signature != row.signature:
             problems.append(f"{row.name} has signature {function.signature}, the module wants {row.signature}")
         found.append(function)
     if problems:

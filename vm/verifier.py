@@ -19,12 +19,13 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.isa import BANKS, INSTRUCTIONS, MAX_REGISTERS, MOVE_BIT
 from orchestrion.schema.module import Module
 from orchestrion.schema.rows import Function, GlobalFlags, ImportFlags, InitializerKind
-from orchestrion.schema.signature import bank_of, is_value_type, parse_signature
+from orchestrion.schema.signature import NUMBER_TYPES, bank_of, is_value_type, parse_signature
 
 from .native import ImportRow
 from .reftypes import RefTypes
 
 _REF = BANKS.index("ref")
+_BANK_OF = {name: bank for bank, name in enumerate(NUMBER_TYPES)}
 
 
 class VerifiedFunction(NamedTuple):
@@ -186,7 +187,7 @@ def _parameters(where: str, counts: tuple[int, ...], arguments: Sequence[str], l
     used = [0, 0, 0, 0, 0]
     found = []
     for name in arguments:
-        bank = BANKS.index(bank_of(name))
+        bank = _BANK_OF.get(name, _REF)
         found.append(bases[bank] + used[bank])
         used[bank] += 1
     for bank, count in enumerate(counts):
@@ -267,16 +268,17 @@ class _Body:
         """Registers of a call or a return: as many as types, each of its bank; refs noted."""
         if len(registers) != len(types):
             raise self.fail(f"{len(registers)} {what}s, {len(types)} wanted")
-        for register, name in zip(registers, types, strict=True):
-            bank = BANKS.index(bank_of(name))
-            bits = MOVE_BIT if reads and bank == _REF else 0
-            low, high = self.bounds[bank]
-            if not low <= register & ~bits < high:
-                raise self._bad_register(register, bank, bits)
+        bounds, refs = self.bounds, self.refs
+        for register, name in zip(registers, types):  # noqa: B905  compared above
+            bank = _BANK_OF.get(name, _REF)
+            low, high = bounds[bank]
             if bank == _REF and reads:
-                self.refs.read(self.pc, register & ~bits, name, what)
+                register &= ~MOVE_BIT
+                refs.read(self.pc, register, name, what)
             elif bank == _REF:
-                self.refs.write(register, name)
+                refs.write(register, name)
+            if not low <= register < high:
+                raise self._bad_register(register, bank, 0)
 
     def target(self, name: str, operands: Any, value: Any) -> None:
         if value not in self.starts:
@@ -302,7 +304,7 @@ class _Body:
         row = self.verifier.import_row(value)
         if name != "call_import":
             return
-        arguments = row.signature.expand(len(operands[1]))
+        arguments = row.expand(len(operands[1]))
         if arguments is None:
             raise self.fail(f"{len(operands[1])} arguments do not fit {row.name} {row.signature}")
         self._typed(operands[1], arguments, "argument", True)

@@ -6,7 +6,7 @@ statically.
 
 from operator import itemgetter
 
-from orchestrion.schema.signature import bank_of
+from orchestrion.schema.signature import NUMBER_TYPES
 from orchestrion.vm.errors import Trap
 from orchestrion.vm.native import NativeFunction, class_of
 from orchestrion.vm.refs import type_name
@@ -25,7 +25,7 @@ class _Check:
 
     def __call__(self, values: tuple[object, ...]) -> None:
         for position, (value, wanted) in enumerate(zip(values, self.types, strict=True)):
-            if bank_of(wanted) != "ref":
+            if wanted in NUMBER_TYPES:
                 continue
             if value is None:
                 if not self.function.may_be_null(position):
@@ -46,13 +46,13 @@ def call_native(
     function: NativeFunction, types: tuple[str, ...], args: tuple[int, ...], results: tuple[int, ...]
 ) -> Op:
     """The op for a call with these argument types, argument registers and result registers."""
-    refs = [position for position, name in enumerate(types) if bank_of(name) == "ref"]
     check = _Check(function, types)
     if len(results) > 1:
         return _several(function, check, args, results)
     if not args:
         return _nullary(function, results)
-    if len(refs) == 1 and refs[0] == 0 and (wanted := class_of(types[0])) is not None:
+    wanted = class_of(types[0])
+    if wanted is not None and all([name in NUMBER_TYPES for name in types[1:]]):
         return _one_ref(function, check, args, results, wanted)
     return _general(function, check, types, args, results)
 
