@@ -36,9 +36,11 @@ def xla() -> Oracle:
     return run
 
 
-#: what the validation layer 1.3.239 gets wrong by itself: waiting for work that waits for the host times out in the
-#: layer (KhronosGroup/Vulkan-ValidationLayers issue 4968)
-LAYER_FAULTS = ("submission_waits_for_the_host",)
+#: The validation layer 1.3.239 has a race of its own (KhronosGroup/Vulkan-ValidationLayers issue 4968): while a thread
+#: waits for work that another thread's signal starts, it may block for ten seconds and then say this. The cases that
+#: do so run without the layer.
+LAYER_FAULT = "UNASSIGNED-VkSemaphore-state-timeout"
+LAYER_FAULTS = ("submission_waits_for_the_host", "execute_after_submit", "read_and_write_after_submit")
 
 
 @cache
@@ -61,6 +63,6 @@ def _vulkan_validation(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     module = sys.modules.get("orchestrion.hal.vulkan.instance")
     if module is not None:
         messages = module.open_instance().messages
-        said = list(messages)
+        said = [message for message in messages if LAYER_FAULT not in message]
         messages.clear()
         assert not said, "\n".join(said)
