@@ -8,7 +8,7 @@ slice is used up, `refuel` looks at the clock, at `cancel` and at the total.
 import time
 from typing import TYPE_CHECKING, Any
 
-from .errors import Cancelled, DeadlineExceeded, FuelExhausted
+from .errors import Cancelled, DeadlineExceeded, DepthExceeded, FuelExhausted
 
 if TYPE_CHECKING:
     from .context import Context
@@ -46,7 +46,7 @@ class Call:
         self.context = context
         self.program = context.program
         self.memory = context.memory
-        self.depth = context.limits.depth
+        self.depth = context.limits.depth - 1  #: frames below the running one
         self.stack: list[tuple[list[Any], Any, int]] = []
         self.begin()
 
@@ -82,6 +82,13 @@ class Call:
             raise Cancelled("the call was cancelled")
         if self.deadline is not None and time.monotonic() >= self.deadline:
             raise DeadlineExceeded(f"the call ran longer than {self.context.limits.deadline} s")
+
+    def too_deep(self) -> DepthExceeded:
+        """Why no further frame may be made."""
+        count = len(self.stack) + 1
+        if count > self.depth:
+            return DepthExceeded(f"calls are nested {count + 1} deep, {self.depth + 1} is the limit")
+        return DepthExceeded(f"the frames of {count + 1} nested calls exceed {MAX_ROOM} registers")
 
     def spend_bytes(self, count: int) -> None:
         """Fuel for work that grows with a number of bytes."""

@@ -2,6 +2,7 @@
 
 - In a function without branches everything runs once, in order: each constant gets a register of its own behind the
   function's, and what reads it until the next write to its old register is pointed there.
+- A null is no constant: to write one over a reference lets that go.
 - Elsewhere: constants of the first straight line whose register nothing else writes and nothing reads before.
 """
 
@@ -14,7 +15,7 @@ from .operands import SHAPES, Shape, reads, writes
 from .ops import ENDS
 
 _BRANCHES = frozenset(("br", "br_if", "br_table"))
-_ZEROS: dict[str, Any] = {"i32.zero": 0, "i64.zero": 0, "f32.zero": 0.0, "f64.zero": 0.0, "ref.null": None}
+_ZEROS: dict[str, Any] = {"i32.zero": 0, "i64.zero": 0, "f32.zero": 0.0, "f64.zero": 0.0}
 _CONSTANTS = frozenset((*_ZEROS, "i32.const", "i64.const", "f32.const", "f64.const"))
 
 

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, Protocol
 
 from orchestrion.schema.isa import MOVE_BIT
-from orchestrion.vm.errors import DepthExceeded, ProgramFailed, Trap
+from orchestrion.vm.errors import ProgramFailed, Trap
 from orchestrion.vm.native import class_of
 from orchestrion.vm.refs import type_name
 
@@ -126,7 +126,7 @@ def _call(site: Site, ordinal: int, args: tuple[int, ...], results: tuple[int, .
             call.refuel()
         stack = call.stack
         if len(stack) >= call.depth or call.room < weight:
-            raise DepthExceeded(f"calls are nested {len(stack) + 1} deep, {call.depth} is the limit")
+            raise call.too_deep()
         entry = callee.entry()  # first, since building it completes the template
         frame = callee.template.copy()
         for parameter, register in pairs:
