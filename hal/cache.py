@@ -14,6 +14,7 @@ import hashlib
 import logging
 import os
 import tempfile
+import time
 from pathlib import Path
 
 from orchestrion.schema.trust import SharedFolder, private_folder
@@ -21,6 +22,8 @@ from orchestrion.schema.trust import SharedFolder, private_folder
 MAGIC = b"ORCC\x01\0\0\0"
 DIGEST = 32
 DEFAULT_LIMIT = 256 << 20
+#: seconds after which a row that is still being written is taken for one whose process died
+ABANDONED = 3600.0
 
 _log = logging.getLogger("orchestrion.hal.cache")
 
@@ -95,6 +98,10 @@ class Cache:
             try:
                 state = path.stat()
             except FileNotFoundError:  # another process trims too
+                continue
+            if path.name.startswith("."):
+                if time.time() - state.st_mtime > ABANDONED:
+                    path.unlink(missing_ok=True)
                 continue
             rows.append((state.st_mtime_ns, state.st_size, path))
         excess = sum(size for _, size, _ in rows) - self._limit

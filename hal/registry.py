@@ -43,20 +43,21 @@ def drivers() -> dict[str, str]:
 
 
 def load_driver(name: str) -> BackendDriver:
-    """The driver of that name. `InvalidArgument` lists what exists; `DriverUnavailable` when it cannot be imported."""
-    target = BUILT_IN.get(name)
-    if target is None:
-        known = drivers()
-        if name not in known:
-            raise InvalidArgument(f"no driver {name!r}: there are {', '.join(known)}")
-        target = known[name]
-    module, _, attribute = target.partition(":")
+    """The driver of that name. `InvalidArgument` lists what exists.
+
+    `DriverUnavailable` when one of another package cannot be imported; our own import what they need when used.
+    """
+    if name in BUILT_IN:
+        return _make(BUILT_IN[name])
+    known = drivers()
+    if name not in known:
+        raise InvalidArgument(f"no driver {name!r}: there are {', '.join(known)}")
     try:
-        driver = getattr(import_module(module), attribute)()
+        driver = _make(known[name])
     except (ImportError, AttributeError) as error:
-        raise DriverUnavailable(f"driver {name} at {target} cannot be loaded: {error}") from error
+        raise DriverUnavailable(f"driver {name} at {known[name]} cannot be loaded: {error}") from error
     if not isinstance(driver, BackendDriver):
-        raise DriverUnavailable(f"driver {name} at {target} is not a BackendDriver")
+        raise DriverUnavailable(f"driver {name} at {known[name]} is not a BackendDriver")
     return driver
 
 
@@ -77,6 +78,12 @@ def open_device(name: str, memory_limit: int | None = None, policy: Policy | Non
         there = ", ".join(f"{info.id} ({info.name})" for info in infos) or "none"
         raise InvalidArgument(f"no device {name!r}: driver {driver_name} has {there}")
     return Device.of(driver.open(infos[index]), memory_limit, policy)
+
+
+def _make(target: str) -> BackendDriver:
+    module, _, attribute = target.partition(":")
+    made: BackendDriver = getattr(import_module(module), attribute)()
+    return made
 
 
 def _status(name: str) -> DriverStatus:

@@ -26,6 +26,8 @@ def fold(groups: Grid, limits: Grid) -> Grid:
     if groups[0] <= limits[0] and groups[1] <= limits[1] and groups[2] <= limits[2]:
         return groups
     total = groups[0] * groups[1] * groups[2]
+    if total == 0:
+        return 0, 1, 1
     rows = -(-total // limits[0])
     z = -(-rows // limits[1])
     if z > limits[2]:

@@ -1,0 +1,167 @@
+"""The cache on disk: keys, damage, concurrent writers, the limit, folders that cannot be used."""
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from orchestrion.hal.cache import Cache, root
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORCHESTRION_CACHE", str(tmp_path))
+
+
+def only_row(folder: Path) -> Path:
+    (row,) = (folder / "k").iterdir()
+    return row
+
+
+def test_rows_by_key() -> None:
+    cache = Cache("k")
+    assert cache.get("a", "b") is None
+    cache.put(b"first", "a", "b")
+    cache.put(b"", "ab", b"")
+    cache.put(b"second", "a", "b")
+    assert Cache("k").get("a", "b") == b"second"
+    assert Cache("k").get("ab", b"") == b""
+    assert Cache("k").get("ab") is None
+    assert Cache("other").get("a", "b") is None
+
+
+def test_private(tmp_path: Path) -> None:
+    Cache("k").put(b"x", "key")
+    assert (tmp_path / "k").stat().st_mode & 0o777 == 0o700
+    assert only_row(tmp_path).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("keep", [0, 3, 8, 40, 72, 73])
+def test_truncated(tmp_path: Path, keep: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Cut anywhere, a row is a miss, and is replaced."""
+    cache = Cache("k")
+    cache.put(b"xyz", "key")
+    row = only_row(tmp_path)
+    row.write_bytes(row.read_bytes()[:keep])
+    with caplog.at_level(logging.WARNING):
+        assert cache.get("key") is None
+    assert "damaged" in caplog.text
+    cache.put(b"xyz", "key")
+    assert cache.get("key") == b"xyz"
+
+
+def test_each_flipped_byte(tmp_path: Path) -> None:
+    cache = Cache("k")
+    cache.put(b"xyz", "key")
+    row = only_row(tmp_path)
+    good = row.read_bytes()
+    for position in range(len(good)):
+        row.write_bytes(good[:position] + bytes([good[position] ^ 0x10]) + good[position + 1 :])
+        assert cache.get("key") is None
+
+
+def test_row_of_another_key(tmp_path: Path) -> None:
+    """A whole row under a wrong name is not taken."""
+    cache = Cache("k")
+    cache.put(b"one", "1")
+    row = only_row(tmp_path)
+    cache.put(b"two", "2")
+    (other,) = set((tmp_path / "k").iterdir()) - {row}
+    row.replace(other)
+    assert cache.get("2") is None
+
+
+def test_limit(tmp_path: Path) -> None:
+    """What was not used for longest goes first; too large a row is not kept."""
+    cache = Cache("k", limit=600)
+    for number in range(4):
+        cache.put(bytes(100), str(number))
+        for row in (tmp_path / "k").iterdir():
+            state = row.stat()
+            os.utime(row, (state.st_atime - 10, state.st_mtime - 10))
+    assert cache.get("0") is None and cache.get("1") is not None
+    cache.put(bytes(100), "4")
+    assert [cache.get(str(number)) is not None for number in range(5)] == [False, True, False, True, True]
+    cache.put(bytes(1000), "large")
+    assert cache.get("large") is None and cache.get("4") is not None
+
+
+def test_shared_folder_is_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    Cache("k").put(b"x", "key")
+    (tmp_path / "k").chmod(0o777)
+    with caplog.at_level(logging.WARNING):
+        cache = Cache("k")
+    assert "may be written by other users" in caplog.text
+    assert cache.get("key") is None
+    cache.put(b"y", "key")
+    (tmp_path / "k").chmod(0o700)
+    assert Cache("k").get("key") == b"x"
+
+
+def test_folder_that_cannot_be_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").touch()
+    with caplog.at_level(logging.WARNING):
+        cache = Cache("k", folder=tmp_path / "file")
+    assert "no cache of k" in caplog.text
+    cache.put(b"x", "key")
+    assert cache.get("key") is None
+
+
+def test_full_disk(tmp_path: Path) -> None:
+    """A row that cannot be written leaves nothing behind, and the program goes on."""
+    code = """
+import resource, signal
+from orchestrion.hal.cache import Cache
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+cache = Cache("k")
+cache.put(bytes(10_000), "key")
+assert cache.get("key") is None
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "cannot be written" in done.stderr
+    assert list((tmp_path / "k").iterdir()) == []
+
+
+def test_leftovers_of_dead_processes(tmp_path: Path) -> None:
+    """A row that was never finished goes after a while, one that is being written stays."""
+    cache = Cache("k")
+    for name, age in ((".old", 10_000), (".new", 10)):
+        path = tmp_path / "k" / name
+        path.touch()
+        then = time.time() - age
+        os.utime(path, (then, then))
+    cache.put(b"x", "key")
+    assert {path.name for path in (tmp_path / "k").iterdir() if path.name.startswith(".")} == {".new"}
+
+
+def test_processes_at_once(tmp_path: Path) -> None:
+    """Readers and writers of the same rows see whole rows or none."""
+    code = """
+from orchestrion.hal.cache import Cache
+cache = Cache("k", limit=60_000)
+for number in range(150):
+    key = str(number % 10)
+    row = cache.get(key)
+    assert row is None or row == key.encode() * 10_000, "torn"
+    cache.put(key.encode() * 10_000, key)
+"""
+    processes = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    for process in processes:
+        _, said = process.communicate()
+        assert process.returncode == 0 and said == "", said
+    assert sum(row.stat().st_size for row in (tmp_path / "k").iterdir()) <= 60_000
+
+
+def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("ORCHESTRION_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert root() == tmp_path / "xdg" / "orchestrion"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert root() == tmp_path / ".cache" / "orchestrion"
