@@ -1,0 +1,238 @@
+"""Ownership under stress: finalizers, threads, devices closed early, processes that end with everything open."""
+
+import gc
+import random
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from orchestrion.hal.buffer import Buffer
+from orchestrion.hal.command_buffer import CommandBuffer
+from orchestrion.hal.device import Device
+from orchestrion.hal.errors import InvalidArgument, OutOfMemory
+from orchestrion.hal.lifetime import Account
+from orchestrion.hal.registry import open_device
+from orchestrion.hal.semaphore import Fence, Semaphore
+
+PATIENCE = 20.0
+
+
+def filled(device: Device, value: int) -> tuple[CommandBuffer, Buffer]:
+    buffer = device.allocator.allocate(64)
+    commands = device.create_command_buffer()
+    commands.fill(buffer, 0, 64, bytes([value]))
+    commands.finish()
+    return commands, buffer
+
+
+def test_account_is_exact_across_threads() -> None:
+    account = Account(None)
+
+    def work() -> None:
+        for size in range(1, 500):
+            assert account.charge(size)
+            account.refund(size)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert account.live == 0 and account.peak >= 499
+
+
+def test_release_never_waits_for_the_queue() -> None:
+    """A thread that drops a buffer while another holds the queue goes on; the holder releases it."""
+    with open_device("null") as device:
+        buffer = device.allocator.allocate(16)
+        with device.home.lock:
+            buffer.release()
+            assert device.allocator.live_bytes == 16 and len(device.home.garbage) == 1
+        device.home.collect()
+        assert device.allocator.live_bytes == 0
+
+
+def test_dropped_in_a_finalizer_while_the_queue_is_held() -> None:
+    """The collector may run inside `execute` on the same thread."""
+    with open_device("null") as device:
+        cycle: list[object] = [device.allocator.allocate(16)]
+        cycle.append(cycle)
+        with device.home.lock:
+            del cycle
+            gc.collect()
+        assert device.live["buffer"] == 0
+        device.queue.execute(filled(device, 1)[0])
+        assert not device.home.garbage
+
+
+def test_room_is_made_before_refusing() -> None:
+    """What finished work still held does not count against a limit."""
+    with open_device("null", memory_limit=128) as device:
+        commands, buffer = filled(device, 1)
+        device.queue.submit(commands)
+        device.queue.wait_idle()
+        buffer.release()
+        commands.release()
+        device.allocator.allocate(128).release()
+        with pytest.raises(OutOfMemory, match="144 bytes exceeds the limit of 128"):
+            device.allocator.allocate(129)
+
+
+def test_failed_allocation_charges_nothing() -> None:
+    with open_device("null") as device:
+        with pytest.raises(OutOfMemory, match="allocation of .* bytes failed"):
+            device.allocator.allocate(2**62)
+        assert device.allocator.live_bytes == 0
+
+
+def test_memory_outlives_a_closed_device_while_it_is_mapped() -> None:
+    """Closing a device does not take memory from under an array."""
+    device = open_device("null")
+    buffer = device.allocator.allocate(1 << 16)
+    buffer.write(np.full(1 << 16, 7, np.uint8))
+    mapped = buffer.map()
+    home = device.home
+    with pytest.warns(ResourceWarning, match="1 buffer not released"):
+        assert device.close() == ("1 buffer",)
+    buffer.release()
+    assert mapped is not None and (mapped == 7).all() and home.owned
+    del mapped
+    assert not home.owned
+
+
+def test_shares_close_in_any_order() -> None:
+    first = open_device("null")
+    second, third = first.share(), first.share()
+    first.close()
+    with pytest.raises(InvalidArgument, match="is closed"):
+        first.share()
+    commands, buffer = filled(second, 3)
+    second.queue.execute(commands)
+    buffer.release()
+    commands.release()
+    second.close()
+    third.close()
+    assert not first.home.owned and first.home.abandoned
+
+
+def test_close_waits_for_submitted_work() -> None:
+    device = open_device("null")
+    gate = device.create_semaphore()
+    commands, buffer = filled(device, 3)
+    device.queue.submit(commands, (), Fence([(gate, 1)]))
+    mapped = buffer.map()
+    for handle in (buffer, commands):
+        handle.release()
+    timer = threading.Timer(0.02, gate.signal, (1,))
+    timer.start()
+    with pytest.warns(ResourceWarning, match="1 semaphore"):
+        device.close()
+    timer.join()
+    assert mapped is not None and (mapped == 3).all()
+
+
+def test_random_use_by_threads() -> None:
+    """Threads allocate, record, execute, submit, drop and release at random; nothing is left, nothing is mixed up."""
+    failures: list[BaseException] = []
+    root = open_device("null")
+
+    def work(seed: int) -> None:
+        try:
+            with root.share() as device:
+                _random_use(device, random.Random(seed))
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    if failures:
+        raise failures[0]
+    assert root.close() == ()
+    assert not root.home.owned and root.allocator.live_bytes == 0
+
+
+def _random_use(device: Device, chance: random.Random) -> None:
+    done = device.create_semaphore()
+    held: list[tuple[CommandBuffer, Buffer, int]] = []
+    for step in range(1, 150):
+        value = chance.randrange(256)
+        commands, buffer = filled(device, value)
+        if chance.random() < 0.5:
+            device.queue.execute(commands)
+        else:
+            device.queue.submit(commands, (), None, Fence([(done, step)]))
+        held.append((commands, buffer, value))
+        chance.shuffle(held)
+        while len(held) > chance.randrange(1, 5):
+            commands, buffer, value = held.pop()
+            if chance.random() < 0.5:
+                out = np.empty(64, np.uint8)
+                buffer.read(out)
+                assert (out == value).all()
+            if chance.random() < 0.5:
+                commands.release()
+                buffer.release()
+    device.queue.wait_idle()
+
+
+@pytest.mark.parametrize("driver", ["null", "reference", "opencl", "vulkan"])
+def test_exit_with_everything_open(driver: str) -> None:
+    """A program that closes nothing ends well, with work in flight that will never start."""
+    code = f"""
+import sys
+from orchestrion.hal.errors import DriverUnavailable
+from orchestrion.hal.registry import open_device
+from orchestrion.hal.semaphore import Fence
+try:
+    device = open_device("{driver}")
+except DriverUnavailable as error:
+    print(error)
+    sys.exit(77)
+gate = device.create_semaphore()
+buffer = device.allocator.allocate(64)
+commands = device.create_command_buffer()
+commands.fill(buffer, 0, 64, b"x")
+commands.finish()
+device.queue.execute(commands)
+device.queue.submit(commands, (), Fence([(gate, 1)]))
+sys.kept = [device, buffer, commands, gate]
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    if done.returncode == 77:
+        pytest.skip(done.stdout.strip())
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_errors_of_submitted_work() -> None:
+    """With a fence, who waits for it is told; without one, whoever waits for the queue is, once."""
+    with open_device("null") as device:
+        commands, buffer = filled(device, 1)
+        done = device.create_semaphore()
+        commands.backend._steps.append(_fail)  # type: ignore[attr-defined]
+        device.queue.submit(commands, (), None, Fence([(done, 1)]))
+        _expect_failure(done)
+        with pytest.raises(Exception, match="broken on purpose"):
+            buffer.read(np.empty(64, np.uint8))
+        buffer.read(np.empty(64, np.uint8))
+        device.queue.wait_idle()
+        device.queue.submit(commands)
+        with pytest.raises(Exception, match="broken on purpose"):
+            device.queue.wait_idle()
+        device.queue.wait_idle()
+        for handle in (commands, buffer, done):
+            handle.release()
+
+
+def _fail(table: object) -> None:
+    raise RuntimeError("broken on purpose")
+
+
+def _expect_failure(semaphore: Semaphore) -> None:
+    with pytest.raises(Exception, match="broken on purpose"):
+        semaphore.wait(1, PATIENCE)
