@@ -89,6 +89,11 @@ class KernelBuilder(LoweringEmitter[Value]):
         self._known: dict[Value, int] = {}
         self._last_constant: Operation | None = None
 
+    @property
+    def depth(self) -> int:
+        """How many regions are open."""
+        return len(self.numbering.stack) - 1
+
     # scalars
 
     def dtype(self, value: Value) -> str:

@@ -1,8 +1,8 @@
 """How one element of an op's result is computed from elements of its operands: a row per StableHLO op.
 
 A rule is a generator `(builder, op, result ordinal, index) -> scalar`: it yields `(value, index)` for an operand's
-element and is sent the scalar. Elementwise ops need no code: their names are those of the scalar table. What is
-computed inside an `if` is computed only there. The rules of `reduce` and `dot_general` are in `fold.py`.
+element and is sent the scalar. Elementwise ops need no code: their names are those of the scalar table. An element
+that may not exist is read at a place that does, and not used. The rules of `reduce` and `dot_general` are in `fold.py`.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -23,6 +23,8 @@ Rule = Callable[[KernelBuilder, Any, int, Index], Requests]
 
 #: bytes of a constant, beyond a splat, that is written into the code
 INLINE_CONSTANT_BYTES = 64
+#: open regions inside which no further branch is made: devices take 64 in one another
+DEEPEST_BRANCH = 32
 
 
 def shape_of(value: Value) -> Shape:
@@ -138,14 +140,10 @@ def pad(b: KernelBuilder, op: ops.Pad, result: int, at: Index) -> Requests:
     coordinates = []
     for axis, size in enumerate(shape):
         coordinate, holds = _unpad(b, at.coordinates[axis], at.shape[axis], size, low[axis], interior[axis] + 1)
-        coordinates.append(coordinate)
+        coordinates.append(b.select(holds, coordinate, b.index(0)))
         inside = b.op("and", inside, holds)
-    if b.known(inside):
-        return (yield operand, at.at(shape, coordinates))
-    branch = b.begin_if(inside)
     element = yield operand, at.at(shape, coordinates)
-    b.begin_else(branch, [element])
-    return b.end_if(branch, [padding])[0]
+    return b.select(inside, element, padding)
 
 
 def _unpad(b: KernelBuilder, padded: Value, count: int, size: int, low: int, step: int) -> tuple[Value, Value]:
@@ -178,18 +176,33 @@ def concatenate(b: KernelBuilder, op: ops.Concatenate, result: int, at: Index) -
 
 
 def _part(b: KernelBuilder, parts: Sequence[tuple[Value, int]], axis: int, at: Index) -> Requests:
-    """The element of the operand that holds the coordinate, found by halving; each operand comes with its start."""
+    """The element of the operand that holds the coordinate, found by halving; each operand comes with its start.
+
+    Inside many regions already, both halves are computed, at coordinates forced into range, and one is chosen.
+    """
     if len(parts) == 1:
         operand, start = parts[0]
         coordinates = list(at.coordinates)
         coordinates[axis] = b.op("subtract", coordinates[axis], b.index(start))
         return (yield operand, at.at(shape_of(operand), coordinates))
     middle = len(parts) // 2
-    branch = b.begin_if(b.op("compare_lt", at.coordinates[axis], b.index(parts[middle][1])))
+    first, position = parts[middle][1], at.coordinates[axis]
+    below = b.op("compare_lt", position, b.index(first))
+    if b.depth >= DEEPEST_BRANCH:
+        low = yield from _part(b, parts[:middle], axis, _moved(b, at, axis, "minimum", first - 1))
+        high = yield from _part(b, parts[middle:], axis, _moved(b, at, axis, "maximum", first))
+        return b.select(below, low, high)
+    branch = b.begin_if(below)
     low = yield from _part(b, parts[:middle], axis, at)
     b.begin_else(branch, [low])
     high = yield from _part(b, parts[middle:], axis, at)
     return b.end_if(branch, [high])[0]
+
+
+def _moved(b: KernelBuilder, at: Index, axis: int, op: str, bound: int) -> Index:
+    coordinates = list(at.coordinates)
+    coordinates[axis] = b.op(op, coordinates[axis], b.index(bound))
+    return at.at(at.shape, coordinates)
 
 
 #: op name -> its rule

@@ -226,3 +226,21 @@ def test_results_of_different_sizes(computes: Any, target: str) -> None:
     np.testing.assert_array_equal(r, -x)
     np.testing.assert_array_equal(s, -y)
     np.testing.assert_array_equal(again, -x.reshape(10, 10))
+
+
+@EACH_TARGET
+def test_a_hundred_pads_and_concatenates_in_one_another(computes: Any, target: str) -> None:
+    """More than the constructs in one another that a device takes."""
+    x = np.arange(3, dtype=np.int32)
+    value, size, want = "%a0", 3, x
+    lines = ['%z = "stablehlo.constant"() <{value = dense<-1> : tensor<i32>}> : () -> tensor<i32>']
+    attributes = "edge_padding_low = array<i64: 1>, edge_padding_high = array<i64: 0>, interior_padding = array<i64: 0>"
+    for at in range(100):
+        before, one, longer = tensor([size]), tensor([size + 1]), tensor([size + 4])
+        lines.append(f"%p{at} = {apply('pad', f'{value}, %z', attributes, [before, 'tensor<i32>'], one)}")
+        lines.append(
+            f"%c{at} = {apply('concatenate', f'%p{at}, %a0', 'dimension = 0 : i64', [one, tensor([3])], longer)}"
+        )
+        value, size, want = f"%c{at}", size + 4, np.concatenate([[-1], want, x])
+    (got,) = computes(main([tensor([3])], lines, [(value, tensor([size]))]), target, x)
+    np.testing.assert_array_equal(got, want)
