@@ -42,6 +42,30 @@ def test_example(source: Path, tmp_path: Path) -> None:
     _check(str(source), compiler.compile(str(source)), tmp_path)
 
 
+@pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])
+def test_mlir_reads_every_phase(source: Path, tmp_path: Path) -> None:
+    """What we print is MLIR: another implementation parses and verifies it, dialects of ours unregistered."""
+    ir = pytest.importorskip("jaxlib.mlir.ir")
+    compiler.Compilation(dump=tmp_path).rows(str(source))
+    for path in sorted(tmp_path.iterdir()):
+        with _stablehlo_context(ir) as context:
+            context.allow_unregistered_dialects = True
+            assert ir.Module.parse(path.read_text()), path.name
+
+
+def _stablehlo_context(ir: Any) -> Any:
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+    from jaxlib.mlir.dialects import stablehlo
+
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context = ir.Context()
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    stablehlo.register_dialect(context)
+    return context
+
+
 def test_the_order_of_hashes_does_not_show(tmp_path: Path) -> None:
     """Same input, same bytes, whatever PYTHONHASHSEED."""
     code = "import sys; from orchestrion import compiler; compiler.compile_to_file(sys.argv[1], sys.argv[2])"
