@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -172,6 +173,13 @@ class BackendSemaphore(ABC):
 Point = tuple[BackendSemaphore, int]
 
 
+class Watcher(Protocol):
+    """Whoever blocks on work and may lose patience."""
+
+    def check(self) -> None:
+        """Raises when it is time to stop."""
+
+
 class BackendQueue(ABC):
     """Work in order. Submissions of one queue start in the order they were submitted."""
 
@@ -189,8 +197,13 @@ class BackendQueue(ABC):
         """
 
     @abstractmethod
-    def execute(self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
-        """Submit and return when done: the hot path of a blocking call, one submission and one wait."""
+    def execute(
+        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
+    ) -> None:
+        """Submit and return when done: the hot path of a blocking call, one submission and one wait.
+
+        A driver that works in the calling thread asks the watcher now and then; what it raises ends the work halfway.
+        """
 
     @abstractmethod
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from .backend import BackendBuffer, Bytes
+from .backend import BackendBuffer, Bytes, Watcher
 from .buffer import Buffer, name_rights
 from .command_buffer import CommandBuffer
 from .errors import InvalidArgument
@@ -36,8 +36,11 @@ class Queue:
         self._execute = self._backend.execute
         self._statistics = device.statistics
 
-    def execute(self, commands: CommandBuffer, buffers: Sequence[Buffer] = ()) -> None:
-        """Run a recording with `buffers` in its slots and return when it is done. Raises its error if it fails."""
+    def execute(self, commands: CommandBuffer, buffers: Sequence[Buffer] = (), watcher: Watcher | None = None) -> None:
+        """Run a recording with `buffers` in its slots and return when it is done. Raises its error if it fails.
+
+        Where the driver works in this thread, what `watcher.check` raises ends the work halfway.
+        """
         home = self._home
         with self._lock:
             needs = commands.needs
@@ -51,7 +54,7 @@ class Queue:
             if commands.overlaps:
                 for overlap in commands.overlaps:
                     overlap.check(buffers)
-            self._execute(commands.backend, table)
+            self._execute(commands.backend, table, watcher)
             if home.backlog:
                 home.forget_sources()
             statistics = self._statistics

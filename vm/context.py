@@ -152,5 +152,5 @@ class Context:
             self.close()
 
 
-def _no_device(commands: object, buffers: object) -> None:
+def _no_device(commands: object, buffers: object, watcher: object) -> None:
     raise CallerError("the context has no device")

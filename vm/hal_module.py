@@ -280,7 +280,7 @@ class HalModule(NativeModule):
     def execute(self, call: Call, recording: Recording, *buffers: Buffer) -> None:
         if call.deadline is not None:
             call.check()
-        call.context.execute(recording.commands, buffers)
+        call.context.execute(recording.commands, buffers, call)
 
     @_hal("fence.create")
     def fence_create(self, call: Call) -> Fence:

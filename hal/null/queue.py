@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendQueue, Bytes, Point
+from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendQueue, Bytes, Point, Watcher
 from orchestrion.hal.timeline import Worker
 
 from .command_buffer import NullCommandBuffer
@@ -23,7 +23,9 @@ class NullQueue(BackendQueue):
         assert commands is None or isinstance(commands, NullCommandBuffer)
         self._worker.submit(waits, None if commands is None else partial(commands.run, table), signals)
 
-    def execute(self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+    def execute(
+        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
+    ) -> None:
         assert isinstance(commands, NullCommandBuffer)
         if self._worker.busy:
             self._worker.drain()

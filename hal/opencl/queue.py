@@ -8,7 +8,7 @@ from functools import partial
 
 import pyopencl as cl
 
-from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendQueue, Bytes, Point
+from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendQueue, Bytes, Point, Watcher
 from orchestrion.hal.timeline import Worker
 
 from .buffer import OpenCLBuffer
@@ -31,18 +31,20 @@ class OpenCLQueue(BackendQueue):
     ) -> None:
         self._worker.submit(waits, None if commands is None else partial(self._run, commands, table), signals)
 
-    def execute(self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+    def execute(
+        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
+    ) -> None:
         if self._worker.busy:
             self._worker.drain()
         self._run(commands, table)
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         assert isinstance(buffer, OpenCLBuffer)
-        self._worker.drain()
-        try:
-            cl.enqueue_copy(self._queue, buffer.whole, data, dst_offset=offset)
-        except cl.Error as error:
-            raise translate(f"write of {data.size} bytes", error) from error
+        write = partial(self._write, buffer, offset, data)
+        if self._worker.busy:
+            self._worker.submit((), write, ())
+        else:
+            write()
 
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
         assert isinstance(buffer, OpenCLBuffer)
@@ -59,6 +61,12 @@ class OpenCLQueue(BackendQueue):
     def close(self) -> None:
         self._worker.close()
         self._finish()
+
+    def _write(self, buffer: OpenCLBuffer, offset: int, data: Bytes) -> None:
+        try:
+            cl.enqueue_copy(self._queue, buffer.whole, data, dst_offset=offset)
+        except cl.Error as error:
+            raise translate(f"write of {data.size} bytes", error) from error
 
     def _run(self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
         assert isinstance(commands, OpenCLCommandBuffer)

@@ -8,13 +8,15 @@ from orchestrion.schema.tensor_bytecode import FORMAT
 from .buffer import ReferenceBuffer
 from .command_buffer import ReferenceCommandBuffer
 from .executable import ReferenceExecutable
+from .interrupt import Interrupt
 from .queue import ReferenceQueue
 
 
 class ReferenceDevice(BackendDevice):
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
-        self.queue = self._queue = ReferenceQueue()
+        self._interrupt = Interrupt()
+        self.queue = self._queue = ReferenceQueue(self._interrupt)
 
     def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> ReferenceBuffer:
         return ReferenceBuffer.allocate(size, self.info.memory_bytes)
@@ -25,7 +27,7 @@ class ReferenceDevice(BackendDevice):
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> ReferenceExecutable:
         if format != FORMAT:
             raise Unsupported(f"format {format}, this device runs {FORMAT}")
-        return ReferenceExecutable(payload, entries)
+        return ReferenceExecutable(payload, entries, self._interrupt.poll)
 
     def create_command_buffer(self, slots: int) -> ReferenceCommandBuffer:
         return ReferenceCommandBuffer(self.info.memory_bytes)

@@ -1,5 +1,7 @@
 """Code of the reference device: tensor bytecode, verified against what the module says of it, made into closures."""
 
+from collections.abc import Callable
+
 from orchestrion.hal.backend import BackendExecutable, Entry
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.tensor_bytecode import EntryCode
@@ -11,10 +13,12 @@ from .program import CompiledEntry, compile_entry
 class ReferenceExecutable(BackendExecutable):
     """`entry` gives an entry's steps, made when first asked for."""
 
-    __slots__ = ("_code", "_compiled", "entries")
+    __slots__ = ("_code", "_compiled", "_poll", "entries")
 
-    def __init__(self, payload: memoryview, entries: tuple[Entry, ...]) -> None:
+    def __init__(self, payload: memoryview, entries: tuple[Entry, ...], poll: Callable[[], None]) -> None:
+        """`poll` is called between steps that take long."""
         self.entries = entries
+        self._poll = poll
         self._code = decode(payload).entries
         self._compiled: dict[tuple[int, bool], CompiledEntry] = {}
         if len(self._code) != len(entries):
@@ -27,7 +31,7 @@ class ReferenceExecutable(BackendExecutable):
         key = ordinal, careful
         compiled = self._compiled.get(key)
         if compiled is None:
-            compiled = self._compiled[key] = compile_entry(self._code[ordinal], careful)
+            compiled = self._compiled[key] = compile_entry(self._code[ordinal], careful, self._poll)
         return compiled
 
     def scratch_bytes(self, entry: int) -> int:

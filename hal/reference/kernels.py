@@ -4,28 +4,37 @@ A kernel takes the operands, then one array per result, which it fills: contiguo
 Elementwise ops are the meanings of `schema.scalars`; ops that NumPy answers with a view are in `views.py`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from orchestrion.schema.dtypes import DType
+from orchestrion.schema.dtypes import FLOAT, DType
 from orchestrion.schema.tensor_bytecode import Body, Code, Instruction
 from orchestrion.schema.tensor_shapes import Ints, TensorType, Types
 
 Array = npt.NDArray[Any]
 Kernel = Callable[..., Any]
+Poll = Callable[[], None]
+
+#: Multiplications of one matrix product between two calls of `poll`: BLAS takes floats, NumPy's own loops the rest.
+FLOAT_PIECE, INTEGER_PIECE = 1 << 31, 1 << 27
 
 
-def kernel_of(code: Code, instruction: Instruction) -> Kernel:
-    """The function that computes an instruction of this code."""
+def kernel_of(code: Code, instruction: Instruction, poll: Poll) -> Kernel:
+    """The function that computes an instruction of this code. Those that take very long call `poll` between pieces."""
+    if instruction.row.scalar is not None:
+        return _scalar_kernel(code, instruction)
     operands = [code.values[operand] for operand in instruction.operands]
+    return KERNELS[instruction.row.name](poll, operands, instruction.types, *instruction.attributes)
+
+
+def _scalar_kernel(code: Code, instruction: Instruction) -> Kernel:
     scalar = instruction.row.scalar
-    if scalar is not None:
-        return scalar.meaning(operands[-1].dtype.kind)
-    return KERNELS[instruction.row.name](operands, instruction.types, *instruction.attributes)
+    assert scalar is not None
+    return scalar.meaning(code.values[instruction.operands[-1]].dtype.kind)
 
 
 def constant_array(type: TensorType, data: bytes) -> Array:
@@ -33,7 +42,7 @@ def constant_array(type: TensorType, data: bytes) -> Array:
     return np.frombuffer(data, type.dtype.numpy).reshape(type.shape)
 
 
-def iota(_: Types, results: Types, type: TensorType, axis: int) -> Kernel:
+def iota(_: Poll, operands: Types, results: Types, type: TensorType, axis: int) -> Kernel:
     along = tuple(-1 if position == axis else 1 for position in range(type.rank))
 
     def run(out: Array) -> None:
@@ -42,7 +51,7 @@ def iota(_: Types, results: Types, type: TensorType, axis: int) -> Kernel:
     return run
 
 
-def pad(operands: Types, results: Types, low: Ints, high: Ints, interior: Ints) -> Kernel:
+def pad(_: Poll, operands: Types, results: Types, low: Ints, high: Ints, interior: Ints) -> Kernel:
     kept, placed = [], []
     for axis, size in enumerate(operands[0].shape):
         step, first = interior[axis] + 1, low[axis]
@@ -60,7 +69,7 @@ def pad(operands: Types, results: Types, low: Ints, high: Ints, interior: Ints) 
     return run
 
 
-def concatenate(operands: Types, results: Types, axis: int) -> Kernel:
+def concatenate(_: Poll, operands: Types, results: Types, axis: int) -> Kernel:
     def run(*arrays: Array) -> None:
         np.concatenate(arrays[:-1], axis, arrays[-1])
 
@@ -68,6 +77,7 @@ def concatenate(operands: Types, results: Types, axis: int) -> Kernel:
 
 
 def dot_general(
+    poll: Poll,
     operands: Types,
     results: Types,
     left_batch: Ints,
@@ -81,22 +91,41 @@ def dot_general(
     right_free = _rest(right.rank, right_batch + right_contract)
     left_order, right_order = left_batch + left_free + left_contract, right_batch + right_contract + right_free
     batch = tuple(left.shape[axis] for axis in left_batch)
-    batches = (prod(batch),) if batch else ()
+    batches = prod(batch)
     depth = prod(left.shape[axis] for axis in left_contract)
     rows = prod(left.shape[axis] for axis in left_free)
     columns = prod(right.shape[axis] for axis in right_free)
+    most = FLOAT_PIECE if dtype.kind == FLOAT else INTEGER_PIECE
     wide = dtype.numpy if dtype.bits >= left.dtype.bits else left.dtype.numpy
 
     def run(x: Array, y: Array, out: Array) -> None:
-        a = _matrix(x.transpose(left_order).reshape(*batches, rows, depth), wide)
-        b = _matrix(y.transpose(right_order).reshape(*batches, depth, columns), wide)
-        result = out.reshape(*batches, rows, columns)
-        if wide == out.dtype:
-            np.matmul(a, b, result)
-        else:
-            np.copyto(result, np.matmul(a, b), casting="unsafe")
+        a = _matrix(x.transpose(left_order).reshape(batches, rows, depth), wide)
+        b = _matrix(y.transpose(right_order).reshape(batches, depth, columns), wide)
+        result = out.reshape(batches, rows, columns)
+        for some, part in _pieces(batches, rows, depth * columns, most):
+            _product(a[some, part], b[some], result[some, part])
+            poll()
 
     return run
+
+
+def _pieces(batches: int, rows: int, each: int, most: int) -> Iterator[tuple[slice, slice]]:
+    """Batches and rows of a product in pieces of at most `most` multiplications, `each` per row, but at least a row."""
+    together = max(1, most // max(1, rows * each))
+    step = rows if together > 1 else max(1, min(rows, most // max(1, each)))
+    for first in range(0, batches, together):
+        for start in range(0, rows, max(1, step)):
+            yield slice(first, first + together), slice(start, start + step)
+
+
+def _product(a: Array, b: Array, out: Array) -> None:
+    """Matrix products, in the operands' type; batches of one go without the loop over batches."""
+    if len(a) == 1:
+        a, b, out = a[0], b[0], out[0]
+    if a.dtype == out.dtype:
+        np.matmul(a, b, out)
+    else:
+        np.copyto(out, np.matmul(a, b), casting="unsafe")
 
 
 def _matrix(x: Array, dtype: np.dtype[Any]) -> Array:
@@ -106,7 +135,7 @@ def _matrix(x: Array, dtype: np.dtype[Any]) -> Array:
     return x if direct else np.array(x, order="C")
 
 
-def reduce(operands: Types, results: Types, axes: Ints, body: Body) -> Kernel:
+def reduce(poll: Poll, operands: Types, results: Types, axes: Ints, body: Body) -> Kernel:
     shape, count = operands[0].shape, len(results)
     reduced, kept = tuple(sorted(axes)), _rest(len(shape), axes)
     last = bool(reduced) and reduced[-1] == len(shape) - 1
@@ -123,14 +152,14 @@ def reduce(operands: Types, results: Types, axes: Ints, body: Body) -> Kernel:
             totals: Sequence[Array] = starts
         else:
             level = [x.transpose(order).reshape(matrix) for x in arrays[:count]]
-            totals = combine(*starts, *(x.reshape(lanes) for x in _tree(level, axis, depth, combine)))
+            totals = combine(*starts, *(x.reshape(lanes) for x in _tree(level, axis, depth, combine, poll)))
         for out, total in zip(outs, totals, strict=True):
             out.reshape(lanes)[:] = total
 
     return run
 
 
-def _tree(level: list[Array], axis: int, depth: int, combine: Kernel) -> list[Array]:
+def _tree(level: list[Array], axis: int, depth: int, combine: Kernel, poll: Poll) -> list[Array]:
     """Combine neighbours along the axis until one is left."""
 
     def at(start: int, stop: int) -> tuple[slice, ...]:
@@ -138,6 +167,7 @@ def _tree(level: list[Array], axis: int, depth: int, combine: Kernel) -> list[Ar
 
     while depth > 1:
         even = depth - depth % 2
+        poll()
         level_up = combine(*(x[at(0, even)] for x in level), *(x[at(1, even)] for x in level))
         if depth % 2:
             level_up = [np.concatenate((x, y[at(even, depth)]), axis) for x, y in zip(level_up, level, strict=True)]
@@ -153,7 +183,7 @@ def body_function(body: Body) -> Kernel:
         if one.row.scalar is None:
             constants[one.first] = constant_array(*one.attributes)
         else:
-            steps.append((kernel_of(body, one), one.operands, one.first, one.types[0].dtype.numpy))
+            steps.append((_scalar_kernel(body, one), one.operands, one.first, one.types[0].dtype.numpy))
 
     def run(*parameters: Array) -> list[Array]:
         shape = parameters[0].shape

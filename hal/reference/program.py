@@ -17,7 +17,8 @@ from orchestrion.schema.dtypes import BOOL
 from orchestrion.schema.tensor_bytecode import LOAD, STORE, EntryCode, Instruction
 from orchestrion.schema.tensor_shapes import Ints, TensorType
 
-from .kernels import Kernel, constant_array, kernel_of
+from .interrupt import STRIDE, operations
+from .kernels import Kernel, Poll, constant_array, kernel_of
 from .memory import last_uses, peak_bytes
 from .views import View, view_of
 
@@ -60,16 +61,17 @@ class CompiledEntry:
         return registers
 
 
-def compile_entry(entry: EntryCode, careful: bool) -> CompiledEntry:
-    """The steps of a verified entry."""
-    return _Compiler(entry, careful).run()
+def compile_entry(entry: EntryCode, careful: bool, poll: Poll) -> CompiledEntry:
+    """The steps of a verified entry; `poll` is called before and between those that take long."""
+    return _Compiler(entry, careful, poll).run()
 
 
 class _Compiler:
     """Goes through the instructions once; `emit` has a method per role that an instruction can have."""
 
-    def __init__(self, entry: EntryCode, careful: bool) -> None:
+    def __init__(self, entry: EntryCode, careful: bool, poll: Poll) -> None:
         self.entry = entry
+        self.poll = poll
         self.careful = careful
         self.registers: Registers = [None] * len(entry.values)
         self.steps: list[Step] = []
@@ -89,7 +91,12 @@ class _Compiler:
         ending: list[list[int]] = [[] for _ in entry.instructions]
         for value, ordinal in enumerate(last_uses(entry)):
             ending[ordinal].append(value)
+        since_poll = 0
         for ordinal, instruction in enumerate(entry.instructions):
+            since_poll += operations(entry, instruction)
+            if since_poll > STRIDE:
+                self.steps.append(_poll(self.poll))
+                since_poll = 0
             self._emit(instruction)
             for value in ending[ordinal]:
                 if self.kept[value] > SMALL:
@@ -153,7 +160,7 @@ class _Compiler:
                 self.typed.append((value, self.direct[value], type.dtype.numpy, type.shape))
             else:
                 self._allocate(value, type)
-        self.steps.append(_call(kernel_of(self.entry, instruction), instruction.operands, outs))
+        self.steps.append(_call(kernel_of(self.entry, instruction, self.poll), instruction.operands, outs))
 
     def _allocate(self, value: int, type: TensorType) -> None:
         self.owned[value] = self.kept[value] = type.bytes
@@ -217,6 +224,10 @@ def _copy(source: int, target: int) -> Step:
         registers[target][...] = registers[source]
 
     return step
+
+
+def _poll(poll: Poll) -> Step:
+    return lambda registers: poll()
 
 
 def _drop(value: int) -> Step:

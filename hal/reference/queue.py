@@ -10,10 +10,11 @@ from functools import partial
 
 import numpy as np
 
-from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendQueue, Bytes, Point
+from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendQueue, Bytes, Point, Watcher
 from orchestrion.hal.timeline import Worker
 
 from .command_buffer import ReferenceCommandBuffer
+from .interrupt import Interrupt
 
 
 def silent_context() -> Context:
@@ -24,9 +25,10 @@ def silent_context() -> Context:
 
 
 class ReferenceQueue(BackendQueue):
-    __slots__ = ("_run", "_worker", "_worker_run")
+    __slots__ = ("_interrupt", "_run", "_worker", "_worker_run")
 
-    def __init__(self) -> None:
+    def __init__(self, interrupt: Interrupt) -> None:
+        self._interrupt = interrupt
         self._worker = Worker("orchestrion-reference")
         self._run = silent_context().run
         self._worker_run = silent_context().run
@@ -42,12 +44,19 @@ class ReferenceQueue(BackendQueue):
         self._worker.submit(waits, None if commands is None else partial(self._work, commands, table), signals)
 
     def _work(self, commands: ReferenceCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+        self._interrupt.watcher = None
         self._worker_run(commands.run, table)
 
-    def execute(self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+    def execute(
+        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
+    ) -> None:
         if self._worker.busy:
             self._worker.drain()
-        self._run(commands.run, table)  # type: ignore[attr-defined]
+        self._interrupt.watcher = watcher
+        try:
+            self._run(commands.run, table)  # type: ignore[attr-defined]
+        finally:
+            self._interrupt.watcher = None
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         self._worker.drain()

@@ -20,6 +20,7 @@ from orchestrion.hal.backend import (
     Bytes,
     MemoryType,
     Point,
+    Watcher,
 )
 from orchestrion.hal.errors import HalError
 
@@ -76,7 +77,9 @@ class VulkanQueue(BackendQueue):
         self.timeline = Timeline(VulkanSemaphore(api, device.handle, device.vk, 0))
         self._staging: deque[tuple[int, VulkanCommandBuffer, VulkanBuffer]] = deque()
 
-    def execute(self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+    def execute(
+        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
+    ) -> None:
         info = commands.recording(table).submit_info  # type: ignore[attr-defined]
         result = self._submit(self._handle, 1, info, self._fence)
         if result:

@@ -1,6 +1,7 @@
 """The reference device beside its kernels: silence, overlap, memory, what payloads must agree with."""
 
 import gc
+import time
 import tracemalloc
 import warnings
 import weakref
@@ -14,6 +15,7 @@ from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import CommandBuffer
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import OutOfMemory
+from orchestrion.hal.reference import kernels
 from orchestrion.hal.reference.driver import ReferenceDriver
 from orchestrion.hal.reference.program import compile_entry
 from orchestrion.hal.semaphore import Fence
@@ -236,6 +238,66 @@ def test_an_allocation_beyond_the_devices_memory_is_refused(device):
         device.allocator.allocate(device.info.memory_bytes + 1)
 
 
+class Impatient:
+    """A watcher that has enough after some looks."""
+
+    def __init__(self, patience: int) -> None:
+        self.patience = patience
+        self.looks = 0
+
+    def check(self) -> None:
+        self.looks += 1
+        if self.looks > self.patience:
+            raise TimeoutError
+
+
+def test_long_work_is_ended_when_the_caller_has_enough(device):
+    """A product that would take minutes; afterwards the recording runs again."""
+    code = EntryCode(2)
+    i32 = BY_NAME["i32"]
+    (x,) = code.emit("load_input", (), 0, TensorType(i32, (6000, 6000)))
+    code.emit("store_output", code.emit("dot_general", (x, x), (), (), (1,), (0,), i32), 1)
+    commands = record(device, code)
+    buffers = [device.allocator.allocate(4 * 6000 * 6000) for _ in range(2)]
+    for _ in range(2):
+        watcher = Impatient(2)
+        started = time.monotonic()
+        with pytest.raises(TimeoutError):
+            device.queue.execute(commands, buffers, watcher)
+        assert watcher.looks == 3 and time.monotonic() - started < 20
+
+
+def test_small_work_is_not_watched(device):
+    watcher = Impatient(0)
+    buffers = [filled(device, np.zeros(8, np.float32)) for _ in range(2)]
+    device.queue.execute(record(device, reversing(8)), buffers, watcher)
+    assert watcher.looks == 0
+
+
+def test_many_steps_of_medium_length_are_watched_together():
+    code = EntryCode(2)
+    (x,) = code.emit("load_input", (), 0, TensorType(F32, (1 << 20,)))
+    for _ in range(20):
+        (x,) = code.emit("negate", (x,))
+    code.emit("store_output", (x,), 1)
+    watcher = Impatient(100)
+    compiled = compile_entry(code, False, watcher.check)
+    registers = compiled.bind([(np.zeros(4 << 20, np.uint8), 0)] * 2)
+    for step in compiled.steps:
+        step(registers)
+    assert 3 <= watcher.looks <= 6
+
+
+@pytest.mark.parametrize(("batches", "rows"), [(1, 1), (7, 3), (1, 50), (50, 1), (0, 3), (3, 0)])
+@pytest.mark.parametrize("most", [1, 10, 64, 10**6])
+def test_pieces_of_a_product_cover_it_once(batches, rows, most):
+    covered = np.zeros((batches, rows), int)
+    for some, part in kernels._pieces(batches, rows, 5, most):
+        covered[some, part] += 1
+        assert covered[some, part].size * 5 <= max(most, 5)
+    assert (covered == 1).all()
+
+
 SIZE = 160_000
 
 
@@ -284,7 +346,7 @@ def _elementwise() -> Iterator[tuple[str, EntryCode]]:
 @pytest.mark.parametrize(("name", "code"), [*_structural(), *_elementwise()], ids=lambda p: p if type(p) is str else "")
 def test_the_estimate_of_memory_is_an_upper_bound(name, code, careful):
     """What NumPy really took, by tracemalloc, beside the pieces in which it converts."""
-    compiled = compile_entry(code, careful)
+    compiled = compile_entry(code, careful, lambda: None)
     memories = [(np.ones(max(length, 1), np.uint8), 0) for _, length in code.accesses]
     registers = compiled.bind(memories)
     with np.errstate(all="ignore"):
@@ -305,7 +367,7 @@ def test_values_go_when_they_are_no_longer_needed():
         (value,) = code.emit("negate", (value,))
         (value,) = code.emit("reverse", (value,), (0,))
     code.emit("store_output", (value,), 1)
-    compiled = compile_entry(code, False)
+    compiled = compile_entry(code, False, lambda: None)
     assert compiled.scratch_bytes <= 2 * 4 * SIZE
 
 
