@@ -1,0 +1,86 @@
+"""From an entry's tensors to a kernel: tables that cover the dialect, schedules, and everything refused at once."""
+
+from typing import Any
+
+import pytest
+from stablehlo_text import main, reduction, tensor
+
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.ir.core import UnregisteredOp
+from orchestrion.compiler.kernel.elemental import ELEMENT_RULES
+from orchestrion.compiler.kernel.fold import BLOCK, FOLDS, HEROES, MOST_TURNS, elements_per_turn
+from orchestrion.compiler.kernel.schedule import FEW_FOLDS, LONG_FOLD, SCHEDULES
+from orchestrion.compiler.stablehlo.dialect import DIALECT
+
+T = tensor([8], "f32")
+
+
+def test_each_stablehlo_op_has_a_rule() -> None:
+    assert set(ELEMENT_RULES) == set(DIALECT.ops) - {"stablehlo.return"}
+    assert set(HEROES) == set(FOLDS)
+
+
+def test_everything_that_cannot_be_lowered_is_said_at_once(lowered: Any) -> None:
+    wide = "dense<[" + ", ".join(f"{value}.0" for value in range(17)) + "]> : tensor<17xf32>"
+    lines = [
+        f'%c = "stablehlo.constant"() <{{value = {wide}}}> : () -> tensor<17xf32>',
+        f'%d = "stablehlo.cholesky"(%a0) : ({T}) -> {T}',
+        f'%e = "stablehlo.negate"(%a0) : ({T}) -> tensor<8xf16>',
+        f'%f = "stablehlo.popcnt"(%a0) : ({T}) -> {T}',
+        f'%r = "stablehlo.negate"(%a0) : ({T}) -> {T}',
+    ]
+    with pytest.raises(CompileError) as caught:
+        lowered(main([T], lines, [("%r", T)]), "opencl")
+    said = [str(diagnostic) for diagnostic in caught.value.diagnostics]
+    assert said == [
+        "test.mlir:3:6: stablehlo.constant: a constant of 68 bytes inside a kernel, which holds 64 at most",
+        "test.mlir:4:6: stablehlo.cholesky: no kernel computes this op",
+        "test.mlir:5:6: stablehlo.negate: no kernel holds values of type tensor<8xf16>",
+        "test.mlir:6:6: stablehlo.popcnt: popcnt does not take (f32) -> f32",
+    ]
+
+
+def test_ops_keep_the_location_of_their_source(lowered: Any) -> None:
+    lines = [f'%q = "stablehlo.abs"(%a0) : ({T}) -> {T}', f'%r = "stablehlo.sqrt"(%q) : ({T}) -> {T}']
+    module = lowered(main([T], lines, [("%r", T)]), "spirv").module
+    places = {op.name: str(op.loc) for op in module.walk() if op.name in ("kernel.abs", "kernel.sqrt", "kernel.load")}
+    assert places == {
+        "kernel.load": 'loc("test.mlir":3:6)',
+        "kernel.abs": 'loc("test.mlir":3:6)',
+        "kernel.sqrt": 'loc("test.mlir":4:6)',
+    }
+    assert not any(isinstance(op, UnregisteredOp) for op in module.walk())
+
+
+@pytest.mark.parametrize(
+    ("shape", "schedule"),
+    [
+        ([3, LONG_FOLD], "thread"),
+        ([3, LONG_FOLD + 1], "workgroup"),
+        ([FEW_FOLDS, LONG_FOLD + 1], "thread"),
+        ([FEW_FOLDS - 1, LONG_FOLD + 1], "workgroup"),
+    ],
+)
+def test_long_and_few_folds_take_a_workgroup_each(lowered: Any, shape: list[int], schedule: str) -> None:
+    made = lowered(reduction(shape, [1], "add", "f32", "0.0"), "spirv")
+    row = SCHEDULES[schedule]
+    assert made.workgroup_size == (row.workgroup_size, 1, 1)
+    assert made.workload == (shape[0] * row.invocations_per_element, 1, 1)
+    assert bool(made.payload.shared_memory_bytes) == (schedule == "workgroup")
+
+
+def test_workgroups_are_a_power_of_two_that_every_device_takes() -> None:
+    assert all(row.workgroup_size & (row.workgroup_size - 1) == 0 for row in SCHEDULES.values())
+    assert all(row.workgroup_size <= 128 for row in SCHEDULES.values())
+    assert all(row.workgroup_size % row.invocations_per_element == 0 for row in SCHEDULES.values())
+
+
+@pytest.mark.parametrize("count", [1, 1000, MOST_TURNS, 10 * MOST_TURNS, 1_000_000])
+def test_a_fold_stays_below_the_turns_that_llvmpipe_makes(count: int) -> None:
+    unroll = elements_per_turn(count)
+    turns, left = count / unroll, count
+    while left > BLOCK:
+        left /= BLOCK
+        turns += left
+    assert turns < 65535
+    assert unroll == 1 or count > MOST_TURNS / 2
