@@ -7,57 +7,15 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
-import numpy as np
 import pytest
+from scalar_cases import UNREACHED, applications, differing, grid, is_exact
 
-from orchestrion.compiler.kernel import math
 from orchestrion.schema import scalars
-from orchestrion.schema.dtypes import BOOL, BY_NAME, DTYPES, FLOAT, DType
+from orchestrion.schema.dtypes import DTYPES, DType
 from orchestrion.schema.scalars import ScalarOp
 
 #: outputs of one test kernel
 PER_KERNEL = 12
-
-
-def applications(subject: DType) -> Iterator[tuple[ScalarOp, tuple[DType, ...], DType]]:
-    """(row, operand types, result type) for each StableHLO op that takes the type."""
-    for row in scalars.SCALARS:
-        operands = tuple(subject if variable == "T" else BY_NAME["i1"] for variable in row.operands)
-        results = DTYPES if row.result == "U" else (subject if row.result == "T" else BY_NAME["i1"],)
-        for result in results:
-            if row.name != "fma" and row.accepts(operands, result):
-                yield row, operands, result
-
-
-def is_exact(row: ScalarOp, subject: DType) -> bool:
-    return subject.kind != FLOAT or row.name not in math.EXPANSIONS
-
-
-def samples(dtype: DType) -> np.ndarray:
-    """The hard values of a type and some random ones. No subnormals: a device may flush them."""
-    rng = np.random.default_rng(dtype.code)
-    if dtype.kind == BOOL:
-        return np.array([False, True])
-    if dtype.kind == FLOAT:
-        info = np.finfo(dtype.numpy)
-        values = [0.0, 0.25, 0.5, 1.0, 1.5, 2.5, 127.5, 128.0, 255.5, 2.0**31, 2.0**32, 2.0**63, 2.0**64]
-        values += [float(info.max), float(info.tiny), np.inf, np.nan, 0.49999997, 8388607.5, 4.0e9]
-        both = np.array(values + [-value for value in values], dtype.numpy)
-        return np.concatenate([both, (rng.standard_normal(8) * 10).astype(dtype.numpy)])
-    info = np.iinfo(dtype.numpy)
-    edge = [0, 1, 2, 3, 7, 8, 15, 31, 32, 63, 64, 65, 100, -1, -2, -3, -8, -33, info.max, info.max - 1, info.min]
-    edge = [value for value in edge if info.min <= value <= info.max]
-    return np.concatenate(
-        [np.array(edge, dtype.numpy), rng.integers(info.min, info.max, 8, dtype.numpy, endpoint=True)]
-    )
-
-
-def grid(types: tuple[DType, ...]) -> list[np.ndarray]:
-    """Every combination of samples, thinned for three operands."""
-    spaces = [samples(dtype) for dtype in types]
-    if len(spaces) == 3:
-        spaces = [space[:: max(1, len(space) // 13)] for space in spaces]
-    return [np.ascontiguousarray(part.reshape(-1)) for part in np.meshgrid(*spaces, indexing="ij")]
 
 
 def application_text(row: ScalarOp, name: str, operands: tuple[DType, ...], result: DType, count: int) -> str:
@@ -97,16 +55,6 @@ def kernels(subject: DType) -> Iterator[list[tuple[ScalarOp, tuple[DType, ...], 
         yield from (same[at : at + PER_KERNEL] for at in range(0, len(same), PER_KERNEL))
 
 
-def differing(got: np.ndarray, want: np.ndarray) -> np.ndarray:
-    """Where they are not equal bit for bit, any NaN being as good as another. A subnormal may be a zero."""
-    if got.dtype.kind != "f":
-        return np.flatnonzero(got != want)
-    view = f"u{got.itemsize}"
-    same = (got.view(view) == want.view(view)) | (np.isnan(got) & np.isnan(want))
-    flushed = (np.abs(want) < np.finfo(want.dtype).tiny) & (got == 0)
-    return np.flatnonzero(~(same | flushed))
-
-
 @pytest.mark.parametrize("target", ["opencl", "spirv"])
 @pytest.mark.parametrize("subject", DTYPES, ids=str)
 def test_scalar_ops_on_devices(lowered: Callable[..., Any], devices: Any, subject: DType, target: str) -> None:
@@ -117,7 +65,7 @@ def test_scalar_ops_on_devices(lowered: Callable[..., Any], devices: Any, subjec
         for (row, _, result), got in zip(cases, devices.run(entry, *operands), strict=True):
             if is_exact(row, subject):
                 want = scalars.evaluate(row, operands, result)
-                bad = differing(got, want)
+                bad = differing(got, want, flushes=True)
                 shown = [(tuple(x[i] for x in operands), got[i], want[i]) for i in bad[:4]]
                 wrong += [f"{row.name} -> {result}: {len(bad)} of {len(got)}, {shown}"] if len(bad) else []
     assert not wrong, "\n".join(wrong)
@@ -125,4 +73,4 @@ def test_scalar_ops_on_devices(lowered: Callable[..., Any], devices: Any, subjec
 
 def test_all_rows_are_applied() -> None:
     applied = {row.name for subject in DTYPES for row, _, _ in applications(subject)}
-    assert applied == set(scalars.BY_NAME) - {"fma"}
+    assert applied == set(scalars.BY_NAME) - UNREACHED
