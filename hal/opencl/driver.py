@@ -6,6 +6,7 @@ pyopencl is imported when devices are asked for, not before. Each platform's dev
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.backend import BackendDevice, BackendDriver, DeviceInfo, Limits
@@ -27,12 +28,16 @@ class OpenCLDriver(BackendDriver):
     name = "opencl"
 
     def devices(self) -> list[DeviceInfo]:
-        return [describe(index, device) for index, device in enumerate(find())]
+        devices, left_out = find()
+        infos = [describe(index, device) for index, device in enumerate(devices)]
+        if left_out:
+            infos[0] = replace(infos[0], notes=(*infos[0].notes, *left_out))
+        return infos
 
     def open(self, info: DeviceInfo) -> BackendDevice:
         from .device import OpenCLDevice  # imports pyopencl
 
-        return OpenCLDevice(info, find()[info.index])
+        return OpenCLDevice(info, find()[0][info.index])
 
 
 def describe(index: int, device: cl.Device) -> DeviceInfo:
@@ -46,15 +51,13 @@ def describe(index: int, device: cl.Device) -> DeviceInfo:
         features.add("float64")
     notes = [f"platform {device.platform.name.strip()} {device.platform.version.strip()}"]
     notes.append("memory shared with the host" if shares_memory(device) else "memory of its own, copied to and from")
-    if not device.compiler_available:
-        notes.append("has no compiler for OpenCL C")
     return DeviceInfo(
         driver="opencl",
         index=index,
         name=device.name.strip(),
         vendor=device.vendor.strip(),
         version=f"{device.version.strip()}, driver {device.driver_version.strip()}",
-        formats=("opencl-c",) if device.compiler_available else (),
+        formats=("opencl-c",),
         features=frozenset(features),
         limits=_limits(device),
         memory_bytes=device.global_mem_size,
@@ -88,8 +91,21 @@ def _limits(device: cl.Device) -> Limits:
     )
 
 
-def find() -> list[Any]:
-    """All OpenCL devices, platform by platform. `DriverUnavailable` says what to install."""
+def why_unusable(device: cl.Device) -> str:
+    """Why a device cannot run OpenCL C; empty when it can."""
+    if not device.available or not device.compiler_available:
+        return "is not available" if device.compiler_available else "has no compiler"
+    version = device.version.strip()
+    if "PoCL" in version and "x86_64" in version and version.endswith("-generic"):
+        return "is built by a PoCL too old to know this processor (its compiler refuses the target CPU 'generic')"
+    return ""
+
+
+def find() -> tuple[list[Any], list[str]]:
+    """The usable devices, platform by platform, and a line for each that is not.
+
+    `DriverUnavailable` says what to install.
+    """
     try:
         import pyopencl as cl
     except ImportError as error:
@@ -104,13 +120,19 @@ def find() -> list[Any]:
             f"no OpenCL platform ({error}): install your device's OpenCL driver, "
             "or PoCL for the CPU (pip install 'pyopencl[pocl]', Debian package pocl-opencl-icd)"
         ) from error
-    devices = []
+    devices, left_out = [], []
     for platform in platforms:
         try:
-            devices += platform.get_devices()
+            found = platform.get_devices()
         except cl.Error as error:
-            if error.code != cl.status_code.DEVICE_NOT_FOUND:
-                raise DriverUnavailable(f"OpenCL platform {platform.name}: {error}") from error
+            left_out.append(f"left out: platform {platform.name.strip()}: {error}")
+            continue
+        for device in found:
+            reason = why_unusable(device)
+            if reason:
+                left_out.append(f"left out: {device.name.strip()} ({device.driver_version.strip()}) {reason}")
+            else:
+                devices.append(device)
     if not devices:
-        raise DriverUnavailable(f"OpenCL platforms without a device: {', '.join(p.name for p in platforms)}")
-    return devices
+        raise DriverUnavailable(f"no usable OpenCL device; {'; '.join(left_out)}")
+    return devices, left_out

@@ -39,7 +39,7 @@ class CopyingDriver(OpenCLDriver):
         from orchestrion.hal.opencl.device import OpenCLDevice
         from orchestrion.hal.opencl.driver import find
 
-        return OpenCLDevice(info, find()[info.index], shared=False)
+        return OpenCLDevice(info, find()[0][info.index], shared=False)
 
 
 @pytest.mark.parametrize("case", catalogue.CASES)
