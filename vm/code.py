@@ -18,9 +18,12 @@ from .ops import ENDS, OPS
 from .ops.control import Block, goto
 from .ops.imports import absent, call_native
 from .ops.table import HIDDEN, Op, Registers
+from .straight import Translation, translate
 
 _ZEROS = (0, 0, 0.0, 0.0, None)
 _FRAME_WEIGHT = 16
+#: translating costs as much as some hundred calls save, so a function proves itself first
+_RUNS_TO_TRANSLATE = 20
 
 
 class Link:
@@ -41,6 +44,7 @@ class Code:
     __slots__ = (
         "_entry",
         "_link",
+        "_runs",
         "arguments",
         "decoded",
         "length",
@@ -49,8 +53,10 @@ class Code:
         "ordinal",
         "parameters",
         "results",
+        "straight",
         "template",
         "weight",
+        "zeros",
     )
 
     def __init__(
@@ -74,15 +80,23 @@ class Code:
         self.parameters = parameters
         self.decoded = decoded
         self.length = len(decoded)
-        self.template: list[Any] = []
+        self.straight: Translation | None = None  #: once it is called often, if it can be translated
+        self._runs = 0
+        self.zeros: list[Any] = []
         for count, zero in zip(counts, _ZEROS, strict=True):
-            self.template += [zero] * count
-        self.template += [None] * HIDDEN
+            self.zeros += [zero] * count
+        self.template: list[Any] = self.zeros + [None] * HIDDEN
         self.weight = len(self.template) + _FRAME_WEIGHT
 
     def entry(self) -> Block:
         """The first block."""
         return self._entry or self._build()
+
+    def ran(self) -> None:
+        """Count a run of the interpreter; the last before the function is worth a translation makes one."""
+        self._runs += 1
+        if self._runs == _RUNS_TO_TRANSLATE:
+            self.straight = translate(self.decoded, self.parameters, self.zeros, self._link.imports)
 
     def extend_template(self, further: list[Any], own: dict[int, Any]) -> None:
         """Put constants into the frames to come: behind the registers, and into some of them."""

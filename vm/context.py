@@ -97,6 +97,16 @@ class Context:
 
     def run(self, call: Call, code: Code, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """`invoke` for who holds the lock and keeps a call object to be used again."""
+        straight = code.straight
+        if straight is not None:
+            self.cancelled = False
+            if call.deadline is not None:
+                call.begin()
+            try:
+                return straight.run(self.globals, call, arguments)
+            except (VmError, HalError, MemoryError) as error:
+                raise located(error, call, code, straight) from (None if isinstance(error, VmError) else error)
+        code.ran()
         call.begin()
         self.start(call, code, arguments)
         while call.waiting is not None:

@@ -160,6 +160,10 @@ class Function:
         self._targets = ()
         self._ready = False
 
+    def __del__(self) -> None:
+        if hasattr(self, "_ready"):
+            self.release()  # before the context goes, which counts what is left
+
     def _slot(self, value: Value) -> _Slot:
         device = self._context.device
         assert device is not None

@@ -54,6 +54,15 @@ def _pc(block: Block, ops: Any) -> int:
     return block.pcs[len(block.ops) - left - 1]
 
 
+def located(error: Exception, call: Call, code: Code, straight: Translation) -> VmError:
+    """The error to raise for one of a translated function, which has no callers, with its place."""
+    found = translate(error)
+    if not found.chain:
+        found.chain = (_place(call, code, straight.pc(error.__traceback__)),)
+    traceback.clear_frames(error.__traceback__)
+    return found
+
+
 def _located(error: Exception, call: Call, block: Block, pc: int, regs: list[Any]) -> VmError:
     """The error to raise, with its place and its callers; the call's frames are released."""
     places = [(block.code, pc)] + [(caller.code, caller.pcs[-1]) for _, caller, _ in reversed(call.stack)]

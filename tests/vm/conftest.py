@@ -10,9 +10,13 @@ import pytest
 from orchestrion.hal.device import Device
 from orchestrion.hal.registry import open_device
 from orchestrion.hal.semaphore import Fence, Semaphore
+from orchestrion.schema import tensor_encoding
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.decoder import read_module
+from orchestrion.schema.dtypes import BY_NAME as DTYPES
 from orchestrion.schema.module import Module
+from orchestrion.schema.tensor_bytecode import EntryCode
+from orchestrion.schema.tensor_shapes import TensorType
 from orchestrion.schema.writer import write
 from orchestrion.vm.call import Call
 from orchestrion.vm.context import Context, Limits
@@ -119,3 +123,15 @@ def assembled(device: Device) -> Callable[[str], Assembled]:
 @pytest.fixture(scope="session")
 def thing() -> type[Thing]:
     return Thing
+
+
+@pytest.fixture(scope="session")
+def tensors() -> bytes:
+    """The module of `modules/tensors.asm`: programs for `spirv`, which nobody can run, and for `reference`."""
+    code = EntryCode(4)
+    row = TensorType(DTYPES["f32"], (4,))
+    x, y, c = (code.emit("load_input", (), binding, row) for binding in range(3))
+    total = code.emit("add", (*code.emit("multiply", (*x, *y)), *c))
+    code.emit("store_output", total, 3)
+    source = (Path(__file__).parent / "modules" / "tensors.asm").read_text()
+    return write(assemble(source.replace("{payload}", tensor_encoding.encode([code]).hex())))

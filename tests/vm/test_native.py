@@ -1,6 +1,5 @@
 """Native modules: declarations, resolution of imports, what reaches the Python function."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from orchestrion.schema.decoder import read_module
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 from orchestrion.schema.writer import write
 from orchestrion.vm.call import Call
+from orchestrion.vm.context import Context
 from orchestrion.vm.errors import Trap, UnresolvedImport
 from orchestrion.vm.hal_module import HalModule
 from orchestrion.vm.linker import link
@@ -44,13 +44,8 @@ class Words(NativeModule):
 
 
 def linked(imports: str, body: str = "return ()") -> Any:
-    module = read_module(
-        write(
-            assemble(
-                f'{imports} program @p profile "reference" {{ func @f () -> () {{ {body} }} func @any (any) -> any {{ return (%r0) }} }}'
-            )
-        )
-    )
+    functions = f"func @f () -> () {{ {body} }} func @any (any) -> any {{ return (%r0) }}"
+    module = read_module(write(assemble(f'{imports} program @p profile "reference" {{ {functions} }}')))
     return link(module, 0, verify(module, 0), (Words(),))
 
 
@@ -82,7 +77,7 @@ BODIES = {
     "call_import @words.last(%i0, %r0) return ()": "",
     "%r0 = call_import @words.other() %i0, %i1 = call_import @words.pair(%r0, %r0) return ()": "",
     "%i0 = call_import @words.first(%r0, %i0) return ()": "argument 0 of words.first: expected words.other, got null",
-    "%l0 = i64.const 0 %r0 = list.i32.new %l0 %r1 = call @any(%r0) %i0 = call_import @words.first(%r1, %i0) return ()": (
+    "%r0 = list.i32.new %l0 %r1 = call @any(%r0) %i0 = call_import @words.first(%r1, %i0) return ()": (
         "argument 0 of words.first: expected words.other, got list<i32>"
     ),
     "%r0 = buffer.alloc %l0 %r1 = call @any(%r0) call_import @words.last(%i0, %r1) return ()": (
@@ -96,8 +91,6 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES)
 def test_argument_types(body: str) -> None:
-    from orchestrion.vm.context import Context
-
     program = linked(IMPORTS, body)
     if not BODIES[body]:
         Context(program).invoke(program.codes[0])
@@ -107,15 +100,29 @@ def test_argument_types(body: str) -> None:
     assert caught.value.message == BODIES[body]
 
 
-def test_errors_of_ours_are_not_hidden(assembled: Callable[[str], Any]) -> None:
-    """A mistake in a native module's Python comes out as it is, and the context stays usable."""
-    program = assembled(
-        """import @test.count (any, (i32, any)*) -> i32
-        program @p profile "reference" { func @f (any) -> i32 { %i0 = call_import @test.count(%r0) return (%i0) } }"""
-    )
-    program.native.count.__func__  # the bound method itself is what bytecode calls
-    original = program.linked.codes[0]
-    assert program.context.invoke(original, ("a ref",)) == (0,)
+class Broken(NativeModule):
+    name = "broken"
+
+    @native("fails", "() -> ()")
+    def fails(self, call: Call) -> None:
+        raise KeyError("a mistake in a native module")
+
+    @native("works", "() -> ()")
+    def works(self, call: Call) -> None:
+        return
+
+
+def test_mistakes_in_native_modules_are_not_hidden() -> None:
+    """They come out as they are, and the context stays usable."""
+    imports = "import @broken.fails () -> () import @broken.works () -> ()"
+    functions = """func @f () -> () { call_import @broken.fails() return () }
+                   func @g () -> () { call_import @broken.works() return () }"""
+    module = read_module(write(assemble(f'{imports} program @p profile "reference" {{ {functions} }}')))
+    program = link(module, 0, verify(module, 0), (Broken(),))
+    context = Context(program)
+    with pytest.raises(KeyError, match="a mistake in a native module"):
+        context.invoke(program.codes[0])
+    assert context.invoke(program.codes[1]) == ()
 
 
 def test_two_classes_for_one_type_are_refused() -> None:

@@ -3,7 +3,6 @@
 The results in the tables are those of NumPy, of exact fractions and of strings of bits; bits decide, not `==`.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

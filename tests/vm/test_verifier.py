@@ -41,7 +41,11 @@ REJECTED: dict[str, tuple[Code | bytes, tuple[int, int, int, int, int], str]] = 
     "opcode": (b"\xff\xff\6\0", (0, 0, 0, 0, 0), "function[0] pc 0x0: unknown opcode 0xffff"),
     "truncated": (b"\0\2\0\0", (0, 0, 0, 0, 0), "function[0] pc 0x0: the code ends inside i32.add"),
     "truncated count": (b"\6\0\5\0", (0, 0, 0, 0, 0), "function[0] pc 0x0: the code ends inside return"),
-    "off the end": ([("i32.zero", (0,))], (1, 0, 0, 0, 0), "function[0] ends with i32.zero: control would run off its end"),
+    "off the end": (
+        [("i32.zero", (0,))],
+        (1, 0, 0, 0, 0),
+        "function[0] ends with i32.zero: control would run off its end",
+    ),
     "register": (
         [("i32.add", (0, 9, 1)), RETURN],
         (2, 2, 2, 0, 0),
@@ -160,7 +164,8 @@ def test_rejected_export() -> None:
 
 
 def test_import_signature_is_read_when_used() -> None:
-    text = 'import @a.b (i32) -> () program @p profile "reference" { func @f () -> () { call_import @a.b(%i0) return () } }'
+    body = "func @f () -> () { call_import @a.b(%i0) return () }"
+    text = f'import @a.b (i32) -> () program @p profile "reference" {{ {body} }}'
     data = write(assemble(text))
     broken = read_module(data)
     broken.strings = ["(i32 -> ()" if row == "(i32) -> ()" else row for row in broken.strings]

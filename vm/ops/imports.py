@@ -14,7 +14,7 @@ from orchestrion.vm.refs import type_name
 from .table import CALL, Op, Registers
 
 
-class _Check:
+class Check:
     """The slow half of a check of arguments: says what is wrong, or that a null is welcome."""
 
     __slots__ = ("function", "types")
@@ -46,7 +46,7 @@ def call_native(
     function: NativeFunction, types: tuple[str, ...], args: tuple[int, ...], results: tuple[int, ...]
 ) -> Op:
     """The op for a call with these argument types, argument registers and result registers."""
-    check = _Check(function, types)
+    check = Check(function, types)
     if len(results) > 1:
         return _several(function, check, args, results)
     if not args:
@@ -57,7 +57,7 @@ def call_native(
     return _general(function, check, types, args, results)
 
 
-def _several(function: NativeFunction, check: _Check, args: tuple[int, ...], results: tuple[int, ...]) -> Op:
+def _several(function: NativeFunction, check: Check, args: tuple[int, ...], results: tuple[int, ...]) -> Op:
     target = function.function
 
     def op(regs: Registers) -> None:
@@ -86,7 +86,7 @@ def _nullary(function: NativeFunction, results: tuple[int, ...]) -> Op:
 
 
 def _one_ref(
-    function: NativeFunction, check: _Check, args: tuple[int, ...], results: tuple[int, ...], wanted: type
+    function: NativeFunction, check: Check, args: tuple[int, ...], results: tuple[int, ...], wanted: type
 ) -> Op:
     """The first argument is the only ref: most functions are methods of it."""
     target = function.function
@@ -117,7 +117,7 @@ def _one_ref(
 
 
 def _general(
-    function: NativeFunction, check: _Check, types: tuple[str, ...], args: tuple[int, ...], results: tuple[int, ...]
+    function: NativeFunction, check: Check, types: tuple[str, ...], args: tuple[int, ...], results: tuple[int, ...]
 ) -> Op:
     """All types compared at once; what differs (a null, an `any`) is looked at by `check`."""
     target = function.function

@@ -1,0 +1,149 @@
+"""Straight-line functions as one Python function each: no frame, no dispatch between instructions.
+
+A sequencer's run function is mostly of this kind: constants, loads of globals, calls of native functions, one return. Such
+a function is translated when it is called again and again (`Code.straight`); every other one stays with the
+interpreter, and a first call always does. The meaning is that of the ops it replaces:
+
+- Registers become Python variables, and constants are written where they are used. What is known to be the same
+  register holds until something writes it: there are no branches.
+- Refs given to native functions are compared with their classes, as `ops/imports.py` does, by the same slow half.
+- The text that is compiled holds names made here and integers from verified operands, nothing else of the module.
+- A line holds one instruction, so that the line of a traceback gives the pc.
+"""
+
+from collections.abc import Callable, Sequence
+from types import CodeType, TracebackType
+from typing import Any
+
+from orchestrion.schema.encoding import Decoded, float_of_bits
+from orchestrion.schema.isa import BANKS, MOVE_BIT
+from orchestrion.schema.signature import NUMBER_TYPES
+
+from .native import NativeFunction, class_of
+from .ops.imports import Check
+
+#: (globals of the context, the call, arguments) -> results
+Straight = Callable[[list[Any], Any, Sequence[Any]], tuple[Any, ...]]
+
+_CONSTANTS = {f"{bank}.const": bank for bank in ("i32", "i64", "f32", "f64")}
+_ZEROS = {"i32.zero": "0", "i64.zero": "0", "f32.zero": "0.0", "f64.zero": "0.0", "ref.null": "None"}
+_LOADS = frozenset(f"global.load.{bank}" for bank in BANKS)
+_COPIES = frozenset(f"{bank}.copy" for bank in BANKS)
+_FIRST_LINE = 3
+
+
+class Translation:
+    """A translated function, and the pc behind each line of its text."""
+
+    __slots__ = ("_code", "_pcs", "run")
+
+    def __init__(self, run: Straight, code: CodeType, pcs: tuple[int, ...]) -> None:
+        self.run = run
+        self._code = code
+        self._pcs = pcs
+
+    def pc(self, traceback: TracebackType | None) -> int:
+        """The instruction that failed, from the traceback of its error."""
+        while traceback is not None:
+            if traceback.tb_frame.f_code is self._code:
+                return self._pcs[traceback.tb_lineno - _FIRST_LINE]
+            traceback = traceback.tb_next
+        return self._pcs[0]
+
+
+def translate(
+    decoded: Sequence[Decoded],
+    parameters: Sequence[int],
+    zeros: Sequence[Any],
+    imports: Sequence[NativeFunction | None],
+) -> Translation | None:
+    """The translation of a function, or None when it is not straight or uses an op that has no text here."""
+    return _Translator(parameters, zeros, imports).translate(decoded)
+
+
+class _Translator:
+    def __init__(
+        self, parameters: Sequence[int], zeros: Sequence[Any], imports: Sequence[NativeFunction | None]
+    ) -> None:
+        self.parameters = parameters
+        self.imports = imports
+        self.known = {register: repr(zero) for register, zero in enumerate(zeros) if register not in parameters}
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {"type": type}
+
+    def translate(self, decoded: Sequence[Decoded]) -> Translation | None:
+        for instruction in decoded:
+            line = self.line(instruction.row.name, instruction.operands)
+            if line is None:
+                return None
+            self.lines.append(line)
+        if decoded[-1].row.name != "return":
+            return None
+        unpacked = "".join(f"r{register}, " for register in self.parameters)
+        text = "\n ".join(["def run(globals, call, arguments):", f"{unpacked}= arguments" if unpacked else "pass", *self.lines])
+        exec(compile(text, "<straight>", "exec"), self.names)
+        run = self.names["run"]
+        return Translation(run, run.__code__, tuple(instruction.pc for instruction in decoded))
+
+    def line(self, name: str, operands: tuple[Any, ...]) -> str | None:
+        """The text of one instruction; None when there is none."""
+        if name in _CONSTANTS:
+            self.known[operands[1]] = self.constant(operands[0], _CONSTANTS[name])
+            return "pass"
+        if name in _ZEROS:
+            self.known[operands[0]] = _ZEROS[name]
+            return "pass"
+        if name in _LOADS:
+            return f"{self.written(operands[1])} = globals[{int(operands[0])}]"
+        if name in _COPIES and not operands[0] & MOVE_BIT:
+            source = self.read(operands[0])
+            return f"{self.written(operands[1])} = {source}"
+        if name == "call_import":
+            return self.native(*operands)
+        if name == "return":
+            return f"return ({''.join(f'{self.read(register & ~MOVE_BIT)}, ' for register in operands[0])})"
+        return None
+
+    def native(self, ordinal: int, args: tuple[int, ...], results: tuple[int, ...]) -> str | None:
+        function = self.imports[ordinal]
+        if function is None or len(results) > 1:
+            return None
+        types = function.signature.expand(len(args))
+        assert types is not None
+        values = [self.read(register & ~MOVE_BIT) for register in args]
+        place = len(self.lines)
+        self.names[f"f{place}"] = function.function
+        checks = self.checks(place, types, values)
+        if checks:
+            self.names[f"check{place}"] = Check(function, types)
+            checks = f"{checks} and check{place}(({', '.join(values)},)); "
+        call = f"f{place}({', '.join(['call', *values])})"
+        moved = [register & ~MOVE_BIT for register in args if register & MOVE_BIT]
+        for register in moved:
+            self.known[register] = "None"
+        dropped = "".join(f"; r{register} = None" for register in moved if register not in results)
+        return checks + (f"{self.written(results[0])} = {call}" if results else call) + dropped
+
+    def checks(self, place: int, types: Sequence[str], values: Sequence[str]) -> str:
+        """True when an argument needs the slow half: it is null, or of another class."""
+        tests = []
+        for position, (wanted, value) in enumerate(zip(types, values, strict=True)):
+            if wanted in NUMBER_TYPES or wanted == "any" and value != "None":
+                continue
+            self.names[f"class{place}_{position}"] = class_of(wanted)
+            tests.append(f"type({value}) is not class{place}_{position}")
+        return f"({' or '.join(tests)})" if tests else ""
+
+    def constant(self, bits: int, bank: str) -> str:
+        if bank in ("i32", "i64"):
+            return repr(int(bits))
+        name = f"number{len(self.names)}"
+        self.names[name] = float_of_bits(bits, bank)
+        return name
+
+    def read(self, register: int) -> str:
+        return self.known.get(register, f"r{register}")
+
+    def written(self, register: int) -> str:
+        self.known.pop(register, None)
+        return f"r{register}"
