@@ -11,10 +11,8 @@ class NullBuffer(BackendBuffer):
 
     __slots__ = ("host", "size")
 
-    host: Bytes
-
     def __init__(self, host: Bytes) -> None:
-        self.host = host
+        self.host: Bytes | None = host
         self.size = host.size
 
     @classmethod
@@ -25,4 +23,4 @@ class NullBuffer(BackendBuffer):
             raise OutOfMemory(f"allocation of {size} bytes failed: {error}") from error
 
     def release(self) -> None:
-        del self.host
+        self.host = None

@@ -10,11 +10,10 @@ from .queue import NullQueue
 
 
 class NullDevice(BackendDevice):
-    queue: NullQueue
-
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
-        self.queue = NullQueue()
+        self._queue = NullQueue()
+        self.queue = self._queue
 
     def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> NullBuffer:
         return NullBuffer.allocate(size)
@@ -32,4 +31,4 @@ class NullDevice(BackendDevice):
         return SoftSemaphore(initial)
 
     def close(self) -> None:
-        self.queue.close()
+        self._queue.close()

@@ -44,15 +44,13 @@ class OpenCLBuffer(BackendBuffer):
         return self.whole.get_sub_region(offset, length)
 
     def release(self) -> None:
-        del self.host
+        self.host = None
         self.whole.release()
         del self.whole
 
 
 class SharedBuffer(OpenCLBuffer):
     __slots__ = ()
-
-    host: Bytes
 
     def __init__(self, context: cl.Context, size: int) -> None:
         flags = cl.svm_mem_flags.READ_WRITE | cl.svm_mem_flags.SVM_FINE_GRAIN_BUFFER
@@ -61,7 +59,11 @@ class SharedBuffer(OpenCLBuffer):
         self.host = np.asarray(self.whole.buf)
 
     def part(self, offset: int, length: int) -> Argument:
-        return cl.SVM(self.host[offset : offset + length])
+        return cl.SVM(self.memory(offset, length))
+
+    def memory(self, offset: int, length: int) -> Bytes:
+        assert self.host is not None
+        return self.host[offset : offset + length]
 
 
 class DeviceBuffer(OpenCLBuffer):
@@ -96,7 +98,7 @@ def copy_step(
         taken, given = source.part(source_offset, length), target.part(target_offset, length)
         return partial(cl.enqueue_copy, queue, given, taken, is_blocking=False)
     if isinstance(target, SharedBuffer):
-        memory = target.host[target_offset : target_offset + length]
+        memory = target.memory(target_offset, length)
         return partial(cl.enqueue_copy, queue, memory, source.whole, src_offset=source_offset)
     places = {"src_offset": source_offset, "dst_offset": target_offset}
     return partial(cl.enqueue_copy, queue, target.whole, source.whole, byte_count=length, **places)

@@ -20,8 +20,6 @@ from .queue import OpenCLQueue
 
 
 class OpenCLDevice(BackendDevice):
-    queue: OpenCLQueue
-
     def __init__(self, info: DeviceInfo, device: cl.Device, shared: bool | None = None) -> None:
         """`shared` False leaves shared memory unused on a device that has it."""
         self.info = info
@@ -29,11 +27,12 @@ class OpenCLDevice(BackendDevice):
         self._shared = shares_memory(device) if shared is None else shared
         try:
             self._context = cl.Context([device])
-            self._queue = cl.CommandQueue(self._context, device)
+            self._handle = cl.CommandQueue(self._context, device)
         except cl.Error as error:
             raise translate(f"device {info.id} cannot be opened", error) from error
         self._cache = Cache("opencl")
-        self.queue = OpenCLQueue(self._queue)
+        self._queue = OpenCLQueue(self._handle)
+        self.queue = self._queue
 
     def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
         most = self.info.limits.max_binding_length
@@ -56,11 +55,11 @@ class OpenCLDevice(BackendDevice):
         return OpenCLExecutable(self._context, self._device, self._cache, payload, entries)
 
     def create_command_buffer(self, slots: int) -> OpenCLCommandBuffer:
-        return OpenCLCommandBuffer(self._queue, slots)
+        return OpenCLCommandBuffer(self._handle, slots)
 
     def create_semaphore(self, initial: int) -> SoftSemaphore:
         return SoftSemaphore(initial)
 
     def close(self) -> None:
-        self.queue.close()
-        del self._queue, self._context
+        self._queue.close()
+        del self._handle, self._context

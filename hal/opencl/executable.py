@@ -42,7 +42,7 @@ class OpenCLExecutable(BackendExecutable):
 
 
 def _build(context: cl.Context, device: cl.Device, cache: Cache, payload: memoryview) -> cl.Program:
-    options = list(OPTIONS)
+    options: list[str] = list(OPTIONS)
     if device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT:
         options.append(ROUNDED)
     key = (
