@@ -24,7 +24,7 @@ class UsageError(Exception):
 
 
 def parser(command: str, description: str) -> argparse.ArgumentParser:
-    """A parser with what all commands have. Abbreviated flags are refused: they would change meaning with a new flag."""
+    """A parser with what all commands have. Abbreviated flags are refused: a new flag would change their meaning."""
     made = argparse.ArgumentParser(prog=command, description=description, allow_abbrev=False)
     made.add_argument("--version", action="version", version=f"{command} {release()}")
     made.add_argument("--verbose", action="store_true", help="show the traceback of an error")
@@ -63,7 +63,7 @@ def run(
 
 
 def _expected(error: Exception) -> bool:
-    """Errors that say what is wrong with the input or the machine. Any other is a fault of ours and keeps its traceback.
+    """Errors that say what is wrong with input or machine. Any other is a fault of ours and keeps its traceback.
 
     Types are looked up by where they were loaded, so that a command does not import what it does not use.
     """

@@ -125,7 +125,8 @@ def _executable(module: Module, ordinal: int) -> Description:
 
 def listing(found: Description) -> Iterator[str]:
     """The description as lines for people."""
-    yield f"module: {found['bytes']:,} bytes, format {found['format']}, by {found['producer']}, digest {found['digest'][:16]}"
+    digest = found["digest"][:16]
+    yield f"module: {found['bytes']:,} bytes, format {found['format']}, by {found['producer']}, digest {digest}"
     for key, value in found["attributes"].items():
         yield f"  {key}: {value}"
     yield "exports:"

@@ -15,8 +15,8 @@ from orchestrion.hal.errors import HalError
 
 from .call import Call
 from .code import Code
-from .errors import CallerError
-from .interpreter import abandon, run
+from .errors import CallerError, VmError
+from .interpreter import abandon, located, run
 from .memory import Memory
 from .ops.table import CALL, GLOBALS
 

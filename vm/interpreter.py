@@ -19,8 +19,10 @@ from orchestrion.hal.errors import (
 from orchestrion.schema.errors import ModuleError
 
 from .call import Call
+from .code import Code
 from .errors import DeadlineExceeded, DeviceError, MemoryExceeded, Place, Trap, VmError
 from .ops.control import Block
+from .straight import Translation
 
 
 def run(call: Call, regs: list[Any], block: Any) -> None:

@@ -80,7 +80,9 @@ class _Translator:
         if decoded[-1].row.name != "return":
             return None
         unpacked = "".join(f"r{register}, " for register in self.parameters)
-        text = "\n ".join(["def run(globals, call, arguments):", f"{unpacked}= arguments" if unpacked else "pass", *self.lines])
+        text = "\n ".join(
+            ["def run(globals, call, arguments):", f"{unpacked}= arguments" if unpacked else "pass", *self.lines]
+        )
         exec(compile(text, "<straight>", "exec"), self.names)
         run = self.names["run"]
         return Translation(run, run.__code__, tuple(instruction.pc for instruction in decoded))
