@@ -21,9 +21,14 @@ NAME: Final = "orchestrion.name"
 
 def name_interface(module: Module) -> None:
     """Names what the public functions take and give, as far as the frontend knows."""
-    for op in module.block if module.regions and module.regions[0].blocks else ():
+    for op in module.regions[0].walk() if module.regions else ():
+        if op.name != "func.func":
+            continue
+        for key in ("arg_attrs", "res_attrs"):
+            if not any(isinstance(item, DictAttr) and item.items for item in op.get_as(key, ArrayAttr) or ()):
+                op.properties.pop(key, None)  # lists of nothing, which some printers leave out
         visibility = op.get_as("sym_visibility", StringAttr)
-        if op.name == "func.func" and (visibility is None or visibility.value == "public"):
+        if visibility is None or visibility.value == "public":
             _name_function(op)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import cached_property
+from itertools import islice
 from typing import Final, NoReturn
 
 from orchestrion.compiler.errors import ParseError
@@ -62,10 +63,14 @@ class Tokens:
         self.filename = filename
         self.tokens: list[str] = _LEX.findall(text)
         self.at = 0
+        self._starts: list[int] = []
+        self._again = _LEX.finditer(text)
 
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [match.start(1) for match in _LEX.finditer(self.source)]
+    def _start(self, index: int) -> int:
+        """Where token `index` begins; the text is lexed again as far as that."""
+        missing = index + 1 - len(self._starts)
+        self._starts += [match.start(1) for match in islice(self._again, max(missing, 0))]
+        return self._starts[min(index, len(self._starts) - 1)]
 
     @cached_property
     def _lines(self) -> list[int]:
@@ -73,7 +78,7 @@ class Tokens:
 
     def place(self, index: int) -> FileLoc:
         """Where token `index` stands."""
-        start = self._starts[min(index, len(self._starts) - 1)]
+        start = self._start(index)
         line = bisect_right(self._lines, start)
         return FileLoc(self.filename, line, start - self._lines[line - 1] + 1)
 

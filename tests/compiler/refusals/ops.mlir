@@ -1,0 +1,115 @@
+// Ops that are not there, by family, each with what tells it from others; private functions nobody calls do not count.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
+  ^bb0(%x: tensor<4xf32>):
+    %0 = "stablehlo.custom_call"(%x) <{call_target_name = "annotate_device_placement"}> : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = "stablehlo.while"(%0) ({
+    ^bb0(%a: tensor<4xf32>):
+      %c = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
+      "stablehlo.return"(%c) : (tensor<i1>) -> ()
+    }, {
+    ^bb0(%a: tensor<4xf32>):
+      %b = "chlo.erf"(%a) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%b) : (tensor<4xf32>) -> ()
+    }) : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = "stablehlo.gather"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = "mystery.op"(%2) : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%3) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = () -> (), sym_name = "unused", sym_visibility = "private"}> ({
+    "stablehlo.sort"() : () -> ()
+    "func.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 5:10: stablehlo.custom_call: is not supported (code from elsewhere; call_target_name = "annotate_device_placement")
+// 6:10: stablehlo.while: is not supported (control flow)
+// 12:12: chlo.erf: is not supported (an op that StableHLO itself has no form of)
+// 15:10: stablehlo.gather: is not supported
+// 16:10: mystery.op: is not supported (dialect mystery)
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, divide, dot_general, exponential, exponential_minus_one, floor, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, xor; of func: func, call, return
+// -----
+// Things beside functions, a function from elsewhere, several blocks, no public function at all, several devices.
+"builtin.module"() ({
+  "ml_program.global"() <{sym_name = "g"}> : () -> ()
+  "func.func"() <{function_type = () -> (), sym_name = "elsewhere", sym_visibility = "private"}> ({}) : () -> ()
+  "func.func"() <{function_type = () -> (), sym_name = "main"}> ({
+    "func.call"() <{callee = @elsewhere}> : () -> ()
+    "cf.br"()[^next] : () -> ()
+  ^next:
+    "func.return"() : () -> ()
+  }) : () -> ()
+}) {mhlo.num_partitions = 2 : i32} : () -> ()
+// =====
+// 2:1: builtin.module: mhlo.num_partitions is 2: programs for several devices are not supported
+// 3:3: ml_program.global: is not supported beside functions
+// 4:3: func.func: has no body: functions from elsewhere are not supported
+// 5:3: func.func: has 2 blocks: control flow is not supported
+// 7:5: cf.br: is not supported (control flow)
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, divide, dot_general, exponential, exponential_minus_one, floor, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, xor; of func: func, call, return
+// -----
+"builtin.module"() ({
+  "func.func"() <{function_type = () -> (), sym_name = "f", sym_visibility = "private"}> ({
+    "func.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 1:1: builtin.module: has no public function
+// -----
+// Recursion, by way of another function.
+"builtin.module"() ({
+  "func.func"() <{function_type = () -> (), sym_name = "main"}> ({
+    "func.call"() <{callee = @a}> : () -> ()
+    "func.return"() : () -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = () -> (), sym_name = "a", sym_visibility = "private"}> ({
+    "func.call"() <{callee = @b}> : () -> ()
+    "func.return"() : () -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = () -> (), sym_name = "b", sym_visibility = "private"}> ({
+    "func.call"() <{callee = @a}> : () -> ()
+    "func.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 12:5: func.call: calls @a in a circle: recursion is not supported
+// -----
+// A reducer that holds more than scalars, itself and by way of a function.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<f32>) -> tensor<f32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<f32>):
+    %2 = "stablehlo.reduce"(%0, %1) <{dimensions = array<i64: 0>}> ({
+    ^bb0(%3: tensor<f32>, %4: tensor<f32>):
+      %5 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<2xf32>
+      %6 = "func.call"(%3) <{callee = @wide}> : (tensor<f32>) -> tensor<f32>
+      %7 = "stablehlo.dot_general"(%5, %5) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>}> : (tensor<2xf32>, tensor<2xf32>) -> tensor<f32>
+      %8 = "stablehlo.add"(%6, %7) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%8) : (tensor<f32>) -> ()
+    }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+    "func.return"(%2) : (tensor<f32>) -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<f32>) -> tensor<f32>, sym_name = "wide", sym_visibility = "private"}> ({
+  ^bb0(%0: tensor<f32>):
+    %1 = "stablehlo.pad"(%0, %0) <{edge_padding_high = array<i64>, edge_padding_low = array<i64>, interior_padding = array<i64>}> : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    "func.return"(%1) : (tensor<f32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 5:10: stablehlo.reduce: its reducer holds stablehlo.iota; supported are elementwise ops on scalars and constants
+// 5:10: stablehlo.reduce: its reducer holds stablehlo.pad; supported are elementwise ops on scalars and constants
+// 5:10: stablehlo.reduce: its reducer holds stablehlo.dot_general; supported are elementwise ops on scalars and constants
+// -----
+// Attributes that ask for what is not there.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> (tensor<4xf32>, tensor<f32>, tensor<2xf64>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "stablehlo.tanh"(%0) <{result_accuracy = #stablehlo.result_accuracy<ulps = 1, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>}> : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = "stablehlo.dot_general"(%0, %0) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>, algorithm = #stablehlo.dot_algorithm<lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+    %3 = "stablehlo.bitcast_convert"(%0) : (tensor<4xf32>) -> tensor<2xf64>
+    "func.return"(%1, %2, %3) : (tensor<4xf32>, tensor<f32>, tensor<2xf64>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 5:10: stablehlo.tanh: result_accuracy #stablehlo.result_accuracy<ulps = 1, mode = #stablehlo.result_accuracy_mode<TOLERANCE>> is not supported; supported are the modes DEFAULT and HIGHEST
+// 6:10: stablehlo.dot_general: algorithm #stablehlo.dot_algorithm<lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> is not supported; supported is arithmetic in the type of the operands
+// 7:10: stablehlo.bitcast_convert: from f32 to f64 is not supported; both must have the same width, and not be i1
