@@ -1,7 +1,7 @@
 """Straight-line functions as one Python function each: no frame, no dispatch between instructions.
 
-A sequencer's run function is mostly of this kind: constants, loads of globals, calls of native functions, one return. Such
-a function is translated when it is called again and again (`Code.straight`); every other one stays with the
+A sequencer's run function is mostly of this kind: constants, loads of globals, calls of native functions, one return.
+Such a function is translated when it is called again and again (`Code.straight`); every other one stays with the
 interpreter, and a first call always does. The meaning is that of the ops it replaces:
 
 - Registers become Python variables, and constants are written where they are used. What is known to be the same

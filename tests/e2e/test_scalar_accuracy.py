@@ -9,6 +9,8 @@ from accuracy import BOUND, DTYPES, ORACLES, POSITIVE, expected, hard_cases, nea
 
 from orchestrion import compiler
 
+TARGETS = {"reference": ["reference"], "opencl": ["opencl"], "vulkan": ["spirv"]}
+
 
 def text(functions: list[tuple[str, int]], dtype: str, size: int) -> str:
     """A module with one public function per op, all of the same size."""
@@ -49,26 +51,23 @@ def samples() -> dict[tuple[str, str], tuple[list[np.ndarray], list[Any]]]:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("device", TARGETS)
 def test_functions_stay_within_the_bound(
-    dtype: str, driver: str, samples: Any, load: Callable[..., Any], record_property: Callable[..., None]
+    device: str, dtype: str, samples: Any, load_on: Callable[[bytes, str], Any], record_property: Callable[..., None]
 ) -> None:
     wrong = []
     for arity in (1, 2):
         names = [name for name in sorted(ORACLES) if (name in {"power", "atan2"}) == (arity == 2)]
         size = len(samples[names[0], dtype][0][0])
-        program = load(
-            compiler.compile(text([(name, arity) for name in names], dtype, size), targets=TARGET[driver]), driver
-        )
+        source = text([(name, arity) for name in names], dtype, size)
+        program = load_on(compiler.compile(source, targets=TARGETS[device]), device)
         for name in names:
             operands, want = samples[name, dtype]
             got = program[name](*operands)
             errors = ulps(got, want, DTYPES[dtype])
             worst = int(np.argmax(errors))
-            record_property(f"{driver} {name} {dtype}", float(errors[worst]))
+            record_property(f"{device} {name} {dtype}", float(errors[worst]))
             if errors[worst] > BOUND:
                 arguments = ", ".join(float(column[worst]).hex() for column in operands)
                 wrong.append(f"{name}({arguments}) = {float(got[worst]).hex()}: {errors[worst]:.2f} ulp")
     assert not wrong
-
-
-TARGET = {"reference": ["reference"], "opencl": ["opencl"], "vulkan": ["spirv"]}
