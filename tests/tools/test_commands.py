@@ -1,0 +1,250 @@
+"""The commands as a user meets them: what they print, how they end, what they leave behind when the input is bad."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+SIMPLE_MUL = EXAMPLES / "simple_mul.generic.mlir"
+INPUTS = ("--input=4xf32=1,2,3,4", "--input=4xf32=10,20,30,40")
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    """Run `vm-NAME` in a process of its own, with a trust store and caches of its own."""
+
+    def run(name: str, *arguments: str | Path, preexec: Any = None) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {
+            "ORCHESTRION_HOME": str(tmp_path / "home"),
+            "ORCHESTRION_CACHE": str(tmp_path / "cache"),
+        }
+        return subprocess.run(
+            [sys.executable, "-m", f"orchestrion.tools.{name}", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
+            timeout=120,
+            preexec_fn=preexec,
+        )
+
+    return run
+
+
+@pytest.fixture
+def module(tmp_path: Path, command: Command) -> Path:
+    """simple_mul for every target."""
+    path = tmp_path / "simple_mul.fb"
+    done = command("compile", SIMPLE_MUL, "-o", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    return path
+
+
+def refused(done: subprocess.CompletedProcess[str], status: int, *words: str) -> None:
+    """Ended with this status and one clear error, without a traceback."""
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+def test_compile_and_run(module: Path, command: Command, tmp_path: Path) -> None:
+    done = command("run", module, *INPUTS, "--expected_output=4xf32=10,40,90,160", "--output=@out.npy")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 of 1 results are as expected" in done.stdout
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), np.array([10, 40, 90, 160], np.float32))
+
+
+def test_statistics_are_those_of_the_driver(module: Path, command: Command, tmp_path: Path) -> None:
+    done = command("run", module, *INPUTS, "--repeat=3", "--print_statistics=s.json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "s.json").read_text())
+    assert found["load"]["executables_created"] == 1 and found["load"]["command_buffers_recorded"] == 1
+    last = found["calls"][-1]
+    assert len(found["calls"]) == 3
+    assert (last["submissions"], last["dispatches"], last["waits"], last["allocations"]) == (1, 1, 1, 0)
+    assert (last["host_to_device_bytes"], last["device_to_host_bytes"]) == (32, 16)
+
+
+def test_dump_lists_every_program(module: Path, command: Command) -> None:
+    done = command("dump", module)
+    assert done.returncode == 0
+    for text in ("simple_mul(lhs: 4xf32, rhs: 4xf32)", "program reference", "program opencl", "program spirv", "bytes"):
+        assert text in done.stdout.replace("arg0", "lhs").replace("arg1", "rhs"), done.stdout
+    found = json.loads(command("dump", module, "--json").stdout)
+    assert {program["profile"] for program in found["programs"]} == {"reference", "opencl", "spirv"}
+    code = command("dump", module, "--disassemble").stdout
+    assert "OpFMul" in code and "multiply" in code and "__kernel" in code and "call_import @hal.execute" in code
+
+
+def test_assembler_goes_there_and_back(module: Path, command: Command, tmp_path: Path) -> None:
+    assert command("asm", "--disassemble", module, "-o", "m.vmasm").returncode == 0
+    assert command("asm", "m.vmasm", "-o", "again.fb").returncode == 0
+    assert (tmp_path / "again.fb").read_bytes() == module.read_bytes()
+
+
+@pytest.mark.parametrize("phase", ["input", "stablehlo", "flow", "hl_seq", "ll_seq", "executables", "bytecode"])
+def test_every_phase_continues_to_the_same_bytes(phase: str, module: Path, command: Command, tmp_path: Path) -> None:
+    done = command("compile", SIMPLE_MUL, f"--compile-to={phase}", "-o", "phase.mlir")
+    assert done.returncode == 0, done.stderr
+    done = command("compile", "phase.mlir", f"--compile-from={phase}", "-o", "again.fb")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "again.fb").read_bytes() == module.read_bytes()
+
+
+def test_dump_phases_and_print_ir(command: Command, tmp_path: Path) -> None:
+    done = command("compile", SIMPLE_MUL, "-o", "m.fb", "--dump-phases=phases", "--print-ir-after=cse")
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "phases").iterdir())) == 7
+    assert "IR after cse" in done.stderr
+
+
+def test_devices_say_why_they_are_missing(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = command("run", "--list_devices")
+    assert done.returncode == 0
+    assert "reference: NumPy" in done.stdout
+    monkeypatch.setenv("VK_DRIVER_FILES", "/nowhere.json")
+    monkeypatch.setenv("VK_ICD_FILENAMES", "/nowhere.json")
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/nowhere")
+    done = command("run", "--list_devices")
+    assert done.returncode == 0
+    assert "vulkan: not available: " in done.stdout
+
+
+# (arguments of vm-run after the module, exit status, words of the error)
+BAD_CALLS = [
+    ((), 1, ["takes 2 arguments, got 0"]),
+    ((INPUTS[0],), 1, ["takes 2 arguments, got 1"]),
+    ((INPUTS[0], "--input=4xf64=1"), 1, ["argument 1", "expected tensor<4xf32>", "f64[4]"]),
+    ((INPUTS[0], "--input=5xf32=1"), 1, ["argument 1", "expected tensor<4xf32>", "f32[5]"]),
+    ((INPUTS[0], "--input=@missing.npy"), 1, ["missing.npy", "No such file"]),
+    ((INPUTS[0], "--input=4xf32=1,2"), 1, ["2 values for 4 elements"]),
+    ((*INPUTS, "--function=nope"), 1, ["no function 'nope'", "simple_mul"]),
+    ((*INPUTS, "--device=nope"), 1, ["no driver 'nope'", "reference"]),
+    ((*INPUTS, "--device=reference:7"), 1, ["no device 'reference:7'"]),
+    ((*INPUTS, "--expected_output=4xf32=1"), 1, ["not as expected", "result[0] differs in 4 of 4 elements"]),
+    ((*INPUTS, "--output=@no/such/folder.npy"), 1, ["folder.npy", "could not be written"]),
+    ((*INPUTS, "--nonsense"), 2, ["unrecognized arguments: --nonsense"]),
+    ((*INPUTS, "--repeat=0"), 2, ["0 is not at least 1"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "status", "words"), BAD_CALLS, ids=[" ".join(row[2]) for row in BAD_CALLS])
+def test_bad_calls(module: Path, command: Command, arguments: tuple[str, ...], status: int, words: list[str]) -> None:
+    refused(command("run", module, *arguments), status, *words)
+
+
+def damaged(data: bytes, part: str) -> bytes:
+    """One bit flipped in a part of the file, or its end cut off; digests as they were."""
+    from orchestrion.schema.container import open_bytes
+
+    file = open_bytes(data)
+    directory = -(-len(file.root) // 64) * 64
+    executable = next(offset for offset, size in file.spans if size)
+    place = {"root": len(file.root) // 2, "directory": directory + 30, "executable": executable + 20}
+    if part == "truncated":
+        return data[: len(data) // 2]
+    changed = bytearray(data)
+    changed[place[part]] ^= 4
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("part", ["truncated", "root", "directory", "executable"])
+def test_damaged_modules_are_refused(part: str, module: Path, command: Command) -> None:
+    module.write_bytes(damaged(module.read_bytes(), part))
+    for device in ("reference", None):
+        flags = [] if device is None else [f"--device={device}"]
+        refused(command("run", module, *INPUTS, *flags), 1, "vm-run: ")
+
+
+@pytest.mark.parametrize("name", ["run", "dump"])
+def test_files_that_are_no_modules(name: str, command: Command, tmp_path: Path) -> None:
+    (tmp_path / "empty.fb").touch()
+    (tmp_path / "text.fb").write_text("hello, this is no module at all, whatever its name says")
+    refused(command(name, "missing.fb"), 1, "missing.fb", "No such file")
+    refused(command(name, "empty.fb"), 1, "not a module: 0 bytes")
+    refused(command(name, "text.fb"), 1, "not a module")
+    refused(command(name, "."), 1, "directory")
+
+
+def test_an_unreadable_source_is_refused(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "bad.mlir").write_text('"builtin.module"() ({ "stablehlo.nope"')
+    (tmp_path / "noise.mlir").write_bytes(bytes(range(256)))
+    for source in ("missing.mlir", "bad.mlir", "noise.mlir"):
+        done = command("compile", source, "-o", "out.fb")
+        refused(done, 1, source)
+        assert not (tmp_path / "out.fb").exists()
+
+
+def test_everything_unsupported_is_said_at_once(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "two.mlir").write_text(
+        '"builtin.module"() ({ "func.func"() <{function_type = (tensor<4xf16>, tensor<4xf32>) -> tensor<4xf32>, '
+        'sym_name = "f"}> ({ ^bb0(%x: tensor<4xf16>, %y: tensor<4xf32>):\n'
+        '  %0 = "stablehlo.cosine"(%x) : (tensor<4xf16>) -> tensor<4xf16> loc("here")\n'
+        '  %1 = "stablehlo.cholesky"(%y) : (tensor<4xf32>) -> tensor<4xf32> loc("there")\n'
+        '  "func.return"(%1) : (tensor<4xf32>) -> () }) : () -> () }) : () -> ()'
+    )
+    done = command("compile", "two.mlir", "-o", "out.fb")
+    refused(done, 1, "f16", "stablehlo.cholesky", "there")
+    assert not (tmp_path / "out.fb").exists()
+
+
+def test_a_full_disk_leaves_nothing_behind(command: Command, tmp_path: Path) -> None:
+    def small_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+
+    done = command("compile", SIMPLE_MUL, "-o", "out.fb", preexec=small_files)
+    refused(done, 1, "out.fb")
+    assert not [path for path in tmp_path.iterdir() if "out.fb" in path.name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-o", "x.fb"), ["IN"]),
+        ((str(SIMPLE_MUL),), ["-o OUT is missing"]),
+        ((str(SIMPLE_MUL), "-o", "x.fb", "--target=metal"), ["no target metal", "reference, spirv, opencl"]),
+        ((str(SIMPLE_MUL), "-o", "x.fb", "--target=spirv,spirv"), ["twice"]),
+        ((str(SIMPLE_MUL), "--compile-to=flow", "--compile-from=ll_seq"), ["comes after"]),
+        ((str(SIMPLE_MUL), "-o", "x.fb", "--print-ir-after=nope"), ["no pass nope"]),
+    ],
+)
+def test_bad_command_lines_of_compile(command: Command, arguments: tuple[str, ...], words: list[str]) -> None:
+    refused(command("compile", *arguments), 2, *words)
+
+
+def test_opencl_c_from_elsewhere_needs_permission(module: Path, command: Command, tmp_path: Path) -> None:
+    pytest.importorskip("pyopencl")
+    if "opencl: not available" in command("run", "--list_devices").stdout:
+        pytest.skip("no OpenCL device")
+    # compiled here: it may run
+    assert command("run", module, *INPUTS, "--device=opencl").returncode == 0
+    # as if it came from elsewhere: a store that has never seen it
+    for digest in (tmp_path / "home" / "trust").iterdir():
+        digest.unlink()
+    refused(
+        command("run", module, *INPUTS, "--device=opencl"), 1, "native code", "--allow-native-code", "another device"
+    )
+    assert command("run", module, *INPUTS, "--device=opencl", "--allow-native-code").returncode == 0
+    for device in ("reference", "vulkan"):
+        done = command("run", module, *INPUTS, f"--device={device}")
+        assert done.returncode == 0 or "not available" in done.stderr or "no Vulkan" in done.stderr, done.stderr
+
+
+def test_bench_reports_percentiles(module: Path, command: Command) -> None:
+    done = command("bench", module, "--seconds=0.05", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["calls"] > 0 and set(found["percentile_seconds"]) == {"50", "90", "99", "100"}
+    assert "throughput" in command("bench", module, "--seconds=0.05", "--device-resident").stdout
