@@ -90,13 +90,16 @@ class Call:
             return DepthExceeded(f"calls are nested {count + 1} deep, {self.depth + 1} is the limit")
         return DepthExceeded(f"the frames of {count + 1} nested calls exceed {MAX_ROOM} registers")
 
-    def spend_bytes(self, count: int) -> None:
-        """Fuel for work that grows with a number of bytes."""
-        if count < BYTES_PER_UNIT:
-            return
-        self.fuel -= count // BYTES_PER_UNIT
+    def spend(self, units: int) -> None:
+        """Fuel for work that is not a back-edge."""
+        self.fuel -= units
         if self.fuel < 0:
             self.refuel()
+
+    def spend_bytes(self, count: int) -> None:
+        """Fuel for work that grows with a number of bytes."""
+        if count >= BYTES_PER_UNIT:
+            self.spend(count // BYTES_PER_UNIT)
 
     def reached(self, fence: Any) -> bool:
         """Whether a fence was signalled; raises the error of work that failed."""

@@ -95,6 +95,21 @@ class Context:
         with self.lock:
             return self.run(Call(self), code, arguments)
 
+    def initialize(self, codes: Sequence[Code]) -> None:
+        """Run initializers in their order, all of them within the limits of one call. If one fails, close."""
+        try:
+            with self.lock:
+                call = Call(self)
+                for code in codes:
+                    call.spend(code.length)
+                    self.start(call, code, ())
+                    while call.waiting is not None:
+                        self._wait(call)
+                        run(call, call.regs, call.resumption)
+        except BaseException:
+            self.close()
+            raise
+
     def run(self, call: Call, code: Code, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """`invoke` for who holds the lock and keeps a call object to be used again."""
         straight = code.straight

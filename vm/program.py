@@ -59,7 +59,7 @@ class ProgramContext:
                 found[export.name] = ScalarFunction(export.name, code, context)
         self.functions: Mapping[str, AnyFunction] = MappingProxyType(found)
         for name, function in found.items():
-            if not hasattr(self, name):
+            if name not in self.__dict__ and not hasattr(type(self), name):
                 setattr(self, name, function)
 
     def __getitem__(self, name: str) -> AnyFunction:
@@ -160,8 +160,7 @@ class Program(ProgramContext):
         memory = Memory(limits.memory)
         self._memories.append(memory)
         context = Context(self._linked, limits, memory, self.device.share(budget=memory.budget), base)
-        for code in self._linked.context_initializers:
-            context.invoke(code)
+        context.initialize(self._linked.context_initializers)
         return context
 
     def _loading(self, context: Context, seconds: float) -> dict[str, Any]:
@@ -195,13 +194,20 @@ def load(
     limits = Limits(fuel, deadline, memory, depth)
     decoded = read_module(module) if isinstance(module, bytes | bytearray | memoryview) else open_module(module)
     share, budget = _open(device, allow_native_code, limits)
-    ordinal = choose_program(decoded, share.info)
-    verified = verify(decoded, ordinal)
-    linked = link(decoded, ordinal, verified, (HalModule(decoded, decoded.programs[ordinal]), *natives))
-    base = Context(linked, limits, budget, share)
-    for code in linked.program_initializers:
-        base.invoke(code)
-    return Program(linked, base, limits, started)
+    try:
+        ordinal = choose_program(decoded, share.info)
+        verified = verify(decoded, ordinal)
+        linked = link(decoded, ordinal, verified, (HalModule(decoded, decoded.programs[ordinal]), *natives))
+        base = Context(linked, limits, budget, share)
+        base.initialize(linked.program_initializers)
+        try:
+            return Program(linked, base, limits, started)
+        except BaseException:
+            base.close()
+            raise
+    except BaseException as error:
+        share.__exit__(type(error), error, error.__traceback__)
+        raise
 
 
 def _open(device: str | Device | None, allow_native_code: bool, limits: Limits) -> tuple[Device, Memory]:

@@ -26,10 +26,12 @@ from .ops.imports import Check
 Straight = Callable[[list[Any], Any, Sequence[Any]], tuple[Any, ...]]
 
 _CONSTANTS = {f"{bank}.const": bank for bank in ("i32", "i64", "f32", "f64")}
-_ZEROS = {"i32.zero": "0", "i64.zero": "0", "f32.zero": "0.0", "f64.zero": "0.0", "ref.null": "None"}
+_ZEROS = {"i32.zero": "0", "i64.zero": "0", "f32.zero": "0.0", "f64.zero": "0.0"}
 _LOADS = frozenset(f"global.load.{bank}" for bank in BANKS)
 _COPIES = frozenset(f"{bank}.copy" for bank in BANKS)
 _FIRST_LINE = 3
+#: instructions of a function worth translating: Python's compiler takes its time, and no limit of a context ends it
+_LONGEST = 2000
 
 
 class Translation:
@@ -57,7 +59,9 @@ def translate(
     zeros: Sequence[Any],
     imports: Sequence[NativeFunction | None],
 ) -> Translation | None:
-    """The translation of a function, or None when it is not straight or uses an op that has no text here."""
+    """The translation of a function, or None when it is not straight, long, or uses an op that has no text here."""
+    if len(decoded) > _LONGEST:
+        return None
     return _Translator(parameters, zeros, imports).translate(decoded)
 
 
@@ -95,6 +99,8 @@ class _Translator:
         if name in _ZEROS:
             self.known[operands[0]] = _ZEROS[name]
             return "pass"
+        if name == "ref.null":
+            return f"{self.written(operands[0])} = None"  # lets go of what the register held
         if name in _LOADS:
             return f"{self.written(operands[1])} = globals[{int(operands[0])}]"
         if name in _COPIES and not operands[0] & MOVE_BIT:
@@ -130,10 +136,11 @@ class _Translator:
         """True when an argument needs the slow half: it is null, or of another class."""
         tests = []
         for position, (wanted, value) in enumerate(zip(types, values, strict=True)):
-            if wanted in NUMBER_TYPES or wanted == "any" and value != "None":
-                continue
-            self.names[f"class{place}_{position}"] = class_of(wanted)
-            tests.append(f"type({value}) is not class{place}_{position}")
+            if wanted == "any":
+                tests.append(f"{value} is None")
+            elif wanted not in NUMBER_TYPES:
+                self.names[f"class{place}_{position}"] = class_of(wanted)
+                tests.append(f"type({value}) is not class{place}_{position}")
         return f"({' or '.join(tests)})" if tests else ""
 
     def constant(self, bits: int, bank: str) -> str:

@@ -22,7 +22,8 @@ from orchestrion.vm.call import Call
 from orchestrion.vm.context import Context, Limits
 from orchestrion.vm.hal_module import HalModule
 from orchestrion.vm.linker import LinkedProgram, link
-from orchestrion.vm.native import NativeModule, native
+from orchestrion.vm.native import NativeModule, native, resolve
+from orchestrion.vm.straight import translate
 from orchestrion.vm.verifier import verify
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -96,7 +97,9 @@ class Assembled:
         self.module: Module = read_module(self.data)
         self.native = TestModule(device)
         hal = HalModule(self.module, self.module.programs[0])
-        self.linked: LinkedProgram = link(self.module, 0, verify(self.module, 0), (self.native, hal))
+        verified = verify(self.module, 0)
+        self.linked: LinkedProgram = link(self.module, 0, verified, (self.native, hal))
+        self.native_functions = resolve(verified.imports, (self.native, hal))
         self.codes = {code.name: code for code in self.linked.codes}
         self.context = self.new_context()
 
@@ -106,6 +109,12 @@ class Assembled:
     def call(self, name: str, *arguments: Any) -> Any:
         results = self.context.invoke(self.codes[name], arguments)
         return results[0] if len(results) == 1 else results
+
+    def translate(self) -> set[str]:
+        """Translate every function that can be, as happens to those that are called often; gives their names."""
+        for code in self.linked.codes:
+            code.straight = translate(code.decoded, code.parameters, code.zeros, self.native_functions)
+        return {code.name for code in self.linked.codes if code.straight is not None}
 
 
 @pytest.fixture(scope="session")

@@ -138,6 +138,14 @@ def test_released(program: Any, thing: Any, name: str) -> None:
     assert thing.alive == 0
 
 
+@pytest.mark.parametrize("name", ALIVE)
+def test_released_by_translations(assembled: Callable[[str], Any], thing: Any, name: str) -> None:
+    program = assembled(SOURCE)
+    assert program.translate() >= {"overwrite", "null", "moved", "_make", "result"}
+    assert program.call(name) == ALIVE[name]
+    assert thing.alive == 0
+
+
 def test_result_belongs_to_the_caller(program: Any, thing: Any) -> None:
     found = program.call("result")
     assert thing.alive == 1
