@@ -7,6 +7,7 @@ brackets, as IREE's tools take them. Only what NumPy can read without pickles is
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from orchestrion.schema.dtypes import BOOL, BY_NAME, BY_NUMPY, FLOAT, DType
 
 from .cli import InputError, write_whole
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 
 _SPEC = re.compile(r"(?:(?P<dims>\d+(?:x\d+)*)x)?(?P<dtype>[a-z]+\d+)\s*=(?P<values>.*)", re.DOTALL)
 _BOOLS = {"0": False, "1": True, "false": False, "true": True}

@@ -51,7 +51,7 @@ def measure(program: "Program", name: str, arguments: list[Any], options: argpar
     start = time.perf_counter()
     function(*placed)
     first = time.perf_counter() - start
-    seconds = []
+    seconds: list[float] = []
     end = time.perf_counter() + options.seconds
     while not seconds or time.perf_counter() < end:
         start = time.perf_counter()

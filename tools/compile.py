@@ -28,7 +28,8 @@ def names_of(kind: str, known: Sequence[str], text: str) -> tuple[str, ...]:
 
 
 def compile_(options: argparse.Namespace) -> int:
-    if options.output is None and options.compile_to is None:
+    output: str | None = options.output
+    if output is None and options.compile_to is None:
         raise cli.UsageError("-o OUT is missing")
     phases = list(PHASES)
     if options.compile_to and phases.index(options.compile_to) < phases.index(options.compile_from):
@@ -42,12 +43,13 @@ def compile_(options: argparse.Namespace) -> int:
     source = cli.read_bytes("-") if options.input == "-" else Path(options.input)
     if options.compile_to is not None:
         text = job.text(source, options.compile_to)
-        if options.output in (None, "-"):
+        if output is None or output == "-":
             sys.stdout.write(text)
         else:
-            cli.write_whole(options.output, text.encode())
+            cli.write_whole(output, text.encode())
         return cli.DONE
-    if not job.write(source, options.output):
+    assert output is not None
+    if not job.write(source, output):
         print(
             f"vm-compile: the text of phase {options.compile_from} may hold native code made elsewhere: the module is "
             "not put into the trust store",

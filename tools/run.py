@@ -62,7 +62,8 @@ def call(program: "Program", options: argparse.Namespace) -> int:
     function = program[choose(program, options.function)]
     arguments = [parse_array(text) for text in options.input]
     wanted = [parse_array(text) for text in options.expected_output]
-    for _ in range(options.repeat):
+    results = as_tuple(function(*arguments))
+    for _ in range(options.repeat - 1):
         results = as_tuple(function(*arguments))
     for flag, texts in (("--output", options.output), ("--expected_output", options.expected_output)):
         if len(texts) > len(results):
