@@ -1,7 +1,7 @@
 """`reduce_precision` on integers: a float with fewer mantissa bits, to nearest even, in a smaller exponent range.
 
-What is too large becomes an infinity, what is too small a zero of its sign; NaN stays, unless no mantissa bit is left
-to say it: then it becomes an infinity. This is what XLA does.
+What is too large becomes an infinity, what is too small a zero of its sign; NaN stays, even with no mantissa bit left to
+say it. This is what XLA does on CPU.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ def expand_reduce_precision(op: Operation, rewriter: Rewriter) -> bool:
         bits = _ranged(rewriter, bits, exponent.value, exponent_bits, mantissa_bits)
     result = bitcast(rewriter, bits, name)
     nan = compare(rewriter, "NE", x, x)
-    instead = x if mantissa.value else constant(rewriter, float("inf"), tensor_of(x))
-    rewriter.replace(op, [elementwise(rewriter, "select", nan, instead, result)])
+    rewriter.replace(op, [elementwise(rewriter, "select", nan, x, result)])
     return True
 
 
