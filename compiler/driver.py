@@ -21,6 +21,7 @@ from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
 from orchestrion.compiler.pipeline import PHASES, Options, Pass, named, phases_between, run_phases
+from orchestrion.compiler.rules.engine import check as check_phase
 from orchestrion.schema.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class Compilation:
             raise CompileError(f"{given.name}: the phase {self.start} is read from generic text only")
         module = parse(given.data, given.name)
         check_input(module)
+        check_phase(module, self.start)
         return module
 
     def _make_folder(self) -> None:

@@ -9,11 +9,11 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, FloatAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.locations import source_text
 from orchestrion.schema import encoding, writer
-from orchestrion.schema.isa import BANKS, Instruction
+from orchestrion.schema.isa import BANKS
 from orchestrion.schema.signature import bank_of
 
 from .assign_registers import LETTERS
-from .vm import Func, field_name, type_name
+from .vm import Func, field_name, row_of, type_name
 
 #: operand kind -> name -> ordinal
 Ordinals = Mapping[str, Mapping[str, int]]
@@ -33,6 +33,11 @@ def function_row(func: Func, ordinals: Ordinals) -> writer.Function:
         registers=(i32, i64, f32, f64, ref),
         locations=encoder.locations(),
     )
+
+
+def _printable(location: str) -> str:
+    """A location comes from anywhere, such as the name of a file: what a module cannot hold is replaced."""
+    return location.replace("\0", "?").encode("utf-8", "replace").decode()
 
 
 class _Encoder:
@@ -65,25 +70,25 @@ class _Encoder:
             self.registers[value] = self.base[name.value[0]] + int(name.value[1:])
 
     def code(self) -> bytes:
-        return encoding.encode_all((_row(op), self._operands(op)) for op in self.ops)
+        return encoding.encode_all((row_of(op), self._operands(op)) for op in self.ops)
 
     def locations(self) -> list[tuple[int, str]]:
         """Only where the location changes."""
         found: list[tuple[int, str]] = []
         for op, pc in zip(self.ops, self.pcs, strict=False):
-            text = source_text(op.loc)
+            text = _printable(source_text(op.loc))
             if text != (found[-1][1] if found else ""):
                 found.append((pc, text))
         return found
 
     def _size(self, op: Operation) -> int:
         self.targets = dict.fromkeys(op.successors, 0)
-        return encoding.size(_row(op), self._operands(op))
+        return encoding.size(row_of(op), self._operands(op))
 
     def _operands(self, op: Operation) -> list[encoding.Operand]:
         reads, writes, targets = iter(op.operands), iter(op.results), iter(op.successors)
         found: list[encoding.Operand] = []
-        for spec in _row(op).operands:
+        for spec in row_of(op).operands:
             match spec.kind:
                 case "registers":
                     found.append(tuple(self.registers[value] for value in (writes if spec.result else reads)))
@@ -110,8 +115,3 @@ class _Encoder:
                 return self.ordinals[kind][value.root]
             case _:
                 raise AssertionError(f"{op.name}: {name} is {value}")
-
-
-def _row(op: Operation) -> Instruction:
-    row: Instruction = getattr(type(op), "row")  # noqa: B009  made by vm.py, one class per row
-    return row

@@ -20,7 +20,7 @@ def payload_attribute(data: bytes, format: str) -> Attribute:
 def payload_bytes(payload: Attribute) -> bytes | memoryview:
     """The inverse of `payload_attribute`."""
     if isinstance(payload, StringAttr):
-        return payload.value.encode()
+        return payload.value.encode("utf-8", "surrogateescape")
     assert isinstance(payload, DenseElements), payload
     if payload.is_splat:
         return bytes(payload.data) * payload.type.num_elements

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
     DenseArray,
@@ -32,7 +33,11 @@ _KINDS = {"program": InitializerKind.Program, "context": InitializerKind.Context
 
 
 def module_rows(module: Module) -> writer.Module:
-    """What `schema.writer.write` takes, from a module after the `bytecode` phase."""
+    """What `schema.writer.write` takes, from a module after the `bytecode` phase.
+
+    Raises CompileError for a name that a module file cannot hold: one with a NUL, or that is no UTF-8.
+    """
+    _refuse_names(module)
     imports = [op for op in module.block if isinstance(op, vm.Import)]
     exports = [op for op in module.block if isinstance(op, vm.Export)]
     ordinals = {op.sym_name.value: index for index, op in enumerate(imports)}
@@ -41,6 +46,29 @@ def module_rows(module: Module) -> writer.Module:
         exports=[_export(op) for op in exports],
         imports=[writer.Import(op.sym_name.value, op.signature.value) for op in imports],
     )
+
+
+def _refuse_names(module: Module) -> None:
+    wrong = [
+        Diagnostic(f"{key} {value} has a NUL or is no UTF-8", op.loc, op.name)
+        for op in module.walk()
+        for key, value in op.properties.items()
+        if key != "payload" and not _is_writable(value)
+    ]
+    if wrong:
+        raise CompileError(wrong)
+
+
+def _is_writable(value: Attribute) -> bool:
+    match value:
+        case StringAttr():
+            return "\0" not in value.value and all(not "\ud800" <= c <= "\udfff" for c in value.value)
+        case ArrayAttr():
+            return all(_is_writable(item) for item in value)
+        case DictAttr():
+            return all(_is_writable(item) for _, item in value.items)
+        case _:
+            return True
 
 
 def _program(program: vm.Program, exports: list[vm.Export], imports: dict[str, int]) -> writer.Program:

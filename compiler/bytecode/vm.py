@@ -144,6 +144,15 @@ _PROPERTIES: Final[dict[str, type[Attribute]]] = {
 }
 
 
+#: operand kind of the table -> class of the op that its symbol names
+SYMBOLS: Final[dict[str, type[Operation]]] = {
+    "function": Func,
+    "import": Import,
+    "global": Global,
+    "constant": Constant,
+}
+
+
 class _Successors(successor_field):
     """Any number of branch targets."""
 
@@ -170,11 +179,19 @@ def _field(row: Row) -> Any:
 def _class(row: Instruction) -> type[Operation]:
     fields = {field_name(spec): _field(spec) for spec in row.operands}
     traits = frozenset({Trait.TERMINATOR}) if row.terminator else frozenset()
-    body = {"__doc__": row.doc, "name": f"vm.{row.name}", "traits": traits, "row": row, **fields}
+    body = {"__doc__": row.doc, "name": f"vm.{row.name}", "traits": traits, **fields}
     return type(f"Instruction_{row.name.replace('.', '_')}", (Operation,), body)
 
 
 #: name of the row -> class of its op
 OPS: Final[dict[str, type[Operation]]] = {row.name: _class(row) for row in INSTRUCTIONS}
+
+
+def row_of(op: Operation) -> Instruction:
+    """The row of an instruction op."""
+    return _ROWS[op.name]
+
+
+_ROWS: Final = {f"vm.{row.name}": row for row in INSTRUCTIONS}
 
 DIALECT = Dialect("vm", [Program, Import, Export, Constant, Executable, Global, Initializer, Func, *OPS.values()])

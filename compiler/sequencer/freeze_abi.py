@@ -27,17 +27,21 @@ def run(module: Module, options: Options) -> None:
         workloads = {op.entry: op.workload for op in program.walk() if isinstance(op, hl_seq.Dispatch)}
         for op in program.body.block.ops:
             if isinstance(op, hl_seq.Executable):
-                Builder.before(op).insert(_executable(op, workloads))
+                _freeze(op, workloads)
                 op.erase()
 
 
-def _executable(executable: hl_seq.Executable, workloads: dict[SymbolRef, DenseArray]) -> Operation:
+def _freeze(executable: hl_seq.Executable, workloads: dict[SymbolRef, DenseArray]) -> None:
+    """Entries that nobody dispatches go, and executables without entries."""
     body = Block()
     for func in executable.body.block:
         assert func.symbol is not None
-        workload = workloads[SymbolRef(executable.sym_name.value, (func.symbol,))]
-        body.append(_entry(func, workload))
-    return ll_seq.Executable.build(sym_name=executable.sym_name, body=Region([body]), loc=executable.loc)
+        workload = workloads.get(SymbolRef(executable.sym_name.value, (func.symbol,)))
+        if workload is not None:
+            body.append(_entry(func, workload))
+    if body.first is not None:
+        frozen = ll_seq.Executable.build(sym_name=executable.sym_name, body=Region([body]), loc=executable.loc)
+        Builder.before(executable).insert(frozen)
 
 
 def _entry(func: Operation, workload: DenseArray) -> Operation:

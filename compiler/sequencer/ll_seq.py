@@ -123,20 +123,6 @@ class Constant(Operation):
     size = attr(IntegerAttr)
     output = result(is_buffer)
 
-    def check(self) -> Iterator[str]:
-        end = 0
-        for value, offset in zip(self.values, self.offsets.ints, strict=False):
-            if not isinstance(value, DenseElements):
-                yield f"value {value} is no dense elements"
-                return
-            if offset < end:
-                yield f"offset {offset} lies before the end {end} of the value before"
-            end = offset + value.nbytes
-        if len(self.values) != len(self.offsets):
-            yield f"{len(self.values)} values, {len(self.offsets)} offsets"
-        if end > self.size.value:
-            yield f"values end at byte {end}, size is {self.size.value}"
-
 
 class Allocate(Operation):
     """Device memory of `size` bytes, undefined content."""

@@ -115,7 +115,7 @@ def _class(row: TensorOp) -> type[BytecodeOp]:
     }
     if row.name != "store_output":
         declared["out"] = results(TensorType)
-        declared["traits"] = frozenset({Trait.PURE})
+        declared["traits"] = frozenset({Trait.PURE, Trait.ISOLATED})
     made = {"name": f"{NAME}.{row.name}", "row": row, "__doc__": row.doc}
     return type(row.name.title().replace("_", ""), (BytecodeOp,), declared | made)
 

@@ -1,0 +1,208 @@
+"""After the bytecode phase: what a module file can hold; registers are in their frames, names lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from orchestrion.compiler.bytecode import vm
+from orchestrion.compiler.bytecode.assign_registers import LETTERS
+from orchestrion.compiler.flow.util import KINDS
+from orchestrion.compiler.ir.attributes import (
+    ArrayAttr,
+    DenseArray,
+    DenseElements,
+    DictAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRef,
+)
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.ir.types import Attribute, TensorType
+from orchestrion.compiler.stablehlo.base import is_supported
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.isa import BANKS
+from orchestrion.schema.profiles import FEATURES, PROFILES
+from orchestrion.schema.signature import bank_of, is_value_type, parse_signature
+
+from .engine import Rules
+from .ll_seq import is_binding, values_fit
+
+_REGISTER: Final = re.compile(r"([ilfdr])(\d{1,5})\Z")
+_INSTRUCTIONS: Final = tuple(vm.OPS.values())
+
+
+def children(op: Operation) -> tuple[type[Operation], ...] | None:
+    match op:
+        case Module():
+            return (vm.Import, vm.Export, vm.Program)
+        case vm.Program():
+            return (vm.Executable, vm.Constant, vm.Global, vm.Initializer, vm.Func)
+        case vm.Func():
+            return _INSTRUCTIONS
+        case _:
+            return None
+
+
+def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
+    match op:
+        case vm.Program():
+            yield from _program(op)
+        case vm.Import():
+            yield from _import(op)
+        case vm.Export():
+            yield from _export(op)
+        case vm.Constant():
+            yield from values_fit(op.values, op.offsets.ints, op.size.value)
+        case vm.Executable():
+            yield from _executable(op)
+        case vm.Global() if not is_value_type(vm.type_name(op.type)):
+            yield f"is of type {op.type}, which the VM does not have"
+        case vm.Initializer():
+            yield from _initializer(op, tables)
+        case vm.Func():
+            yield from _func(op)
+        case _ if type(op) in _INSTRUCTIONS:
+            yield from _instruction(op, tables)
+        case _:
+            pass
+
+
+def _program(op: vm.Program) -> Iterator[str]:
+    if op.sym_name.value not in PROFILES:
+        yield f"no target is called {op.sym_name.value}; targets are {', '.join(PROFILES)}"
+    yield from _features(op.features)
+    module = op.parent_op
+    functions = {func.sym_name.value: func for func in op.body.block if isinstance(func, vm.Func)}
+    for export in module.regions[0].block if module is not None else ():
+        if isinstance(export, vm.Export) and export.function.value not in functions:
+            yield f"has no function @{export.function.value}, which @{export.sym_name.value} exports"
+
+
+def _features(features: ArrayAttr) -> Iterator[str]:
+    for item in features:
+        if not isinstance(item, StringAttr) or item.value not in FEATURES:
+            yield f"no feature is called {item}; features are {', '.join(FEATURES)}"
+
+
+def _import(op: vm.Import) -> Iterator[str]:
+    try:
+        parse_signature(op.signature.value)
+    except ModuleError as error:
+        yield str(error)
+
+
+def _export(op: vm.Export) -> Iterator[str]:
+    for what, items in (("argument", op.arguments), ("output", op.outputs)):
+        for index, item in enumerate(items):
+            if not _is_value(item, len(op.arguments) if what == "output" else 0):
+                yield f"{what} {index} must have a name and a type, an output perhaps an alias, is {item}"
+
+
+def _is_value(item: Attribute, aliases: int) -> bool:
+    if not isinstance(item, DictAttr) or not set(item.mapping) <= {"name", "type", "alias"}:
+        return False
+    type, alias = item.get("type"), item.get("alias")
+    if not isinstance(item.get("name"), StringAttr) or not isinstance(type, TensorType) or not is_supported(type):
+        return False
+    return alias is None or isinstance(alias, IntegerAttr) and 0 <= alias.value < aliases
+
+
+def _executable(op: vm.Executable) -> Iterator[str]:
+    yield from _features(op.features)
+    if not isinstance(op.payload, StringAttr | DenseElements):
+        yield "payload must be a string or dense bytes"
+    elif isinstance(op.payload, DenseElements) and str(op.payload.type.element) != "ui8":
+        yield f"payload of {op.payload.type} must be of ui8"
+    if op.shared_memory.value < 0:
+        yield f"shared_memory {op.shared_memory.value} is negative"
+    for index, item in enumerate(op.entries):
+        if not _is_entry(item):
+            yield f"entry {index} must have a name, bindings and a workgroup_size, is {item}"
+
+
+def _is_entry(item: Attribute) -> bool:
+    if not isinstance(item, DictAttr) or set(item.mapping) != {"name", "bindings", "workgroup_size"}:
+        return False
+    size, bindings = item.get("workgroup_size"), item.get("bindings")
+    if not isinstance(size, DenseArray) or len(size) != 3 or not 0 < min(size.ints) <= max(size.ints) < 1 << 32:
+        return False
+    return (
+        isinstance(item.get("name"), StringAttr) and isinstance(bindings, ArrayAttr) and all(map(is_binding, bindings))
+    )
+
+
+def _initializer(op: vm.Initializer, tables: SymbolTables) -> Iterator[str]:
+    if op.kind.value not in KINDS:
+        yield f"kind {op.kind} is none of {', '.join(KINDS)}"
+    if not isinstance(tables.lookup(op, op.function), vm.Func):
+        yield f"{op.function} is no function"
+
+
+def _func(op: vm.Func) -> Iterator[str]:
+    types = op.function_type
+    for type in (*types.inputs, *types.results):
+        if not is_value_type(vm.type_name(type)):
+            yield f"takes or gives {type}, which the VM does not have"
+    if not op.body.blocks or tuple(argument.type for argument in op.body.blocks[0].arguments) != types.inputs:
+        yield f"its first block does not take {types}"
+    if any(block.arguments for block in op.body.blocks[1:]):
+        yield "a block that is branched to takes arguments"
+    if op.frame is None or len(op.frame) != len(BANKS) or not 0 <= min(op.frame.ints) <= max(op.frame.ints) < 1 << 16:
+        yield f"frame must be {len(BANKS)} counts of registers"
+        return
+    taken = [bank_of(vm.type_name(type)) for type in types.inputs if is_value_type(vm.type_name(type))]
+    for bank, count in zip(BANKS, op.frame.ints, strict=True):
+        if taken.count(bank) > count:
+            yield f"takes {taken.count(bank)} arguments of bank {bank}, its frame has {count} registers"
+
+
+def _instruction(op: Operation, tables: SymbolTables) -> Iterator[str]:
+    func = op.parent_op
+    if not isinstance(func, vm.Func) or func.frame is None or len(func.frame) != len(BANKS):
+        return
+    yield from _registers(op, func.frame.ints)
+    for spec in vm.row_of(op).operands:
+        wanted = vm.SYMBOLS.get(spec.kind)
+        ref = op.properties.get(vm.field_name(spec))
+        if wanted is not None and ref is not None and not isinstance(_lookup(op, ref, tables), wanted):
+            yield f"{ref} is no {spec.kind}"
+        if spec.kind in _BITS and not _is_immediate(ref, _BITS[spec.kind]):
+            yield f"{vm.field_name(spec)} {ref} is no immediate of {_BITS[spec.kind]} bits"
+
+
+def _lookup(op: Operation, ref: Attribute, tables: SymbolTables) -> Operation | None:
+    return tables.lookup(op, ref) if isinstance(ref, SymbolRef) else None
+
+
+_BITS: Final = {"imm_i32": 32, "imm_i64": 64, "imm_f32": 32, "imm_f64": 64}
+
+
+def _is_immediate(value: Attribute | None, bits: int) -> bool:
+    if isinstance(value, IntegerAttr):
+        return -(1 << (bits - 1)) <= value.value < 1 << bits
+    return str(getattr(value, "type", "")) == f"f{bits}"
+
+
+def _registers(op: Operation, frame: Sequence[int]) -> Iterator[str]:
+    """A register per result, of the bank of its type, inside the frame."""
+    names = op.get_as("registers", ArrayAttr)
+    if len(names or ()) != len(op.results):
+        yield f"has {len(names or ())} registers for {len(op.results)} results"
+        return
+    for value, name in zip(op.results, names or (), strict=True):
+        match = _REGISTER.match(name.value) if isinstance(name, StringAttr) else None
+        bank = _bank(value)
+        if match is None or bank is None or match[1] != LETTERS[bank] or int(match[2]) >= frame[BANKS.index(bank)]:
+            yield f"register {name} of a result of type {value.type} is not in the frame {list(frame)}"
+
+
+def _bank(value: Value) -> str | None:
+    name = vm.type_name(value.type)
+    return bank_of(name) if is_value_type(name) else None
+
+
+RULES: Final = Rules(children, problems)

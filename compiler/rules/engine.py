@@ -1,0 +1,71 @@
+"""Applies the rules of a phase to a module and gives everything that is wrong.
+
+The rules of a phase are two functions: `children(op)` gives the classes of ops that may stand directly in `op`, or None
+where anything may; `problems(op, tables)` yields messages about an op whose place is right. A message may rely on the
+op's own declaration and checks, which are looked at before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Final
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation, Trait
+from orchestrion.compiler.ir.symbols import SymbolTables
+
+Children = Callable[[Operation], tuple[type[Operation], ...] | None]
+Problems = Callable[[Operation, SymbolTables], Iterator[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of one phase."""
+
+    children: Children
+    problems: Problems
+
+
+#: phase -> the module whose `RULES` it keeps to; what a frontend reads has the legality check instead
+PHASES: Final[dict[str, str]] = {
+    "stablehlo": "orchestrion.compiler.rules.stablehlo",
+    "flow": "orchestrion.compiler.rules.flow",
+    "hl_seq": "orchestrion.compiler.rules.hl_seq",
+    "ll_seq": "orchestrion.compiler.rules.ll_seq",
+    "executables": "orchestrion.compiler.rules.executables",
+    "bytecode": "orchestrion.compiler.rules.bytecode",
+}
+
+
+def rules_of(phase: str) -> Rules:
+    found: Rules = import_module(PHASES[phase]).RULES
+    return found
+
+
+def find(module: Module, phase: str) -> list[Diagnostic]:
+    """Everything in which a verified module differs from IR after `phase`, in text order."""
+    rules, tables = rules_of(phase), SymbolTables()
+    misplaced = [Diagnostic(message, op.loc, op.name) for op in module.walk() for message in _place(op, rules)]
+    if misplaced:
+        return misplaced
+    return [Diagnostic(message, op.loc, op.name) for op in module.walk() for message in rules.problems(op, tables)]
+
+
+def check(module: Module, phase: str) -> None:
+    """Raises CompileError with everything that is wrong."""
+    if phase in PHASES and (found := find(module, phase)):
+        raise CompileError(found)
+
+
+def _place(op: Operation, rules: Rules) -> Iterator[str]:
+    if op.has(Trait.NO_TERMINATOR) and len(op.regions[0].blocks) != 1:
+        yield f"needs one block, has {len(op.regions[0].blocks)}"
+    parent = op.parent_op
+    if parent is None:
+        return
+    allowed = rules.children(parent)
+    if allowed is not None and not isinstance(op, allowed):
+        yield f"may not stand in {parent.name}{f' @{parent.symbol}' if parent.symbol else ''} after this phase"

@@ -1,0 +1,122 @@
+"""After the flow phase: no arithmetic outside executables, and bodies as every target can take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from orchestrion.compiler.flow.access import HEROES
+from orchestrion.compiler.flow.dialect import Dispatch, Empty, Executable, Splat
+from orchestrion.compiler.flow.groups import MAX_BINDINGS
+from orchestrion.compiler.flow.util import Global, GlobalLoad
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.ir.types import FunctionType, TensorType
+from orchestrion.compiler.stablehlo.base import StablehloOp
+from orchestrion.compiler.stablehlo.contraction import Reduce
+from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
+from orchestrion.compiler.stablehlo.func import Func, Return
+from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant
+
+from .engine import Rules
+from .stablehlo import has_functions, one_block
+
+
+def children(op: Operation) -> tuple[type[Operation], ...] | None:
+    match op:
+        case Module():
+            return (Executable, Global, Func)
+        case Executable():
+            return (Func,)
+        case Func() if isinstance(op.parent_op, Module):
+            return (Dispatch, Splat, Empty, GlobalLoad, Return)
+        case Func():
+            return (StablehloOp, Return)
+        case Reduce():
+            return (StablehloOp, ReducerReturn)
+        case _:
+            return None
+
+
+def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
+    match op:
+        case Module():
+            yield from has_functions(op)
+        case Func():
+            yield from one_block(op)
+            if isinstance(op.parent_op, Executable) and len(op.body.blocks) == 1:
+                yield from body(op)
+        case Dispatch():
+            given = FunctionType(tuple(v.type for v in op.arguments), tuple(v.type for v in op.outputs))
+            yield from _entry(op, given, tables)
+        case Global():
+            yield from constant(op)
+        case GlobalLoad():
+            yield from load(op, tables)
+        case Splat():
+            yield from _splat(op)
+        case _:
+            pass
+
+
+def body(func: Func) -> Iterator[str]:
+    """The contract with every target: one hero, results of one size, few bindings, nothing empty from memory."""
+    block = func.body.block
+    results = block.ops[-1].operands
+    if not results:
+        yield "computes nothing"
+        return
+    if len(block.arguments) + len(results) > MAX_BINDINGS:
+        yield f"binds {len(block.arguments) + len(results)} buffers, a dispatch has at most {MAX_BINDINGS}"
+    heroes = [op.results[0] for op in block if isinstance(op, HEROES)]
+    if len(heroes) > 1:
+        yield f"has {len(heroes)} reductions or dots, at most one may be"
+    sizes = {_elements(value) for value in (*results, *heroes)}
+    if len(sizes) > 1:
+        yield f"results and hero differ in their number of elements: {', '.join(map(str, sorted(sizes)))}"
+    for value in (*block.arguments, *results, *(result for op in block for result in op.results)):
+        if _elements(value) == 0 and not (isinstance(value.defining_op, BroadcastInDim) and value not in results):
+            yield f"holds {value.type}, which has no elements and is no broadcast"
+    for op in block:
+        if isinstance(op, Constant) and not op.value.is_splat:
+            yield f"holds a constant {op.value.type} that is no splat: it must be a global"
+
+
+def _elements(value: Value) -> int:
+    return value.type.num_elements if isinstance(value.type, TensorType) and value.type.is_static else -1
+
+
+def _entry(op: Dispatch, given: FunctionType, tables: SymbolTables) -> Iterator[str]:
+    entry = tables.lookup(op, op.entry)
+    if not isinstance(entry, Func):
+        yield f"{op.entry} is no entry of an executable"
+    elif entry.function_type != given:
+        yield f"{op.entry} is of type {entry.function_type}, dispatched as {given}"
+    elif op.outputs and op.workload.ints != (_elements(op.outputs[0]), 1, 1):
+        yield f"workload {list(op.workload.ints)} must be [{_elements(op.outputs[0])}, 1, 1], the elements of a result"
+
+
+def constant(op: Global) -> Iterator[str]:
+    """A global of a tensor phase: a constant of its own type."""
+    if op.value is None:
+        yield "has no value"
+    elif op.value.type != op.type:
+        yield f"is of type {op.type}, its value of type {op.value.type}"
+
+
+def load(op: GlobalLoad, tables: SymbolTables) -> Iterator[str]:
+    variable = tables.lookup(op, op.ref)
+    if not isinstance(variable, Global):
+        yield f"{op.ref} is no global"
+    elif variable.type != op.value.type:
+        yield f"{op.ref} is of type {variable.type}, loaded as {op.value.type}"
+
+
+def _splat(op: Splat) -> Iterator[str]:
+    type = op.output.type
+    if not isinstance(type, TensorType) or op.value.type != type.with_shape(()):
+        yield f"value of type {op.value.type} does not fill {type}"
+
+
+RULES: Final = Rules(children, problems)

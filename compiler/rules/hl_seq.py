@@ -1,0 +1,166 @@
+"""After the hl_seq phase: one program per target with the same exports; resources whose sizes fit what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from orchestrion.compiler.flow.util import Global, GlobalLoad
+from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import BlockArgument, Operation
+from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.ir.types import TensorType, Type
+from orchestrion.compiler.sequencer.hl_seq import (
+    Clone,
+    Dispatch,
+    Empty,
+    Executable,
+    Export,
+    Import,
+    Program,
+    Splat,
+    is_resource,
+    lifetime_of,
+    size_of,
+)
+from orchestrion.compiler.stablehlo.base import StablehloOp
+from orchestrion.compiler.stablehlo.contraction import Reduce
+from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
+from orchestrion.compiler.stablehlo.func import Func, Return
+from orchestrion.schema.profiles import PROFILES
+
+from .engine import Rules
+from .flow import body, load
+from .stablehlo import has_functions, one_block
+
+
+def children(op: Operation) -> tuple[type[Operation], ...] | None:
+    match op:
+        case Module():
+            return (Program,)
+        case Program():
+            return (Executable, Global, Func)
+        case Executable():
+            return (Func,)
+        case Func() if isinstance(op.parent_op, Program):
+            return (Import, Export, Dispatch, Clone, Splat, Empty, GlobalLoad, Return)
+        case Func():
+            return (StablehloOp, Return)
+        case Reduce():
+            return (StablehloOp, ReducerReturn)
+        case _:
+            return None
+
+
+def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
+    match op:
+        case Module():
+            yield from programs(op)
+        case Program():
+            yield from has_functions(op)
+            yield from _exports(op)
+        case Func():
+            yield from one_block(op)
+            if isinstance(op.parent_op, Executable) and len(op.body.blocks) == 1:
+                yield from body(op)
+        case GlobalLoad():
+            yield from load(op, tables)
+        case Dispatch():
+            yield from _dispatch(op, tables)
+            yield from _made(op)
+        case Clone() | Splat() | Empty():
+            yield from _made(op)
+            yield from _fits(op)
+        case Global() | Import() | Export() | Return():
+            yield from _fits(op)
+        case _:
+            pass
+
+
+def programs(module: Operation) -> Iterator[str]:
+    """At least one program, each of a known target."""
+    names = [op.symbol for op in module.regions[0].block]
+    if not names:
+        yield "has no program"
+    for name in names:
+        if name not in PROFILES:
+            yield f"no target is called {name}; targets are {', '.join(PROFILES)}"
+
+
+def _exports(program: Program) -> Iterator[str]:
+    """All programs of a module export the same functions."""
+    module = program.parent_op
+    assert module is not None
+    first = next(op for op in module.regions[0].block if isinstance(op, Program))
+    if _signatures(first) != _signatures(program):
+        yield f"does not export what program @{first.sym_name.value} exports"
+
+
+def _signatures(program: Program) -> list[tuple[str, str, str, str]]:
+    functions = [op for op in program.body.block if isinstance(op, Func)]
+    return [(f.sym_name.value, str(f.function_type), str(f.arg_attrs), str(f.res_attrs)) for f in functions]
+
+
+def _dispatch(op: Dispatch, tables: SymbolTables) -> Iterator[str]:
+    entry = tables.lookup(op, op.entry)
+    if not isinstance(entry, Func):
+        yield f"{op.entry} is no entry of an executable"
+        return
+    wanted = [_bytes(type) for type in (*entry.function_type.inputs, *entry.function_type.results)]
+    given = [size_of(value.type) for value in (*op.arguments, *op.outputs)]
+    if len(op.arguments) != len(entry.function_type.inputs) or given != wanted:
+        yield f"{op.entry} takes and gives {wanted} bytes, dispatched with {given}"
+    elif op.outputs and op.workload.ints != (_elements(entry.function_type.results[0]), 1, 1):
+        yield f"workload {list(op.workload.ints)} is not the elements of a result of {op.entry}"
+
+
+def _made(op: Operation) -> Iterator[str]:
+    """What an op makes is a transient, or external and then exported."""
+    for result in op.results:
+        lifetime = lifetime_of(result.type)
+        exported = sum(isinstance(user, Export) for user in result.users())
+        if lifetime == "constant":
+            yield "makes a constant"
+        elif lifetime == "external" and exported != 1:
+            yield f"makes an external resource that is exported {exported} times"
+
+
+def _fits(op: Operation) -> Iterator[str]:
+    match op:
+        case Global() if not is_resource(op.type) or lifetime_of(op.type) != "constant" or op.value is None:
+            yield f"must be a constant with a value, is {op.type}"
+        case Global() if op.value is not None and op.value.nbytes != size_of(op.type):
+            yield f"is of {size_of(op.type)} bytes, its value of {op.value.nbytes}"
+        case Import() if not isinstance(op.source, BlockArgument):
+            yield "imports what is no argument"
+        case Import() if _bytes(op.source.type) != size_of(op.output.type):
+            yield f"imports {op.source.type} as {op.output.type}"
+        case Export() if _bytes(op.output.type) != size_of(op.source.type):
+            yield f"exports {op.source.type} as {op.output.type}"
+        case Export() if not isinstance(op.source.defining_op, Dispatch | Clone | Splat | Empty):
+            yield "exports what is no storage of its own: clone it"
+        case Clone() if size_of(op.source.type) != size_of(op.output.type):
+            yield f"clones {op.source.type} into {op.output.type}"
+        case Splat() if op.value.type.shape or size_of(op.output.type) % op.value.itemsize:
+            yield f"value of type {op.value.type} does not fill {op.output.type}"
+        case Empty() if size_of(op.output.type):
+            yield f"makes {op.output.type}, which has bytes"
+        case Return() if isinstance(op.parent_op, Func) and isinstance(op.parent_op.parent_op, Program):
+            if not all(isinstance(value.defining_op, Export) for value in op.values):
+                yield "returns what is not exported"
+        case _:
+            pass
+
+
+def _bytes(type: Type) -> int:
+    if not isinstance(type, TensorType) or not type.is_static:
+        return -1
+    return type.num_elements * ELEMENT_BYTES.get(str(type.element), 0)
+
+
+def _elements(type: Type) -> int:
+    return type.num_elements if isinstance(type, TensorType) and type.is_static else -1
+
+
+RULES: Final = Rules(children, problems)

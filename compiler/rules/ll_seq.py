@@ -1,0 +1,232 @@
+"""After the ll_seq phase: setup, run, teardown; entries with a binding ABI; commands over ranges that make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir.attributes import (
+    ELEMENT_BYTES,
+    ArrayAttr,
+    DenseElements,
+    DictAttr,
+    IntegerAttr,
+    StringAttr,
+)
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
+from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.ir.types import Attribute, TensorType, Type
+from orchestrion.compiler.sequencer import ll_seq
+from orchestrion.compiler.sequencer.hl_seq import Program
+from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
+from orchestrion.compiler.stablehlo.contraction import Reduce
+from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
+
+from .engine import Rules
+from .flow import load
+from .hl_seq import programs
+
+ACCESSES: Final = ("read", "write", "readwrite")
+
+
+def children(op: Operation) -> tuple[type[Operation], ...] | None:
+    match op:
+        case ll_seq.Entry():
+            return (StablehloOp, ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End)
+        case Reduce():
+            return (StablehloOp, ReducerReturn)
+        case _:
+            return around_entries(op)
+
+
+def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
+    """What stands where outside the bodies of entries: the same after the executables phase."""
+    match op:
+        case Module():
+            return (Program,)
+        case Program():
+            return (ll_seq.Executable, util.Global, util.Initializer, ll_seq.Function)
+        case ll_seq.Executable():
+            return (ll_seq.Entry,)
+        case util.Initializer():
+            made = (ll_seq.CreateExecutable, ll_seq.Constant, ll_seq.Allocate, ll_seq.Record)
+            return (*made, util.GlobalLoad, util.GlobalStore, util.Return)
+        case ll_seq.Record():
+            return (ll_seq.Dispatch, ll_seq.Copy, ll_seq.Fill, ll_seq.Barrier, ll_seq.End)
+        case ll_seq.Function():
+            checks = (ll_seq.Check, ll_seq.Destination, ll_seq.Storage)
+            return (*checks, util.GlobalLoad, ll_seq.Execute, ll_seq.Return)
+        case _:
+            return None
+
+
+def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
+    match op:
+        case ll_seq.LoadInput():
+            yield from _access(op.binding, op.value.type, "read")
+        case ll_seq.StoreOutput():
+            yield from _access(op.binding, op.value.type, "write")
+        case _:
+            yield from problems_around_entries(op, tables)
+
+
+def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str]:
+    match op:
+        case Module():
+            yield from programs(op)
+        case Program():
+            yield from _exports(op)
+        case ll_seq.Entry():
+            yield from _entry(op)
+        case util.Global() if op.value is not None or op.type not in _GLOBAL_TYPES:
+            yield f"must be a variable of the runtime, is {op.type}"
+        case util.GlobalLoad():
+            yield from load(op, tables)
+        case util.GlobalStore():
+            yield from _store(op, tables)
+        case util.Initializer() | ll_seq.Record():
+            yield from _one_block(op)
+        case ll_seq.Function():
+            yield from _one_block(op)
+            yield from _function(op)
+        case ll_seq.CreateExecutable() if not isinstance(tables.lookup(op, op.executable), ll_seq.Executable):
+            yield f"{op.executable} is no executable"
+        case ll_seq.Dispatch():
+            yield from _dispatch(op, tables)
+        case ll_seq.Check() | ll_seq.Destination() if not is_supported(op.type):
+            yield f"checks for {op.type}, which is not supported"
+        case ll_seq.Constant():
+            yield from values_fit(op.values, op.offsets.ints, op.size.value)
+        case ll_seq.Allocate() if op.size.value <= 0:
+            yield f"allocates {op.size.value} bytes"
+        case ll_seq.Copy():
+            yield from _ranges(op.source_offset, op.target_offset, op.length)
+        case ll_seq.Fill():
+            yield from _ranges(op.offset, op.length)
+            if op.value.type.shape or op.length.value % op.value.itemsize:
+                yield f"value of type {op.value.type} does not fill {op.length.value} bytes"
+        case _:
+            pass
+
+
+_GLOBAL_TYPES: Final = (ll_seq.BUFFER, ll_seq.EXECUTABLE, ll_seq.RECORDING)
+
+
+def _one_block(op: Operation) -> Iterator[str]:
+    if len(op.regions[0].blocks) != 1:
+        yield f"needs one block, has {len(op.regions[0].blocks)}"
+
+
+def _exports(program: Program) -> Iterator[str]:
+    module = program.parent_op
+    assert module is not None
+    first = next(op for op in module.regions[0].block if isinstance(op, Program))
+    if _signatures(first) != _signatures(program):
+        yield f"does not export what program @{first.sym_name.value} exports"
+
+
+def _signatures(program: Program) -> list[tuple[str, str, str, str]]:
+    functions = [op for op in program.body.block if isinstance(op, ll_seq.Function)]
+    return [(f.sym_name.value, str(f.signature), str(f.arg_attrs), str(f.res_attrs)) for f in functions]
+
+
+def _entry(op: ll_seq.Entry) -> Iterator[str]:
+    yield from _one_block(op)
+    sizes = op.workload.ints
+    if len(sizes) != 3 or min(sizes) < 1:
+        yield f"workload {list(sizes)} must be three positive numbers"
+    for index, item in enumerate(op.bindings):
+        if not is_binding(item):
+            yield f"binding {index} must have an access, {', '.join(ACCESSES)}, and a positive length, is {item}"
+    for block in op.body.blocks:
+        types = [argument.type for argument in block.arguments]
+        if types != [ll_seq.BINDING] * len(op.bindings):
+            yield f"takes {len(types)} arguments for {len(op.bindings)} bindings, or others than bindings"
+
+
+def is_binding(item: Attribute) -> bool:
+    if not isinstance(item, DictAttr) or len(item.items) != 2:
+        return False
+    access, length = item.get("access"), item.get("length")
+    known = isinstance(access, StringAttr) and access.value in ACCESSES
+    return known and isinstance(length, IntegerAttr) and length.value > 0
+
+
+def _access(binding: Value, type: Type, wanted: str) -> Iterator[str]:
+    """A tensor read or written through a binding that allows it and is long enough."""
+    entry = binding.parent_block.parent_op if binding.parent_block is not None else None
+    if not isinstance(binding, BlockArgument) or not isinstance(entry, ll_seq.Entry):
+        yield "its binding is no argument of the entry"
+        return
+    if not isinstance(type, TensorType) or not is_supported(type):
+        yield f"moves {type}, which is not supported"
+        return
+    item = entry.bindings.items[binding.index] if binding.index < len(entry.bindings) else None
+    if not isinstance(item, DictAttr) or not is_binding(item):
+        return
+    access, length = item.get("access"), item.get("length")
+    assert isinstance(access, StringAttr) and isinstance(length, IntegerAttr)
+    if wanted not in access.value:
+        yield f"binding {binding.index} is for {access.value} only"
+    size = type.num_elements * ELEMENT_BYTES[str(type.element)]
+    if size > length.value or size == 0:
+        yield f"binding {binding.index} of {length.value} bytes does not hold {type}"
+
+
+def _store(op: util.GlobalStore, tables: SymbolTables) -> Iterator[str]:
+    variable = tables.lookup(op, op.ref)
+    if not isinstance(variable, util.Global):
+        yield f"{op.ref} is no global"
+    elif variable.type != op.value.type:
+        yield f"{op.ref} is of type {variable.type}, stored to as {op.value.type}"
+
+
+def _function(op: ll_seq.Function) -> Iterator[str]:
+    inputs, results = op.signature.inputs, op.signature.results
+    if not all(is_supported(type) for type in (*inputs, *results)):
+        yield f"signature {op.signature} has types that are not supported"
+    for block in op.body.blocks:
+        if [argument.type for argument in block.arguments] != [ll_seq.VIEW] * (len(inputs) + len(results)):
+            yield f"takes {len(block.arguments)} views, {len(inputs)} arguments and {len(results)} destinations wanted"
+        if block.last is not None and len(block.last.operands) != len(results):
+            yield f"returns {len(block.last.operands)} views, {len(results)} wanted"
+    for attrs, wanted in ((op.arg_attrs, len(inputs)), (op.res_attrs, len(results))):
+        if isinstance(attrs, ArrayAttr) and len(attrs) != wanted:
+            yield f"{len(attrs)} attribute dictionaries, {wanted} wanted"
+
+
+def _dispatch(op: ll_seq.Dispatch, tables: SymbolTables) -> Iterator[str]:
+    entry = tables.lookup(op, op.entry)
+    if not isinstance(entry, ll_seq.Entry):
+        yield f"{op.entry} is no entry of an executable"
+    elif len(entry.bindings) != len(op.bindings):
+        yield f"{op.entry} has {len(entry.bindings)} bindings, dispatched with {len(op.bindings)}"
+    if min(op.offsets.ints, default=0) < 0:
+        yield f"offsets {list(op.offsets.ints)} are negative"
+
+
+def values_fit(values: ArrayAttr, offsets: Sequence[int], size: int) -> Iterator[str]:
+    """Dense values at their offsets, in order, inside `size` bytes."""
+    if len(values) != len(offsets):
+        yield f"{len(values)} values, {len(offsets)} offsets"
+    end = 0
+    for value, offset in zip(values, offsets, strict=False):
+        if not isinstance(value, DenseElements):
+            yield f"value {value} is no dense elements"
+            return
+        if offset < end:
+            yield f"offset {offset} lies before the end {end} of the value before"
+        end = offset + value.nbytes
+    if end > size or not offsets:
+        yield f"values end at byte {end}, size is {size}"
+
+
+def _ranges(*numbers: IntegerAttr) -> Iterator[str]:
+    values = [number.value for number in numbers]
+    if min(values) < 0 or values[-1] == 0:
+        yield f"range of offsets {values[:-1]} and length {values[-1]} is empty or negative"
+
+
+RULES: Final = Rules(children, problems)

@@ -1,0 +1,57 @@
+"""After the stablehlo phase: functions of one block, of supported StableHLO ops, without calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
+from orchestrion.compiler.stablehlo.contraction import Reduce
+from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
+from orchestrion.compiler.stablehlo.func import Func, Return
+
+from .engine import Rules
+
+
+def children(op: Operation) -> tuple[type[Operation], ...] | None:
+    match op:
+        case Module():
+            return (Func,)
+        case Func():
+            return (StablehloOp, Return)
+        case Reduce():
+            return (StablehloOp, ReducerReturn)
+        case _:
+            return None
+
+
+def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
+    match op:
+        case Module():
+            yield from has_functions(op)
+        case Func():
+            yield from one_block(op)
+        case StablehloOp() if any(not is_supported(value.type) for value in (*op.operands, *op.results)):
+            yield "has an operand or result of a type that is not supported"
+        case _:
+            pass
+
+
+def has_functions(scope: Operation) -> Iterator[str]:
+    if not any(isinstance(op, Func) for op in scope.regions[0].block):
+        yield "has no function"
+
+
+def one_block(func: Func) -> Iterator[str]:
+    """A body of one block, over supported tensors."""
+    if len(func.body.blocks) != 1:
+        yield f"needs a body of one block, has {len(func.body.blocks)}"
+    for type in (*func.function_type.inputs, *func.function_type.results):
+        if not is_supported(type):
+            yield f"has an argument or result of type {type}, which is not supported"
+
+
+RULES: Final = Rules(children, problems)
