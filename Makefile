@@ -33,9 +33,8 @@ lint: $(VENV)/ready-test ## style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/ready-test ## strict types, two checkers
+types: $(VENV)/ready-test ## strict types
 	$(BIN)/mypy
-	$(BIN)/pyright
 
 bench: $(VENV)/ready-bench ## run every benchmark beside its peers
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -83,9 +83,9 @@ class Raw:
 
     def enqueue_and_finish(self) -> Callable[[], Any]:
         cl = self.cl
-        x, y, z = (cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 16) for _ in range(3))
+        self.resident = [cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 16) for _ in range(3)]
         kernel = cl.Kernel(self.program, "simple_mul")
-        kernel.set_args(x, y, z)
+        kernel.set_args(*self.resident)
         queue, enqueue = self.queue, cl.enqueue_nd_range_kernel
 
         def call() -> None:

@@ -9,8 +9,8 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 DONE, BAD_INPUT, BAD_COMMAND_LINE = 0, 1, 2
 
@@ -26,16 +26,25 @@ class UsageError(Exception):
 def parser(command: str, description: str) -> argparse.ArgumentParser:
     """A parser with what all commands have. Abbreviated flags are refused: a new flag would change their meaning."""
     made = argparse.ArgumentParser(prog=command, description=description, allow_abbrev=False)
-    made.add_argument("--version", action="version", version=f"{command} {release()}")
+    made.add_argument("--version", action=_Version, help="show the version and exit")
     made.add_argument("--verbose", action="store_true", help="show the traceback of an error")
     return made
 
 
-def release() -> str:
-    try:
-        return version("orchestrion")
-    except PackageNotFoundError:
-        return "of a source tree"
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for: reading package metadata takes 20 ms."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"{parser.prog} {version('orchestrion')}")
+        except PackageNotFoundError:
+            print(f"{parser.prog} of a source tree")
+        parser.exit()
 
 
 def run(

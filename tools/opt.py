@@ -34,12 +34,17 @@ def passed(options: argparse.Namespace) -> "Module":
     from orchestrion.compiler.ir.parser import parse
     from orchestrion.compiler.ir.verifier import check_input
     from orchestrion.compiler.pipeline import Options, named, run_passes
+    from orchestrion.schema.profiles import PROFILES
 
     names = [name for names in options.passes for name in names.split(",") if name]
     try:
         rows = {row.name: row for row in named(name for name in names if name != VERIFY)}
     except CompileError as error:
         raise cli.UsageError(str(error)) from None
+    targets = tuple(options.target.split(","))
+    unknown = [name for name in targets if name not in PROFILES]
+    if unknown:
+        raise cli.UsageError(f"no target is called {', '.join(unknown)}; targets are {', '.join(PROFILES)}")
     try:
         text = cli.read_bytes(options.input).decode()
     except UnicodeDecodeError as error:
@@ -52,7 +57,7 @@ def passed(options: argparse.Namespace) -> "Module":
             check_input(module)
             verified = True
         if row is not None:
-            run_passes(module, [row], Options(tuple(options.target.split(","))))
+            run_passes(module, [row], Options(targets))
     return module
 
 
