@@ -7,7 +7,7 @@ fault by `CompileError`. The verifier looks at what each phase leaves: what it f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -89,7 +89,7 @@ def passes_of(phase: str) -> list[Pass]:
     return [row for row in PASSES if row.phase == phase]
 
 
-def named(names: Iterable[str]) -> list[Pass]:
+def named(names: Sequence[str]) -> list[Pass]:
     """The passes of these names. Raises CompileError for a name without a row."""
     rows = {row.name: row for row in PASSES}
     unknown = [name for name in names if name not in rows]

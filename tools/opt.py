@@ -38,7 +38,7 @@ def passed(options: argparse.Namespace) -> "Module":
 
     names = [name for names in options.passes for name in names.split(",") if name]
     try:
-        rows = {row.name: row for row in named(name for name in names if name != VERIFY)}
+        rows = {row.name: row for row in named([name for name in names if name != VERIFY])}
     except CompileError as error:
         raise cli.UsageError(str(error)) from None
     targets = tuple(options.target.split(","))

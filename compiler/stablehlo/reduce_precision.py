@@ -1,7 +1,7 @@
 """`reduce_precision` on integers: a float with fewer mantissa bits, to nearest even, in a smaller exponent range.
 
-What is too large becomes an infinity, what is too small a zero of its sign; NaN stays, even with no mantissa bit left to
-say it. This is what XLA does on CPU.
+What is too large becomes an infinity, what is too small a zero of its sign; NaN stays, even with no mantissa bit left
+to say it. This is what XLA does on CPU.
 """
 
 from __future__ import annotations

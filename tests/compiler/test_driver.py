@@ -1,0 +1,91 @@
+"""What can be asked of a compilation: targets, phases to start and stop at, dumps, IR after a pass; and what cannot."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from orchestrion import compiler
+from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.pipeline import PASSES, PHASES, named, passes_of, phases_between
+from orchestrion.schema.profiles import PROFILES
+
+PROGRAM = """"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = "stablehlo.add"(%1, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%2) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+
+
+def test_the_same_source_gives_the_same_bytes(tmp_path: Path) -> None:
+    wanted = compiler.compile(PROGRAM)
+    assert compiler.compile(PROGRAM.encode()) != b"" and compiler.compile(PROGRAM) == wanted
+    compiler.compile_to_file(PROGRAM, tmp_path / "a.fb")
+    assert (tmp_path / "a.fb").read_bytes() == wanted
+    assert compiler.compile(PROGRAM, targets=["reference"]) != wanted
+
+
+def test_every_phase_is_dumped(tmp_path: Path) -> None:
+    folder = tmp_path / "not" / "there"
+    job = Compilation(targets=("reference",), dump=folder)
+    job.rows(PROGRAM)
+    files = sorted(path.name for path in folder.iterdir())
+    assert files == [f"{index}-{phase}.mlir" for index, phase in enumerate(PHASES)]
+    for phase, name in zip(PHASES, files, strict=True):
+        assert (folder / name).read_text() == Compilation(targets=("reference",)).text(PROGRAM, phase)
+
+
+def test_ir_is_printed_after_a_pass() -> None:
+    stream = io.StringIO()
+    Compilation(print_after=("cse", "inline"), stream=stream).module(PROGRAM, "stablehlo")
+    text = stream.getvalue()
+    assert text.index("// IR after inline (stablehlo)") < text.index("// IR after cse (stablehlo)")
+    assert text.count('"builtin.module"') == 2
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises((CompileError, OSError), match="file"):
+        Compilation(dump=tmp_path / "file").module(PROGRAM, "input")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"targets": ("nothing",)}, "no target is called nothing; targets are reference, spirv, opencl"),
+        ({"targets": ()}, "no target is given; targets are"),
+        ({"targets": ("spirv", "spirv")}, "a target is given twice: spirv, spirv"),
+        ({"start": "later"}, "no phase is called later; phases are input, stablehlo"),
+        ({"print_after": ("sing",)}, "no pass is called sing; passes are"),
+    ],
+)
+def test_what_cannot_be_asked(options: dict[str, object], message: str) -> None:
+    with pytest.raises(CompileError, match=message):
+        Compilation(**options)  # type: ignore[arg-type]
+
+
+def test_phases_go_one_way() -> None:
+    assert phases_between("input", "flow") == ["stablehlo", "flow"] and phases_between("flow", "flow") == []
+    with pytest.raises(CompileError, match="the input is of phase flow, which comes after input"):
+        Compilation(start="flow").module(PROGRAM, "input")
+
+
+def test_a_later_phase_is_read_from_generic_text_and_verified() -> None:
+    with pytest.raises(CompileError, match="<text>: the phase flow is read from generic text only"):
+        Compilation(start="flow").module("module {\n}\n", "flow")
+    with pytest.raises(CompileError, match="<text>:1:1: flow.dispatch: property entry is missing"):
+        Compilation(start="flow").module('"flow.dispatch"() : () -> ()\n', "flow")
+
+
+def test_every_phase_has_passes_and_every_pass_a_reason() -> None:
+    assert {row.phase for row in PASSES} == set(PHASES) - {"input"}
+    assert [row.phase for row in PASSES] == sorted((row.phase for row in PASSES), key=list(PHASES).index)
+    for row in PASSES:
+        assert row.why and callable(row.run) and named([row.name])[0].path == row.path
+    assert not passes_of("input")
+    assert Compilation().targets == tuple(PROFILES)
