@@ -107,7 +107,7 @@ class Allocator:
         for position, account in enumerate(self._accounts):
             if account.charge(size):
                 continue
-            self.device.home.collect()
+            self.device.home.make_room()
             if account.charge(size):
                 continue
             for charged in self._accounts[:position]:

@@ -2,7 +2,8 @@
 
 The front is the one place that validates and counts. `share` gives another `Device` over the same hardware
 queue and executables, with statistics, a memory limit and leak accounting of its own; one per thread or VM context.
-`close` reports what was not released. The hardware is let go when all shares are closed and nothing is in use.
+`close` reports what was not released. The hardware is let go when all shares are closed, or dropped, and nothing is
+in use.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Device:
         self.allocator = Allocator(self, accounts)
         self.queue = Queue(self)
         self._accounts = accounts
-        home.shares += 1
+        home.shares.append(None)
 
     @classmethod
     def of(cls, backend: BackendDevice, memory_limit: int | None = None, policy: Policy | None = None) -> Device:
@@ -100,6 +101,17 @@ class Device:
         """As `close`; no warning on top of an exception, whose traceback may hold handles."""
         self._end(warn=kind is None)
 
+    def __del__(self) -> None:
+        """Dropped without `close`: handles hold their device, so none is left."""
+        if not getattr(self, "closed", True) and not self.home.abandoned:
+            self._leave()
+
+    def _leave(self) -> None:
+        self.closed = True
+        if self.home.leave():
+            self.executables.clear()
+            self.home.close()
+
     def _end(self, warn: bool) -> tuple[str, ...]:
         if self.closed:
             return ()
@@ -108,12 +120,8 @@ class Device:
             self.queue.wait_idle()
         except HalError as error:  # what failed in flight must not keep the device open
             failure = error
-        self.closed = True
         leaks = self.leaks
-        self.home.shares -= 1
-        if self.home.shares == 0:
-            self.executables.clear()
-            self.home.close()
+        self._leave()
         if leaks and warn:
             warnings.warn(f"device {self.info.id} closed with {', '.join(leaks)} not released", ResourceWarning, 3)
         if failure is not None:

@@ -87,6 +87,7 @@ class Home:
 
     __slots__ = (
         "__weakref__",
+        "_last",
         "abandoned",
         "backlog",
         "backend",
@@ -110,10 +111,12 @@ class Home:
         self.timeline: BackendSemaphore | None = None
         self.submitted = 0
         self.owned: set[int] = set()
-        self.sources: list[Bytes] = []
+        self.sources: list[tuple[Bytes, Lease]] = []
         self.backlog = 0
         self.unheard: list[HalError] = []
-        self.shares = 0
+        #: a token per share, and one for whoever is the last to leave: `pop` settles races without a lock
+        self.shares: list[None] = []
+        self._last = [None]
         self.closed = False
         self.abandoned = False
         _homes.add(self)
@@ -136,6 +139,21 @@ class Home:
                 self.lock.release()
             if not self.garbage:
                 return
+
+    def make_room(self) -> None:
+        """Release all that can be without waiting for submitted work."""
+        self.collect()
+        if not self.sources or self.in_flight:
+            return
+        with self.lock:
+            self.backend.queue.wait_idle()
+            self.forget_sources()
+        self.collect()
+
+    def untrack(self) -> None:
+        """The submission tracked last did not come about; the lock is held."""
+        self.in_flight.pop()
+        self.submitted -= 1
 
     def track(self, leases: Iterable[object], silent: bool) -> tuple[BackendSemaphore, int]:
         """Keep leases until the point given is reached; `silent`: no fence will tell of a failure. The lock is held."""
@@ -181,11 +199,22 @@ class Home:
             if failure is not None:
                 self.unheard.append(failure)
 
+    def leave(self) -> bool:
+        """A share is closed, or was dropped. True for the last one, who then closes the home."""
+        self.shares.pop()
+        if self.shares:
+            return False
+        try:
+            self._last.pop()
+        except IndexError:  # another thread left at the same time and closes
+            return False
+        return True
+
     def close(self) -> None:
-        """Close the backend as soon as no lease is left. All submitted work has been waited for."""
+        """Close the backend as soon as no lease is left; never, if work is under way that nobody waited for."""
         self.closed = True
         with self.lock:
-            self.in_flight.clear()
+            self.retire()
             self._clear()
 
     def _clear(self) -> None:

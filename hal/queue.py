@@ -86,15 +86,14 @@ class Queue:
                 leases += [semaphore.lease for semaphore, _ in fence.points] if fence else []
             home.retire()
             signals.append(home.track(leases, not signals))
-            for buffer in buffers:
-                buffer.submitted = home.submitted
-            if commands is not None:
-                for buffer in commands.direct:
-                    buffer.submitted = home.submitted
-                self._statistics.dispatches += commands.dispatches
-                self._statistics.bytes_copied += commands.bytes_copied
-            self._statistics.submissions += 1
-            self._backend.submit(None if commands is None else commands.backend, table, waits, signals)
+            try:
+                self._backend.submit(None if commands is None else commands.backend, table, waits, signals)
+            except BaseException:
+                home.untrack()
+                for semaphore, _ in signal.points if signal else ():
+                    semaphore.break_promise()
+                raise
+            self._count(commands, buffers)
         if home.garbage:
             home.collect()
 
@@ -106,7 +105,7 @@ class Queue:
             if home.backlog + source.size > WRITE_BACKLOG:
                 self._backend.wait_idle()
                 home.forget_sources()
-            home.sources.append(source)
+            home.sources.append((source, buffer.lease))
             home.backlog += source.size
             self._backend.write(buffer.backend, offset, source)
 
@@ -116,12 +115,26 @@ class Queue:
             self._backend.read(buffer.backend, offset, out)
             self._home.forget_sources()
         self._statistics.waits += 1
+        if self._home.garbage:
+            self._home.collect()
 
     def wait_idle(self) -> None:
         """Block until all submitted work is over."""
         self.device.check_open()
         self._statistics.waits += 1
         self._home.wait_submitted()
+
+    def _count(self, commands: CommandBuffer | None, buffers: Sequence[Buffer]) -> None:
+        number = self._home.submitted
+        for buffer in buffers:
+            buffer.submitted = number
+        self._statistics.submissions += 1
+        if commands is None:
+            return
+        for buffer in commands.direct:
+            buffer.submitted = number
+        self._statistics.dispatches += commands.dispatches
+        self._statistics.bytes_copied += commands.bytes_copied
 
     def _table(
         self, commands: CommandBuffer | None, buffers: Sequence[Buffer]

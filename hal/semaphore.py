@@ -71,6 +71,11 @@ class Semaphore:
             pending.append(value)
         return backend, value
 
+    def break_promise(self) -> None:
+        """The submission that promised last did not come about."""
+        with self.device.signal_lock:
+            self._promised.pop()
+
     def alive(self) -> BackendSemaphore:
         if self._released:
             raise InvalidArgument("semaphore was released")

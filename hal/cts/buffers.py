@@ -147,6 +147,7 @@ def memory_limit(rig: Rig) -> None:
         first = limited.allocator.allocate(3000)
         with pytest.raises(OutOfMemory, match=r"2000 bytes exceeds the limit of 4096 bytes \(3008 in use\)"):
             limited.allocator.allocate(2000)
+        first.write(np.zeros(3000, np.uint8))
         first.release()
         limited.allocator.allocate(4096).release()
         assert limited.allocator.live_bytes == 0

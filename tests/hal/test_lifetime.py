@@ -236,3 +236,65 @@ def _fail(table: object) -> None:
 def _expect_failure(semaphore: Semaphore) -> None:
     with pytest.raises(Exception, match="broken on purpose"):
         semaphore.wait(1, PATIENCE)
+
+
+def test_refused_submission_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the driver does not take promises nothing and holds nothing."""
+    with open_device("null") as device:
+        commands, buffer = filled(device, 1)
+        done = device.create_semaphore()
+        backend = device.home.backend.queue
+        with monkeypatch.context() as patch:
+            patch.setattr(backend, "submit", lambda *_: _fail(None))
+            with pytest.raises(RuntimeError, match="broken on purpose"):
+                device.queue.submit(commands, (), None, Fence([(done, 5)]))
+        buffer.read(np.empty(64, np.uint8))
+        device.queue.wait_idle()
+        device.queue.submit(commands, (), None, Fence([(done, 2)]))
+        done.wait(2, PATIENCE)
+        assert device.statistics.submissions == 1
+        for handle in (commands, buffer, done):
+            handle.release()
+
+
+def test_dropped_device_lets_the_hardware_go() -> None:
+    """Without `close`: when nothing refers to a device any more, its driver's objects are released."""
+    device = open_device("null")
+    home = device.home
+    commands, buffer = filled(device, 1)
+    device.queue.execute(commands)
+    share = device.share()
+    del device
+    gc.collect()
+    del commands, buffer, share
+    gc.collect()
+    assert home.abandoned and not home.owned
+
+
+def test_dropped_device_with_work_that_never_starts() -> None:
+    """Nothing is taken from under work in flight, and dropping its device does not block."""
+    device = open_device("null")
+    home = device.home
+    commands, buffer = filled(device, 1)
+    gate = device.create_semaphore()
+    device.queue.submit(commands, (), Fence([(gate, 1)]))
+    backend_gate = gate.backend
+    del device, commands, buffer, gate
+    gc.collect()
+    assert home.closed and not home.abandoned and len(home.owned) == 3
+    backend_gate.signal(1)
+    home.backend.queue.wait_idle()
+    home.collect()
+    assert home.abandoned and not home.owned
+
+
+def test_shares_closed_at_once() -> None:
+    for _ in range(50):
+        root = open_device("null")
+        shares = [root, *(root.share() for _ in range(3))]
+        threads = [threading.Thread(target=share.close) for share in shares]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert root.home.abandoned and root.home.shares == []
