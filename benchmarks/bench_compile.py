@@ -4,6 +4,7 @@ Expected before measuring: about 200 ms from the generic form (interpreter 20, N
 150 ms more from the pretty form, which takes jaxlib's parser. iree-compile was seen at 250 to 360 ms.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,8 +16,13 @@ from harness import EXAMPLES, arguments, measure, need, save, table, versions
 BIN = Path(sys.executable).parent
 
 
+#: an installed package has its bytecode files; a source tree gets them in the warm-up, unless this forbids it
+ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+
+
 def process(*command: str | Path) -> Callable[[], object]:
-    return lambda: subprocess.run([str(part) for part in command], check=True, capture_output=True)
+    words = [str(part) for part in command]
+    return lambda: subprocess.run(words, check=True, capture_output=True, env=ENVIRONMENT)
 
 
 def main() -> None:
