@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
+#: gives the result of an op (of the class it is for) from its operands
 Fold = Callable[[Any, list[DenseElements]], DenseElements]
 
 
 def fold(op: Operation, rewriter: Rewriter) -> bool:
     """Replaces an op whose operands are constants by a constant, when it pays."""
-    rule = _RULES.get(type(op), _elementwise if isinstance(op, Elementwise) else None)
+    rule: Fold | None = _elementwise if isinstance(op, Elementwise) else _RULES.get(type(op))
     if rule is None:
         return False
     makers = [value.defining_op for value in op.operands]

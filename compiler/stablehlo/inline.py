@@ -45,16 +45,14 @@ def _inline(call: Call, target: Func) -> None:
     assert block is not None
     mapping: dict[Value, Value] = dict(zip(target.entry.arguments, call.operands, strict=True))
     places: dict[Location, Location] = {}
-    for op in target.entry:
-        if op is target.entry.last:
-            results = [mapping.get(value, value) for value in op.operands]
-            break
+    *body, last = target.entry.ops
+    for op in body:
         copy = op.clone(mapping)
         for inner in copy.walk():
             inner.loc = _placed(inner.loc, call.loc, places)
         block.insert_before(copy, call)
-    for old, new in zip(call.results, results, strict=True):
-        old.replace_by(new)
+    for old, value in zip(call.results, last.operands, strict=True):
+        old.replace_by(mapping[value])
     call.erase()
 
 
