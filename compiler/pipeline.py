@@ -73,6 +73,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("outline-dispatch-regions", "flow", "flow.outline_dispatch_regions:run", "regions become executables"),
     Pass("deduplicate-executables", "flow", "flow.deduplicate_executables:run", "equal executables are built once"),
     Pass("convert-to-hl-seq", "hl_seq", "sequencer.convert_to_hl_seq:run", "from here on each target has its own copy"),
+    Pass("group-by-barrier", "ll_seq", "sequencer.group_by_barrier:run", "the order is final before memory is planned"),
     Pass("freeze-abi", "ll_seq", "sequencer.freeze_abi:run", "workloads are still at the dispatches"),
     Pass("convert-to-ll-seq", "ll_seq", "sequencer.convert_to_ll_seq:run", "memory is planned over final executables"),
     Pass("lower-executables", "executables", "targets.lower:run", "emission only, honouring the ABI"),

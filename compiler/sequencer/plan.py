@@ -1,8 +1,8 @@
 """Where every resource of a function lies, and which commands a call runs, in order.
 
 A place is a range of a *home*: a slot that a call fills (an argument or a result), the arena, or a constant. Transients
-get their offsets in the arena from the commands between their first and last use. A barrier stands before a command
-that touches what an earlier one since the last barrier wrote, or writes what one read.
+get their offsets in the arena from the waves of commands between their first and last use. A barrier stands before a
+command that touches what an earlier one since the last barrier wrote, or writes what one read.
 """
 
 from __future__ import annotations
@@ -106,8 +106,23 @@ class _Planner:
             if isinstance(op, util.GlobalLoad):
                 self.places[op.value] = self.constants[op.ref.root]
 
+    def _waves(self) -> dict[Operation, int]:
+        """The wave of each command: a new one starts at a command that reads what the current one makes.
+
+        Time is counted in waves, so that no two commands of a wave are kept apart by memory that both were given.
+        """
+        wave: dict[Operation, int] = {}
+        current = 0
+        for op in self.commands:
+            if any(
+                wave.get(source) == current for source in (v.defining_op for v in op.operands) if source is not None
+            ):
+                current += 1
+            wave[op] = current
+        return wave
+
     def _place_transients(self) -> None:
-        step: dict[Operation, int] = {op: index for index, op in enumerate(self.commands)}
+        step = self._waves()
         values = [r for op in self.commands for r in op.results if lifetime_of(r.type) == "transient"]
         tenants = []
         for value in values:
