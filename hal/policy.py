@@ -20,11 +20,18 @@ NATIVE_FORMATS = frozenset(profile.format for profile in PROFILES.values() if pr
 class Policy:
     """What a device accepts. Every executable that is created passes `check`."""
 
-    __slots__ = ("allow_native_code", "store")
+    __slots__ = ("_store", "allow_native_code")
 
     def __init__(self, allow_native_code: bool = False, store: TrustStore | None = None) -> None:
         self.allow_native_code = allow_native_code
-        self.store = TrustStore() if store is None else store
+        self._store = store
+
+    @property
+    def store(self) -> TrustStore:
+        """The user's own unless another was given. Most devices never need it, and finding its folder takes a while."""
+        if self._store is None:
+            self._store = TrustStore()
+        return self._store
 
     def check(self, format: str, digest: bytes | None, features: frozenset[str]) -> None:
         """`PolicyRefused` unless a device with these features may run this format from the module with this digest.

@@ -124,7 +124,7 @@ def decode(code: bytes | memoryview, where: str = "bytecode") -> list[Decoded]:
         raise ModuleError(f"{where}: {end} bytes of bytecode, an even count wanted")
     halves = struct.unpack(f"<{end // 2}H", code)
     found: list[Decoded] = []
-    forms = _FORMS
+    forms, new = _FORMS, tuple.__new__  # the constructor of a named tuple takes three times as long
     at = 0
     while at < len(halves):
         form = forms.get(halves[at])
@@ -137,7 +137,7 @@ def decode(code: bytes | memoryview, where: str = "bytecode") -> list[Decoded]:
                 raise _truncated(where, 2 * at, form.row)
         else:
             operands, after = _decode_mixed(form, code, halves, at, where)
-        found.append(Decoded(2 * at, form.row, operands))
+        found.append(new(Decoded, (2 * at, form.row, operands)))
         at = after
     return found
 

@@ -11,7 +11,7 @@ from typing import Any
 from orchestrion.schema.encoding import Decoded
 from orchestrion.schema.isa import MOVE_BIT
 
-from .constants import Placed, place_constants
+from .constants import place_constants
 from .native import NativeFunction
 from .operands import SHAPES, writes
 from .ops import ENDS, OPS
@@ -43,13 +43,12 @@ class Code:
 
     __slots__ = (
         "_entry",
-        "_link",
+        "link",
         "_runs",
         "arguments",
         "decoded",
         "length",
         "name",
-        "once",
         "ordinal",
         "parameters",
         "results",
@@ -70,9 +69,8 @@ class Code:
         parameters: tuple[int, ...],
         decoded: list[Decoded],
     ) -> None:
-        self._link = link
+        self.link = link
         self._entry: Block | None = None
-        self.once = False  #: an initializer, not worth much preparation
         self.ordinal = ordinal
         self.name = name
         self.arguments = arguments
@@ -96,7 +94,7 @@ class Code:
         """Count a run of the interpreter; the last before the function is worth a translation makes one."""
         self._runs += 1
         if self._runs == _RUNS_TO_TRANSLATE:
-            self.straight = translate(self.decoded, self.parameters, self.zeros, self._link.imports)
+            self.straight = translate(self.decoded, self.parameters, self.zeros, self.link.imports)
 
     def extend_template(self, further: list[Any], own: dict[int, Any]) -> None:
         """Put constants into the frames to come: behind the registers, and into some of them."""
@@ -106,9 +104,9 @@ class Code:
         self.template = template
 
     def _build(self) -> Block:
-        with self._link.lock:
+        with self.link.lock:
             if self._entry is None:
-                self._entry = _Builder(self, self._link).build()
+                self._entry = _Builder(self, self.link).build()
             return self._entry
 
 
@@ -122,10 +120,8 @@ class _Builder:
         self.blocks = {pc: Block(code) for pc in _leaders(code.decoded)}
         self.block = self.blocks[0]
         self.pc = 0
-        placed = Placed(code.decoded, [], {})
-        if not code.once:
-            placed = place_constants(code.decoded, code.parameters, len(code.template) - HIDDEN)
-            code.extend_template(placed.further, placed.own)
+        placed = place_constants(code.decoded, code.parameters, len(code.template) - HIDDEN)
+        code.extend_template(placed.further, placed.own)
         self.decoded = {instruction.pc: instruction for instruction in placed.decoded}
 
     def build(self) -> Block:
@@ -165,7 +161,7 @@ class _Builder:
 
     def _op(self, decoded: Decoded) -> Op:
         name = decoded.row.name
-        operands, moved = _without_moves(decoded)
+        operands, moved = without_moves(decoded)
         if name == "call_import":
             op = self._native(*operands)
         elif name == "import.present":
@@ -199,7 +195,7 @@ def _leaders(decoded: list[Decoded]) -> set[int]:
     return leaders
 
 
-def _without_moves(decoded: Decoded) -> tuple[tuple[Any, ...], list[int]]:
+def without_moves(decoded: Decoded) -> tuple[tuple[Any, ...], list[int]]:
     """The operands without move bits, and the registers that are null after the instruction."""
     shape, operands = SHAPES[decoded.row.opcode], decoded.operands
     moved: list[int] = []

@@ -18,6 +18,7 @@ from .code import Code
 from .errors import CallerError, VmError
 from .interpreter import abandon, located, run
 from .memory import Memory
+from .once import run_once, straight_line
 from .ops.table import CALL, GLOBALS
 
 if TYPE_CHECKING:
@@ -102,6 +103,9 @@ class Context:
                 call = Call(self)
                 for code in codes:
                     call.spend(code.length)
+                    if straight_line(code):
+                        run_once(call, code, self.globals)
+                        continue
                     self.start(call, code, ())
                     while call.waiting is not None:
                         self._wait(call)
@@ -120,7 +124,8 @@ class Context:
             try:
                 return straight.run(self.globals, call, arguments)
             except (VmError, HalError, MemoryError) as error:
-                raise located(error, call, code, straight) from (None if isinstance(error, VmError) else error)
+                pc = straight.pc(error.__traceback__)
+                raise located(error, call, code, pc, []) from (None if isinstance(error, VmError) else error)
         code.ran()
         call.begin()
         self.start(call, code, arguments)

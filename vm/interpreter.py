@@ -22,7 +22,6 @@ from .call import Call
 from .code import Code
 from .errors import DeadlineExceeded, DeviceError, MemoryExceeded, Place, Trap, VmError
 from .ops.control import Block
-from .straight import Translation
 
 
 def run(call: Call, regs: list[Any], block: Any) -> None:
@@ -56,11 +55,12 @@ def _pc(block: Block, ops: Any) -> int:
     return block.pcs[len(block.ops) - left - 1]
 
 
-def located(error: Exception, call: Call, code: Code, straight: Translation) -> VmError:
-    """The error to raise for one of a translated function, which has no callers, with its place."""
+def located(error: Exception, call: Call, code: Code, pc: int, regs: list[Any]) -> VmError:
+    """The error to raise for one of a function without callers, with its place; `regs` are released."""
     found = translate(error)
     if not found.chain:
-        found.chain = (_place(call, code, straight.pc(error.__traceback__)),)
+        found.chain = (_place(call, code, pc),)
+    regs.clear()
     traceback.clear_frames(error.__traceback__)
     return found
 

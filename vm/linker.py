@@ -10,6 +10,8 @@ from .code import Code, Link
 from .native import NativeModule, resolve
 from .verifier import VerifiedProgram
 
+_SETUP = int(InitializerKind.Program)
+
 
 class LinkedProgram:
     """One program of a module. Never changed once made."""
@@ -36,10 +38,8 @@ class LinkedProgram:
             for at in module.globals[row.globals_start : row.globals_end]
         ]
         initializers = module.initializers[row.initializers_start : row.initializers_end]
-        self.program_initializers = [codes[at.function] for at in initializers if at.kind == InitializerKind.Program]
-        self.context_initializers = [codes[at.function] for at in initializers if at.kind == InitializerKind.Context]
-        for code in (*self.program_initializers, *self.context_initializers):
-            code.once = True
+        self.program_initializers = [codes[at.function] for at in initializers if at.kind == _SETUP]
+        self.context_initializers = [codes[at.function] for at in initializers if at.kind != _SETUP]
         self.entries = [codes[at] for at in module.entries[row.entries_start : row.entries_end]]
 
     def constant(self, ordinal: int) -> memoryview:

@@ -26,14 +26,16 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _MARK = "_orchestrion_native"
 
 
-@dataclass(frozen=True, slots=True)
 class NativeFunction:
-    """A function ready to be called: `function(call, *arguments)`."""
+    """A function ready to be called: `function(call, *arguments)`. Never changed once made."""
 
-    name: str
-    signature: Signature
-    function: Callable[..., Any]
-    nullable: frozenset[int]
+    __slots__ = ("function", "name", "nullable", "signature")
+
+    def __init__(self, name: str, signature: Signature, function: Callable[..., Any], nullable: frozenset[int]) -> None:
+        self.name = name
+        self.signature = signature
+        self.function = function
+        self.nullable = nullable
 
     def may_be_null(self, position: int) -> bool:
         fixed, group = len(self.signature.arguments), len(self.signature.repeated)

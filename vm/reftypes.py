@@ -16,21 +16,17 @@ _BY_GLOBAL = frozenset(("global.load.ref", "global.store.ref"))
 class RefTypes:
     """Collects writes, copies and reads of one function, then checks the reads."""
 
-    __slots__ = ("_copies", "_reads", "_types")
+    __slots__ = ("_copies", "_types", "reads")
 
     def __init__(self) -> None:
         self._types: dict[int, str] = {}
         self._copies: dict[int, list[int]] = {}
-        self._reads: list[tuple[int, int, str, str]] = []
+        self.reads: list[tuple[int, int, str, str]] = []  #: pc, register, type wanted, what is read
 
     def write(self, register: int, type_name: str) -> None:
         known = self._types.setdefault(register, type_name)
         if known != type_name:
             self._types[register] = ANY
-
-    def read(self, pc: int, register: int, type_name: str, what: str) -> None:
-        if type_name != ANY:
-            self._reads.append((pc, register, type_name, what))
 
     def instruction(self, decoded: Decoded) -> None:
         """Note the ref operands of an instruction whose row says their types. Globals are noted by who knows them."""
@@ -50,15 +46,15 @@ class RefTypes:
             elif spec.result:
                 self.write(value, spec.type)
             else:
-                self.read(decoded.pc, value & ~MOVE_BIT, spec.type, f"operand {spec.name} of {row.name}")
+                self.reads.append((decoded.pc, value & ~MOVE_BIT, spec.type, f"operand {spec.name} of {row.name}"))
 
     def check(self, ordinal: int) -> None:
         """`ModuleError` for a read of a type that the register cannot have."""
         self._spread()
         types = self._types
-        for pc, register, wanted, what in self._reads:
+        for pc, register, wanted, what in self.reads:
             have = types.get(register, ANY)
-            if have not in (wanted, ANY):
+            if have != wanted and have != ANY and wanted != ANY:
                 raise ModuleError(
                     f"function[{ordinal}] pc {pc:#x}: {what}: register {register} holds {have}, {wanted} wanted"
                 )

@@ -24,7 +24,10 @@ from orchestrion.schema.signature import NUMBER_TYPES, bank_of, is_value_type, p
 from .native import ImportRow
 from .reftypes import RefTypes
 
+# plain integers: an operation on enums takes longer than the rest of a row
+_OPTIONAL, _MUTABLE, _SETUP = int(ImportFlags.Optional), int(GlobalFlags.Mutable), int(InitializerKind.Program)
 _REF = BANKS.index("ref")
+_ORDINAL = MOVE_BIT - 1
 _BANK_OF = {name: bank for bank, name in enumerate(NUMBER_TYPES)}
 
 
@@ -91,7 +94,7 @@ class _Verifier:
         self.rows = module.functions[program.functions_start : program.functions_end]
         self.signatures = [self._signature(row) for row in self.rows]
         self.globals = [
-            (self.types[row.type], bool(row.flags & GlobalFlags.Mutable))
+            (self.types[row.type], bool(row.flags & _MUTABLE))
             for row in module.globals[program.globals_start : program.globals_end]
         ]
         self.constants = program.constants_end - program.constants_start
@@ -131,7 +134,7 @@ class _Verifier:
         if found is None:
             row = self.module.imports[ordinal]
             signature = parse_signature(self.module.strings[row.signature])
-            optional = bool(row.flags & ImportFlags.Optional)
+            optional = bool(row.flags & _OPTIONAL)
             found = self.imports[ordinal] = ImportRow(self.module.strings[row.name], signature, optional)
         return found
 
@@ -142,9 +145,9 @@ class _Verifier:
         for row in rows:
             if self.signatures[row.function] != ((), ()):
                 raise ModuleError(f"function[{row.function}] is an initializer: it has arguments or results")
-        setup = {row.function for row in rows if row.kind == InitializerKind.Program}
+        setup = {row.function for row in rows if row.kind == _SETUP}
         entries = self.module.entries[program.entries_start : program.entries_end]
-        used = {row.function for row in rows if row.kind != InitializerKind.Program}.union(entries, *self.calls)
+        used = {row.function for row in rows if row.kind != _SETUP}.union(entries, *self.calls)
         for ordinal in setup & used:
             raise ModuleError(f"function[{ordinal}] is a program initializer: nothing else may call it")
         before = _reachable(setup, self.calls)
@@ -268,15 +271,17 @@ class _Body:
         """Registers of a call or a return: as many as types, each of its bank; refs noted."""
         if len(registers) != len(types):
             raise self.fail(f"{len(registers)} {what}s, {len(types)} wanted")
-        bounds, refs = self.bounds, self.refs
+        bounds, pc, note = self.bounds, self.pc, self.refs.reads.append
+        mask = _ORDINAL if reads else ~0
         for register, name in zip(registers, types):  # noqa: B905  compared above
             bank = _BANK_OF.get(name, _REF)
+            if bank == _REF:
+                register &= mask
+                if reads:
+                    note((pc, register, name, what))
+                else:
+                    self.refs.write(register, name)
             low, high = bounds[bank]
-            if bank == _REF and reads:
-                register &= ~MOVE_BIT
-                refs.read(self.pc, register, name, what)
-            elif bank == _REF:
-                refs.write(register, name)
             if not low <= register < high:
                 raise self._bad_register(register, bank, 0)
 
@@ -326,7 +331,7 @@ class _Body:
         if stores:
             self.verifier.stores[self.ordinal].append((self.pc, value))
         if bank == "ref" and stores:
-            self.refs.read(self.pc, operands[0] & ~MOVE_BIT, type_name, f"value of global {value}")
+            self.refs.reads.append((self.pc, operands[0] & _ORDINAL, type_name, f"value of global {value}"))
         elif bank == "ref":
             self.refs.write(operands[1], type_name)
 

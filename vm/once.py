@@ -1,0 +1,62 @@
+"""Runs an initializer straight from its verified instructions: building blocks pays when code runs again.
+
+Each instruction is made into its op and run at once; a native function is called without an op. Only straight-line code
+is taken (no branch, no call of the VM, no suspension). Registers, checks and errors are those of the interpreter.
+"""
+
+from typing import Any
+
+from orchestrion.hal.errors import HalError
+
+from .call import Call
+from .code import Code, without_moves
+from .errors import VmError
+from .interpreter import located
+from .ops import ENDS, OPS
+from .ops.imports import Check, absent
+from .ops.table import CALL, GLOBALS, Registers
+
+
+def straight_line(code: Code) -> bool:
+    """Whether `run_once` takes the function: its only end is the return at the end."""
+    decoded = code.decoded
+    return decoded[-1].row.name == "return" and not any([row.name in ENDS for _, row, _ in decoded[:-1]])
+
+
+def run_once(call: Call, code: Code, values: list[Any]) -> None:
+    """Run a straight-line function without arguments and results; `values` are the globals."""
+    regs = code.template.copy()
+    regs[CALL], regs[GLOBALS] = call, values
+    pc = 0
+    try:
+        for instruction in code.decoded[:-1]:
+            pc = instruction.pc
+            name = instruction.row.name
+            operands, moved = without_moves(instruction)
+            if name == "call_import":
+                _native(code, regs, *operands)
+            elif name == "import.present":
+                regs[operands[1]] = 0 if code.link.imports[operands[0]] is None else 1
+            else:
+                OPS[name](*operands)(regs)
+            for register in moved:
+                regs[register] = None
+    except (VmError, HalError, MemoryError) as error:
+        raise located(error, call, code, pc, regs) from (None if isinstance(error, VmError) else error)
+
+
+def _native(code: Code, regs: Registers, ordinal: int, args: tuple[int, ...], results: tuple[int, ...]) -> None:
+    function = code.link.imports[ordinal]
+    if function is None:
+        absent(code.link.names[ordinal])(regs)
+        return
+    values = tuple([regs[register] for register in args])
+    types = function.signature.expand(len(args))
+    assert types is not None
+    Check(function, types)(values)
+    found = function.function(regs[CALL], *values)
+    if len(results) == 1:
+        regs[results[0]] = found
+    elif results:
+        for register, value in zip(results, found, strict=True):
+            regs[register] = value
