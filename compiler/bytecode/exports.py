@@ -29,7 +29,7 @@ def export_of(function: ll_seq.Function) -> vm.Export:
     name = function.sym_name
     doc = function.get_as("orchestrion.doc", StringAttr)
     return vm.Export.build(
-        sym_name=name, function=name, arguments=arguments, outputs=outputs, doc=doc, loc=function.loc
+        exported=name, function=name, arguments=arguments, outputs=outputs, doc=doc, loc=function.loc
     )
 
 

@@ -104,7 +104,7 @@ def _program(program: vm.Program, exports: list[vm.Export], imports: dict[str, i
 def _export(export: vm.Export) -> writer.Export:
     doc = export.doc.value if export.doc is not None else ""
     arguments = [_value(item) for item in export.arguments]
-    return writer.Export(export.sym_name.value, arguments, [_value(item) for item in export.outputs], doc)
+    return writer.Export(export.exported.value, arguments, [_value(item) for item in export.outputs], doc)
 
 
 def _value(item: Attribute) -> writer.Value:

@@ -65,10 +65,10 @@ class Import(Operation):
 
 
 class Export(Operation):
-    """What callers see; `function` is its name in every program."""
+    """What callers see, by the name `exported`; `function` is what runs in every program."""
 
     name = "vm.export"
-    sym_name = attr(StringAttr)
+    exported = attr(StringAttr)
     function = attr(StringAttr)
     arguments = attr(ArrayAttr)
     outputs = attr(ArrayAttr)

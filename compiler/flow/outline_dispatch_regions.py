@@ -17,7 +17,7 @@ from orchestrion.compiler.stablehlo.func import Func, Return
 
 from .access import elements
 from .dialect import Dispatch, DispatchRegion, Executable
-from .symbols import Names
+from .symbols import Names, identifier
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -29,8 +29,9 @@ def run(module: Module, options: Options) -> None:
         if not isinstance(func, Func):
             continue
         regions = [op for op in func.regions[0].block if isinstance(op, DispatchRegion)]
+        prefix = identifier(func.sym_name.value)
         for number, region in enumerate(regions):
-            _outline(region, names.fresh(f"{func.symbol}_dispatch_{number}"), func)
+            _outline(region, names.fresh(f"{prefix}_dispatch_{number}"), func)
 
 
 def _outline(region: DispatchRegion, name: str, func: Func) -> None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.symbols import table_of
+
+
+def identifier(name: str) -> str:
+    """The name as a word of C, as some targets want the names of entries."""
+    word = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return f"_{word}" if word[:1].isdigit() else word
 
 
 class Names:

@@ -79,7 +79,7 @@ def _program(op: vm.Program) -> Iterator[str]:
     functions = {func.sym_name.value: func for func in op.body.block if isinstance(func, vm.Func)}
     for export in module.regions[0].block if module is not None else ():
         if isinstance(export, vm.Export) and export.function.value not in functions:
-            yield f"has no function @{export.function.value}, which @{export.sym_name.value} exports"
+            yield f"has no function @{export.function.value}, which {export.exported} exports"
 
 
 def _features(features: ArrayAttr) -> Iterator[str]:

@@ -141,7 +141,7 @@ class _Recorder:
         self.stored = stored
         self.values = values
         self.body = Block([ll_seq.SLOT] * len(plan.slots))
-        self.inner = Builder(self.body)
+        self.inner = Builder(self.body, loc=builder.loc)
 
     def record(self) -> Value:
         for command in self.plan.commands:
