@@ -4,12 +4,17 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
+# what the tests compile is not for the user's trust store, and what drivers build for them not for the user's cache
+_BUILD = Path(__file__).parent.parent / "build" / "tests"
+os.environ.setdefault("ORCHESTRION_HOME", str(_BUILD / "home"))
+os.environ.setdefault("ORCHESTRION_CACHE", str(_BUILD / "cache"))
 
 Oracle = Callable[..., list[np.ndarray]]
 
