@@ -3,10 +3,11 @@
 - A name that is there twice in its table is referred to by ordinal, `#3`.
 - Labels are made up: `^a` plus the pc, in hexadecimal, of each branch target.
 - `disassemble` wants bytecode that the encoding's decoder takes; what it means is not looked at.
+- `listing` is for reading: code of devices in words of its own, constants by their segment.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from . import sourcemap
 from .dtypes import BY_CODE
@@ -24,12 +25,21 @@ _ACCESS = {Access.Read: "read", Access.Write: "write", Access.ReadWrite: "readwr
 _INITIALIZER = {InitializerKind.Program: "program", InitializerKind.Context: "context"}
 
 
+#: an executable's format and payload -> its text
+Readable = Callable[[str, memoryview], str]
+
+
 def disassemble(module: Module) -> str:
     """The whole module. `ModuleError` when bytecode or locations cannot be read."""
-    return "\n".join(_module(module)) + "\n"
+    return "\n".join(_module(module, None)) + "\n"
 
 
-def _module(module: Module) -> Iterator[str]:
+def listing(module: Module, readable: Readable) -> str:
+    """As `disassemble`, with every payload through `readable` and no constant's content: no text to assemble."""
+    return "\n".join(_module(module, readable)) + "\n"
+
+
+def _module(module: Module, readable: Readable | None) -> Iterator[str]:
     strings = module.strings
     yield f"producer {quote(strings[module.header.producer])}"
     for attribute in module.attributes:
@@ -41,7 +51,7 @@ def _module(module: Module) -> Iterator[str]:
         doc = f" doc {quote(strings[export.doc])}" if strings[export.doc] else ""
         yield f"export {symbol(strings[export.name])}{doc}{_export_values(module, export)}"
     for program in module.programs:
-        yield from _program(module, program)
+        yield from _program(module, program, readable)
 
 
 def _tensor(module: Module, dtype: int, start: int, end: int) -> str:
@@ -106,7 +116,7 @@ def _locations(module: Module, program: Program) -> dict[int, dict[int, str]]:
     return found
 
 
-def _program(module: Module, program: Program) -> Iterator[str]:
+def _program(module: Module, program: Program, readable: Readable | None) -> Iterator[str]:
     strings = module.strings
     names = _Names(module, program)
     features = f" features [{', '.join(feature_names(program.features))}]" if program.features else ""
@@ -115,9 +125,10 @@ def _program(module: Module, program: Program) -> Iterator[str]:
         yield "  " + _global(module, row)
     for constant in module.constants[program.constants_start : program.constants_end]:
         tensor = _tensor(module, constant.dtype, constant.dims_start, constant.dims_end)
-        data = bytes(module.segment(constant.segment)).hex()
-        yield f"  constant {symbol(strings[constant.name])} : {tensor} = hex {quote(data)}"
-    yield from _executables(module, program)
+        segment = constant.segment
+        value = f"= hex {quote(bytes(module.segment(segment)).hex())}" if readable is None else f"segment {segment}"
+        yield f"  constant {symbol(strings[constant.name])} : {tensor} {value}"
+    yield from _executables(module, program, readable)
     locations = _locations(module, program)
     for at, function in enumerate(module.functions[program.functions_start : program.functions_end]):
         yield from _function(module, function, names, locations.pop(at, {}))
@@ -149,7 +160,7 @@ def _number(bits: int, kind: str) -> str:
     return repr(value)
 
 
-def _executables(module: Module, program: Program) -> Iterator[str]:
+def _executables(module: Module, program: Program, readable: Readable | None) -> Iterator[str]:
     strings = module.strings
     for row in module.executables[program.executables_start : program.executables_end]:
         yield f"  executable {symbol(strings[row.name])} {{"
@@ -167,9 +178,13 @@ def _executables(module: Module, program: Program) -> Iterator[str]:
                 f"({size.x}, {size.y}, {size.z})"
                 for size in module.workgroup_sizes[variant.workgroup_sizes_start : variant.workgroup_sizes_end]
             )
-            payload = bytes(module.segment(variant.payload)).hex()
+            payload = module.segment(variant.payload)
             yield f"    variant {quote(strings[variant.format])}{features}{shared} workgroups [{sizes}]"
-            yield f"      payload hex {quote(payload)}"
+            if readable is None:
+                yield f"      payload hex {quote(bytes(payload).hex())}"
+            else:
+                lines = readable(strings[variant.format], payload).splitlines()
+                yield from (f"      {line}".rstrip() for line in lines)
         yield "  }"
 
 

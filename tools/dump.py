@@ -1,6 +1,6 @@
 """vm-dump: what a module holds, without running anything of it.
 
-The listing and `--json` come from one description (`describe`); `--disassemble` prints the assembler's text, then each
+The listing and `--json` come from one description (`describe`); `--disassemble` adds the assembler's text, with each
 executable's payload in the readable form of its format.
 """
 
@@ -166,16 +166,6 @@ def signature(export: Description) -> str:
     return f"{export['name']}({arguments}) -> ({results})"
 
 
-def payloads(module: Module) -> Iterator[str]:
-    """Each executable variant's code in the readable form of its format."""
-    for program in module.programs:
-        for row in module.executables[program.executables_start : program.executables_end]:
-            for variant in module.variants[row.variants_start : row.variants_end]:
-                format = module.strings[variant.format]
-                yield f"// program {module.strings[program.name]}, executable {module.strings[row.name]}, {format}"
-                yield readable(format, module.segment(variant.payload))
-
-
 def readable(format: str, payload: memoryview) -> str:
     if format == "tensor-bytecode":
         from orchestrion.schema.tensor_disassembler import disassemble
@@ -202,11 +192,9 @@ def dump(options: argparse.Namespace) -> int:
     for line in listing(describe(module)):
         print(line)
     if options.disassemble:
-        from orchestrion.schema.disassembler import disassemble
+        from orchestrion.schema.disassembler import listing as code
 
-        print("\n" + disassemble(module))
-        for text in payloads(module):
-            print(text)
+        print("\n" + code(module, readable), end="")
     return cli.DONE
 
 
@@ -214,7 +202,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made = cli.parser("vm-dump", "Lists what a module holds.")
     made.add_argument("module", metavar="MODULE.fb")
     made.add_argument("--json", action="store_true", help="the same as data")
-    made.add_argument("--disassemble", action="store_true", help="also the bytecode and every executable, as text")
+    made.add_argument("--disassemble", action="store_true", help="also bytecode and executables, as text to read")
     made.add_argument("--verify", action="store_true", help="read every segment and check its digest")
     return cli.run("vm-dump", made, dump, argv)
 
