@@ -66,6 +66,8 @@ def _same(op: Operation, rewriter: Rewriter) -> bool:
     """Gives back its operands."""
     if [value.type for value in op.operands] != [result.type for result in op.results]:
         return False
+    if any(value.defining_op is op for value in op.operands):  # not verified yet
+        return False
     rewriter.replace(op, op.operands)
     return True
 
@@ -102,7 +104,9 @@ def _dot(op: Operation, rewriter: Rewriter) -> bool:
 
 def _dot_types(op: Operation, rewriter: Rewriter) -> bool:
     """A dot in one element type: operands are widened before, or a result narrowed after."""
-    if not isinstance(op, DotGeneral) or not all(is_supported(v.type) for v in (*op.operands, *op.results)):
+    if not isinstance(op, DotGeneral) or (len(op.operands), len(op.results)) != (2, 1):
+        return False
+    if not all(is_supported(value.type) for value in (*op.operands, *op.results)):
         return False
     lhs, rhs, out = op.lhs.type, op.rhs.type, op.out.type
     assert isinstance(lhs, TensorType) and isinstance(rhs, TensorType) and isinstance(out, TensorType)

@@ -70,8 +70,9 @@ class Call(Operation):
             yield f"{self.callee} is no function"
             return
         given = FunctionType(tuple(v.type for v in self.operands), tuple(r.type for r in self.results))
-        if given != target.function_type:
-            yield f"{self.callee} is of type {target.function_type}, called as {given}"
+        wanted = target.get_as("function_type", FunctionType)  # None: wrong, and said where the function stands
+        if wanted is not None and given != wanted:
+            yield f"{self.callee} is of type {wanted}, called as {given}"
 
 
 class Return(Operation):
@@ -84,8 +85,9 @@ class Return(Operation):
     def check(self) -> Iterator[str]:
         func = self.parent_op
         given = tuple(value.type for value in self.operands)
-        if isinstance(func, Func) and given != func.function_type.results:
-            yield f"returns ({', '.join(map(str, given))}) from a function of type {func.function_type}"
+        wanted = func.get_as("function_type", FunctionType) if isinstance(func, Func) else None
+        if wanted is not None and given != wanted.results:
+            yield f"returns ({', '.join(map(str, given))}) from a function of type {wanted}"
 
 
 DIALECT = Dialect("func", [Func, Call, Return])
