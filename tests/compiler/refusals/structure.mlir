@@ -32,7 +32,7 @@
 // -----
 // Functions, calls and returns that do not fit each other.
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main", arg_attrs = [{}, {}]}> ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main", arg_attrs = [{a.b}, {}]}> ({
   ^bb0(%x: tensor<8xf32>):
     %0 = "func.call"(%x) <{callee = @main}> : (tensor<8xf32>) -> tensor<8xf32>
     "func.return"(%x) : (tensor<8xf32>) -> ()
