@@ -142,22 +142,27 @@ def body_parameters(operands: Types) -> Types:
 class EntryCode(Code):
     """An entry: what it does with how many bindings.
 
-    `reads` and `writes` give per binding the bytes touched, None where it is not loaded from or stored to.
+    `reads` and `writes` give the bytes touched of each binding that is loaded from or stored to.
     """
 
-    __slots__ = ("reads", "writes")
+    __slots__ = ("bindings", "reads", "writes")
 
     def __init__(self, bindings: int) -> None:
         super().__init__()
-        self.reads: list[int | None] = [None] * bindings
-        self.writes: list[int | None] = [None] * bindings
+        self.bindings = bindings
+        self.reads: dict[int, int] = {}
+        self.writes: dict[int, int] = {}
 
     @property
     def accesses(self) -> tuple[tuple[str, int], ...]:
         """(access, bytes) per binding, as the module states them."""
+        reads, writes = self.reads, self.writes
         return tuple(
-            ("read" if wrote is None else "write" if read is None else "readwrite", max(read or 0, wrote or 0))
-            for read, wrote in zip(self.reads, self.writes, strict=True)
+            (
+                "read" if binding not in writes else "readwrite" if binding in reads else "write",
+                max(reads.get(binding, 0), writes.get(binding, 0)),
+            )
+            for binding in range(self.bindings)
         )
 
     def append(self, row: TensorOp, operands: tuple[int, ...], attributes: tuple[Any, ...]) -> range:
@@ -165,7 +170,7 @@ class EntryCode(Code):
         if row is LOAD:
             binding, loaded = attributes
             self._check(binding, "loaded from after its store")
-            self.reads[binding] = max(self.reads[binding] or 0, loaded.bytes)
+            self.reads[binding] = max(self.reads.get(binding, 0), loaded.bytes)
         elif row is STORE:
             binding = attributes[0]
             self._check(binding, "stored to twice")
@@ -173,9 +178,9 @@ class EntryCode(Code):
         return results
 
     def _check(self, binding: int, second: str) -> None:
-        if binding >= len(self.writes):
-            raise ShapeError(f"binding {binding} out of range ({len(self.writes)} bindings)")
-        if self.writes[binding] is not None:
+        if binding >= self.bindings:
+            raise ShapeError(f"binding {binding} out of range ({self.bindings} bindings)")
+        if binding in self.writes:
             raise ShapeError(f"binding {binding} is {second}")
 
 

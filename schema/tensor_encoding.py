@@ -40,7 +40,7 @@ def encode(entries: Sequence[EntryCode]) -> bytes:
     """The payload that `decode` gives these entries back from."""
     out = [_HEADER.pack(MAGIC, MAJOR, MINOR, len(entries))]
     for entry in entries:
-        out.append(_ENTRY.pack(len(entry.reads), len(entry.instructions)))
+        out.append(_ENTRY.pack(entry.bindings, len(entry.instructions)))
         for instruction in entry.instructions:
             _write_instruction(out, instruction)
     return b"".join(out)
@@ -140,6 +140,8 @@ class _Reader:
         return Struct(f"<{count}I").unpack_from(self.data, at)
 
     def body(self, operands: tuple[int, ...]) -> Body:
+        if isinstance(self.code, Body):
+            raise ShapeError("a body inside a body")
         values = self.code.values
         for operand in operands:
             if operand >= len(values):

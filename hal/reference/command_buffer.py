@@ -1,33 +1,43 @@
 """Recordings of the reference device: what is recorded, and what the last table of buffers made of it.
 
 A run needs views of the buffers. They are kept with the table they were made for, so that a run with the same
-buffers makes none; a buffer that is released has them dropped, for they would keep its memory alive.
+buffers makes none; a buffer that is released has them dropped, for they would keep its memory alive. A recording that
+would need very many makes those of one command at a time instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendExecutable, Binding, Bytes, Entry
+from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendExecutable, Binding, Bytes
 from orchestrion.hal.errors import OutOfMemory
 
 from .executable import ReferenceExecutable
+from .interrupt import STRIDE
+from .kernels import Poll
 from .program import Registers, Step
 
 Table = Sequence[BackendBuffer]
 Bound = tuple[Sequence[Step], Registers]
 Command = Callable[[Table], Bound]
 
+#: Registers of all commands of a recording that are kept from one run to the next.
+MOST_KEPT = 1 << 16
+
 
 class ReferenceCommandBuffer(BackendCommandBuffer):
-    __slots__ = ("_bound", "_commands", "_limit", "_table")
+    __slots__ = ("_bound", "_commands", "_limit", "_poll", "_registers", "_since_poll", "_table")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, poll: Poll) -> None:
+        """`limit`: bytes of memory the device has. `poll` is called between commands that take long."""
         self._commands: list[Command] = []
         self._limit = limit
+        self._poll = poll
+        self._since_poll = 0
+        self._registers = 0
         self._table: list[Any] | None = None
         self._bound: tuple[Bound, ...] = ()
 
@@ -42,33 +52,43 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         """An entry computes whole tensors, whatever the number of workgroups."""
         assert isinstance(executable, ReferenceExecutable)
         places = [(one.source, one.offset) for one in bindings]
-        known, suspects = _overlaps(executable.entries[entry], bindings)
+        written = [access != "read" for access, _ in executable.entries[entry].bindings]
+        slots = any(written) and any(type(one.source) is int for one in bindings)
+        known = _overlap(bindings, [one.source for one in bindings], written)
         self._check_memory(executable, entry, known)
         code = executable.entry(entry, known)
+        before = self._polls(code.operations)
 
         def command(table: Table) -> Bound:
             memories = [(_buffer(table, source).host, offset) for source, offset in places]
-            for one, other in suspects:
-                if memories[one][0] is memories[other][0]:
-                    self._check_memory(executable, entry, True)
-                    careful = executable.entry(entry, True)
-                    return careful.steps, careful.bind(memories)
-            return code.steps, code.bind(memories)
+            owners = [id(memory) for memory, _ in memories]
+            if slots and len(set(owners)) < len(owners) and _overlap(bindings, owners, written):
+                self._check_memory(executable, entry, True)
+                careful = executable.entry(entry, True)
+                return (*before, *careful.steps), careful.bind(memories)
+            return steps, code.bind(memories)
 
+        steps = (*before, *code.steps)
+        self._registers += code.size
         self._commands.append(command)
 
     def copy(self, source: Binding, target: Binding) -> None:
-        def command(table: Table) -> Bound:
-            return (_copy,), [_memory(table, target), _memory(table, source)]
+        steps = (*self._polls(source.length), _copy)
 
+        def command(table: Table) -> Bound:
+            return steps, [_memory(table, target), _memory(table, source)]
+
+        self._registers += 2
         self._commands.append(command)
 
     def fill(self, target: Binding, pattern: bytes) -> None:
         word = np.frombuffer(pattern, f"<u{len(pattern)}")
+        steps = (*self._polls(target.length), _copy)
 
         def command(table: Table) -> Bound:
-            return (_copy,), [_memory(table, target).view(word.dtype), word]
+            return steps, [_memory(table, target).view(word.dtype), word]
 
+        self._registers += 2
         self._commands.append(command)
 
     def barrier(self) -> None:
@@ -79,10 +99,11 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
 
     def run(self, table: Table) -> None:
         """Run all commands with these buffers in the slots."""
-        if table != self._table:
+        kept = self._registers <= MOST_KEPT
+        if kept and table != self._table:
             self._bind(table)
         try:
-            for steps, registers in self._bound:
+            for steps, registers in self._bound if kept else self._one_by_one(table):
                 for step in steps:
                     step(registers)
         except BaseException as error:
@@ -108,6 +129,20 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         for buffer in self._table:
             buffer.users.add(self)
 
+    def _one_by_one(self, table: Table) -> Iterator[Bound]:
+        for command in self._commands:
+            self._poll()
+            yield command(table)
+
+    def _polls(self, operations: int) -> tuple[Step, ...]:
+        """The poll to go before a command of so many operations, when it is time for one."""
+        self._since_poll += operations
+        if self._since_poll <= STRIDE:
+            return ()
+        self._since_poll = min(operations, STRIDE)
+        poll = self._poll
+        return (lambda registers: poll(),)
+
     def _check_memory(self, executable: ReferenceExecutable, entry: int, careful: bool) -> None:
         scratch = executable.entry(entry, careful).scratch_bytes
         if scratch > self._limit:
@@ -125,21 +160,23 @@ def _memory(table: Table, binding: Binding) -> Bytes:
     return memory[binding.offset : binding.offset + binding.length]
 
 
-def _overlaps(entry: Entry, bindings: Sequence[Binding]) -> tuple[bool, list[tuple[int, int]]]:
-    """Whether a range that is written shares bytes with another, and the pairs that do if a table says so."""
-    suspects = []
-    for i, one in enumerate(bindings):
-        if entry.bindings[i][0] == "read":
-            continue
-        for j, other in enumerate(bindings):
-            apart = one.offset + one.length <= other.offset or other.offset + other.length <= one.offset
-            if i == j or apart:
-                continue
-            if one.source == other.source:
-                return True, []
-            if type(one.source) is int or type(other.source) is int:
-                suspects.append((i, j))
-    return False, suspects
+def _overlap(bindings: Sequence[Binding], owners: Sequence[object], written: Sequence[bool]) -> bool:
+    """Whether a range that is written shares bytes with another; `owners` say whose memory each range is of."""
+    number = {owner: place for place, owner in enumerate(owners)}
+    ranges = sorted(
+        (number[owner], one.offset, one.offset + one.length, writes)
+        for one, owner, writes in zip(bindings, owners, written, strict=True)
+        if one.length
+    )
+    last, end, written_end = -1, 0, 0
+    for owner, start, stop, writes in ranges:
+        if owner != last:
+            last, end, written_end = owner, 0, 0
+        if start < written_end or (writes and start < end):
+            return True
+        end = max(end, stop)
+        written_end = max(written_end, stop) if writes else written_end
+    return False
 
 
 def _copy(registers: Registers) -> None:

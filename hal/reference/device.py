@@ -30,7 +30,7 @@ class ReferenceDevice(BackendDevice):
         return ReferenceExecutable(payload, entries, self._interrupt.poll)
 
     def create_command_buffer(self, slots: int) -> ReferenceCommandBuffer:
-        return ReferenceCommandBuffer(self.info.memory_bytes)
+        return ReferenceCommandBuffer(self.info.memory_bytes, self._interrupt.poll)
 
     def create_semaphore(self, initial: int) -> SoftSemaphore:
         return SoftSemaphore(initial)

@@ -42,14 +42,13 @@ class ReferenceExecutable(BackendExecutable):
 
 
 def _match(entry: Entry, code: EntryCode) -> None:
-    accesses = code.accesses
-    if len(accesses) != len(entry.bindings):
+    if code.bindings != len(entry.bindings):
         raise ModuleError(
-            f"entry {entry.name}: code for {len(accesses)} bindings, the module says {len(entry.bindings)}"
+            f"entry {entry.name}: code for {code.bindings} bindings, the module says {len(entry.bindings)}"
         )
     if entry.parameter_words:
         raise ModuleError(f"entry {entry.name}: {entry.parameter_words} parameter words, tensor bytecode takes none")
-    for position, ((access, length), (allowed, least)) in enumerate(zip(accesses, entry.bindings, strict=True)):
+    for position, ((access, length), (allowed, least)) in enumerate(zip(code.accesses, entry.bindings, strict=True)):
         if length > least:
             raise ModuleError(f"entry {entry.name}, binding {position}: code touches {length} bytes of {least}")
         if length and access != allowed and allowed != "readwrite":

@@ -32,9 +32,12 @@ SMALL = 4096
 
 
 class CompiledEntry:
-    """Steps, and what fills the registers before them. `scratch_bytes` is the most a run takes beside its bindings."""
+    """Steps, and what fills the registers before them. `scratch_bytes` is the most a run takes beside its bindings.
 
-    __slots__ = ("_registers", "_typed", "_viewed", "scratch_bytes", "steps")
+    `operations` is about how many elementary operations a run takes, `size` the number of registers.
+    """
+
+    __slots__ = ("_registers", "_typed", "_viewed", "operations", "scratch_bytes", "size", "steps")
 
     def __init__(
         self,
@@ -43,8 +46,11 @@ class CompiledEntry:
         typed: tuple[tuple[int, int, np.dtype[Any], Ints], ...],
         viewed: tuple[tuple[int, View, int], ...],
         scratch_bytes: int,
+        operations: int,
     ) -> None:
         self.steps = steps
+        self.size = len(registers)
+        self.operations = operations
         self._registers = registers
         self._typed = typed
         self._viewed = viewed
@@ -91,9 +97,11 @@ class _Compiler:
         ending: list[list[int]] = [[] for _ in entry.instructions]
         for value, ordinal in enumerate(last_uses(entry)):
             ending[ordinal].append(value)
-        since_poll = 0
+        total = since_poll = 0
         for ordinal, instruction in enumerate(entry.instructions):
-            since_poll += operations(entry, instruction)
+            work = operations(entry, instruction)
+            total += work
+            since_poll += work
             if since_poll > STRIDE:
                 self.steps.append(_poll(self.poll))
                 since_poll = 0
@@ -103,7 +111,7 @@ class _Compiler:
                     drops[value] = ordinal
                     self.steps.append(_drop(value))
         peak = peak_bytes(entry, self.owned, drops)
-        return CompiledEntry(tuple(self.steps), self.registers, tuple(self.typed), tuple(self.viewed), peak)
+        return CompiledEntry(tuple(self.steps), self.registers, tuple(self.typed), tuple(self.viewed), peak, total)
 
     def _emit(self, instruction: Instruction) -> None:
         row = instruction.row
