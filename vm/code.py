@@ -129,14 +129,12 @@ class _Builder:
         pcs: list[int] = []
         for number, (pc, row, _) in enumerate(self.code.decoded):
             self.pc = pc
-            ending = row.name in ENDS
-            instruction = self.decoded.get(pc)
-            if ending and instruction is not None:
-                end = ENDS[row.name](self, *instruction.operands)
-            elif instruction is not None:
-                ops.append(self._op(instruction))
-                pcs.append(pc)
-            if not ending:
+            if row.name in ENDS:
+                end = ENDS[row.name](self, *self.decoded[pc].operands)
+            else:
+                if pc in self.decoded:  # else it is a constant, placed already
+                    ops.append(self._op(self.decoded[pc]))
+                    pcs.append(pc)
                 if self.code.decoded[number + 1].pc not in self.blocks:
                     continue
                 end = goto(self.after(), 0)

@@ -125,14 +125,13 @@ class Function:
             if copied:
                 self._statistics.host_to_device_bytes += copied
             targets = self._targets
-            if out is None:
-                operands += targets
-            else:
-                outs, destinations = self._destinations(out, operands)
-                operands += destinations
-            results = context.run(self._call, self._code, operands)
+            outs: tuple[Any, ...] | None = None
             if out is not None:
-                value = self._deliver(results, outs, destinations)
+                outs, targets = self._destinations(out, operands)
+            operands += targets
+            results = context.run(self._call, self._code, operands)
+            if outs is not None:
+                value = self._deliver(results, outs, targets)
             elif self._plain and results[0] is targets[0] and not targets[0].buffer.submitted:
                 value = self._outputs[0].elements.copy()  # type: ignore[union-attr]
                 self._statistics.device_to_host_bytes += targets[0].nbytes
@@ -197,7 +196,7 @@ class Function:
             raise CallerError(f"{what}: the array is on {view.buffer.device.info.id}, the program on {device.info.id}")
         return view
 
-    def _destinations(self, out: Any, operands: list[BufferView]) -> tuple[tuple[Any, ...], list[BufferView]]:
+    def _destinations(self, out: Any, operands: list[BufferView]) -> tuple[tuple[Any, ...], tuple[BufferView, ...]]:
         """What the caller gave per result, and the view to pass for each."""
         results = self.export.results
         outs: tuple[Any, ...] = tuple(out) if isinstance(out, list | tuple) else (out,)
@@ -216,9 +215,9 @@ class Function:
                 view = self._targets[place]
                 _check_out(one, value, what)
             found.append(view)
-        return outs, found
+        return outs, tuple(found)
 
-    def _deliver(self, results: tuple[Any, ...], outs: tuple[Any, ...], destinations: list[BufferView]) -> Any:
+    def _deliver(self, results: tuple[Any, ...], outs: tuple[Any, ...], destinations: tuple[BufferView, ...]) -> Any:
         """Copy results to where the caller wants them."""
         given = []
         for place, (result, one, destination) in enumerate(zip(results, outs, destinations, strict=True)):

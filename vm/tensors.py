@@ -4,6 +4,7 @@ Nothing is ever cast silently: an array must have the element type and shape of 
 element type of their own, so they take the one wanted: integers where it holds them exactly, floats rounded once.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,7 +45,7 @@ def as_array(value: object, dtype: DType, shape: tuple[int, ...], what: str) -> 
     return array
 
 
-def _adopt(value: object, wanted: str, what: str) -> Array:
+def _adopt(value: Any, wanted: str, what: str) -> Array:
     """An array over another library's memory, where possible without a copy."""
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(value)
@@ -53,7 +54,7 @@ def _adopt(value: object, wanted: str, what: str) -> Array:
             return np.asarray(value)
         if hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
-        return np.asarray(memoryview(value))  # type: ignore[arg-type]
+        return np.asarray(memoryview(value))
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise CallerError(f"{what}: expected {wanted}, got {type(value).__name__}: {error}") from error
 
@@ -102,16 +103,19 @@ def _number(number: object, dtype: DType, what: str) -> Any:
 
 def _exact(number: int, dtype: DType, what: str) -> Any:
     if dtype.kind == FLOAT:
-        try:
-            with np.errstate(over="ignore"):
-                result = dtype.numpy.type(number)
-            exact = np.isfinite(result) and int(result) == number
-        except OverflowError:
-            exact = False
-        if exact:
-            return result
+        if _floats_hold(number, dtype):
+            return dtype.numpy.type(number)
     else:
         limits = np.iinfo(dtype.numpy)
         if limits.min <= number <= limits.max:
             return number
     raise CallerError(f"{what}, got {number}, which {dtype.name} cannot hold exactly")
+
+
+def _floats_hold(number: int, dtype: DType) -> bool:
+    try:
+        with np.errstate(over="ignore"):
+            result = float(dtype.numpy.type(number))
+    except OverflowError:
+        return False
+    return math.isfinite(result) and int(result) == number

@@ -124,7 +124,8 @@ def _general(
     numbers: dict[str, type] = {"i32": int, "i64": int, "f32": float, "f64": float}
     wanted = [numbers.get(name) or class_of(name) for name in types]
     d = results[0] if results else None
-    get = itemgetter(*args) if len(args) > 1 else lambda regs: (regs[args[0]],)
+    first = args[0]
+    get = itemgetter(*args) if len(args) > 1 else lambda regs: (regs[first],)
 
     def op(regs: Registers) -> None:
         values = get(regs)
