@@ -1,29 +1,20 @@
 """The one verifying decoder of the module's root: every byte sequence gives a `Module` or raises `ModuleError`.
 
-Three acts: the FlatBuffers structure (here), each column as the schema's attributes say (`columns.py`), and the rules
-between tables that attributes cannot say (`rules.py`). Time and memory are linear in the size of the root, and a
-segment is read only when `Module.segment` is asked for it.
+Three acts: the FlatBuffers structure, each column as the schema's attributes say, and the rules between tables that
+attributes cannot say (`rules.py`). The first two are one function written out from the schema (`root_generated.py`),
+which takes a sound root or says no; why not is found by `structure.py`. Time and memory are linear in the size of
+the root, and a segment is read only when `Module.segment` is asked for it.
 """
 
 import os
 import struct
-from collections.abc import Callable
-from functools import cache, partial
-from typing import Any
 
 from . import container
-from .columns import Tables, verify
 from .container import Container
 from .errors import ModuleError
-from .layout import Vector, layout
 from .module import Module
-from .rows import KNOWN_FEATURES, MAJOR, MINOR, Header
+from .root_generated import decode as decode_sound
 from .rules import NUMBERS, RULES
-
-_U32 = struct.Struct("<I")
-_I32 = struct.Struct("<i")
-_SIZES = struct.Struct("<HH")
-_FIRST_TABLE = 12  # behind size prefix, offset of the root table, identifier
 
 
 def open_module(path: str | os.PathLike[str]) -> Module:
@@ -51,133 +42,19 @@ def decode(file: Container) -> Module:
 
 def decode_root(root: memoryview) -> Module:
     """Decode and verify size prefix and root. The module has no `container` yet."""
-    module, tables = structure(root)
-    producer = module.header.producer
-    if producer >= len(module.strings):
-        raise ModuleError(f"header.producer: {producer} is out of range ({len(module.strings)} strings)")
-    verify(tables)
+    module = decode_sound(root)
+    if module is None:
+        module = _explained(root)
     for rule in RULES:
         rule(module)
     return module
 
 
-def structure(root: memoryview) -> tuple[Module, Tables]:
-    """The first act alone: every vector lies inside the root, but what its rows say is not verified."""
-    plan = layout()
-    table, size, fields = _root_table(root)
-    module = Module()
-    module.header = _header(root, plan.header, table, size, fields)
-    slots = len(plan.vectors) + 1
-    if len(fields) > slots:
-        raise ModuleError(f"the root table has {len(fields)} fields; format {MAJOR}.{MINOR} has {slots}")
-    tables = Tables(slots)
-    _vectors(module, root, table, size, fields + (0,) * (slots - len(fields)), tables)
-    return module, tables
+def _explained(root: memoryview) -> Module:
+    """The slow way, for the error; imported here because sound modules do not need it."""
+    from . import structure
 
-
-def _root_table(root: memoryview) -> tuple[int, int, tuple[int, ...]]:
-    """Where the root table lies, its size, and the offset of each of its fields, 0 for one that is absent."""
-    length = len(root)
-    if length < _FIRST_TABLE + 8:
-        raise ModuleError(f"truncated: the root has {length} bytes", length)
-    table = 4 + _U32.unpack_from(root, 4)[0]
-    if table & 3 or not _FIRST_TABLE <= table <= length - 4:
-        raise ModuleError(f"the root table lies at {table}, out of range or not aligned ({length} bytes)", 4)
-    vtable = table - _I32.unpack_from(root, table)[0]
-    if vtable & 1 or not _FIRST_TABLE <= vtable <= length - 4:
-        raise ModuleError(f"the vtable lies at {vtable}, out of range or not aligned ({length} bytes)", table)
-    vtable_size, size = _SIZES.unpack_from(root, vtable)
-    if vtable_size & 1 or vtable_size < 4 or vtable_size > length - vtable or size < 4 or size > length - table:
-        raise ModuleError(f"a vtable of {vtable_size} and a table of {size} bytes do not fit in {length}", vtable)
-    return table, size, struct.unpack_from(f"<{(vtable_size - 4) // 2}H", root, vtable + 4)
-
-
-def _header(root: memoryview, vector: Vector, table: int, size: int, fields: tuple[int, ...]) -> Header:
-    """The header, once version and features are ones that this reader knows."""
-    field = fields[0] if fields else 0
-    if not field or field + vector.format.size > size or (table + field) % vector.alignment:
-        raise ModuleError("the root has no header", table)
-    header = Header._make(vector.format.unpack_from(root, table + field))
-    if header.major != MAJOR or header.minor > MINOR:
-        readable = f"{MAJOR}.0 to {MAJOR}.{MINOR} can be read"
-        raise ModuleError(f"the module has format {header.major}.{header.minor}; {readable}", table + field)
-    if header.features & ~KNOWN_FEATURES:
-        unknown = header.features & ~KNOWN_FEATURES
-        raise ModuleError(f"the module requires features {unknown:#x}, which this version does not know", table + field)
-    return header
-
-
-def _vectors(module: Module, root: memoryview, table: int, size: int, fields: tuple[int, ...], tables: Tables) -> None:
-    """Every vector as Python values, and their columns for the checks. One loop without calls: this is the hot part."""
-    length = len(root)
-    unpack, counts, offsets, columns = _U32.unpack_from, tables.counts, tables.offsets, tables.columns
-    for slot, vector, name, mask, width, iterate, row in _plan():
-        field = fields[slot]
-        if not field:
-            setattr(module, name, _absent(root, vector, table))
-            continue
-        place = table + field
-        if place & 3 or field + 4 > size:
-            raise ModuleError(f"{name}: its field lies at {place}, out of the table or not aligned", table)
-        start = place + unpack(root, place)[0] + 4
-        if start & mask or start > length:
-            raise ModuleError(f"{name} lies at {start}, out of range or not aligned ({length} bytes)", place)
-        counts[slot] = count = unpack(root, start - 4)[0]
-        offsets[slot] = start
-        end = start + count * width
-        if end > length:
-            raise ModuleError(f"{name} has {count} elements, which end at {end} of {length} bytes", start - 4)
-        if row is None:
-            setattr(module, name, _plain(vector, root[start:end], tables))
-            continue
-        rows = list(map(row, iterate(root[start:end])))
-        columns[slot] = list(zip(*rows))  # noqa: B905 (strict costs a third more)
-        setattr(module, name, rows)
-
-
-@cache
-def _plan() -> tuple[tuple[int, Vector, str, int, int, Callable[[memoryview], Any], Callable[[Any], Any] | None], ...]:
-    """What `_vectors` wants of each vector: slot, itself, name, alignment mask, width, decoder, maker of rows."""
-    return tuple(
-        (
-            v.slot,
-            v,
-            v.name,
-            max(v.alignment, 4) - 1,
-            v.format.size,
-            v.format.iter_unpack,
-            v.row and partial(tuple.__new__, v.row),
-        )
-        for v in layout().vectors
-    )
-
-
-def _absent(root: memoryview, vector: Vector, table: int) -> object:
-    if "required" in vector.columns[0].attributes:
-        raise ModuleError(f"the root has no {vector.name}", table)
-    return root[:0] if vector.element == "uint8" else ()
-
-
-def _plain(vector: Vector, data: memoryview, tables: Tables) -> object:
-    """A vector of bytes or numbers."""
-    if vector.name == "strings":
-        return _strings(vector, data, tables)
-    if vector.element == "uint8":
-        return data
-    numbers = struct.unpack(f"<{tables.counts[vector.slot]}{vector.format.format[1:]}", data)
-    if numbers:
-        tables.columns[vector.slot] = [numbers]
-    return numbers
-
-
-def _strings(vector: Vector, data: memoryview, tables: Tables) -> list[str]:
-    try:
-        strings = str(data, "utf-8").split("\0")
-    except UnicodeDecodeError as error:
-        offset = tables.offsets[vector.slot] + error.start
-        raise ModuleError(f"strings are not UTF-8: {error.reason}", offset) from None
-    tables.counts[vector.slot] = len(strings)
-    return strings
+    return structure.decode(root)
 
 
 def initial_value(type_name: str, bits: int) -> int | float | None:

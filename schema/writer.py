@@ -23,7 +23,7 @@ from typing import Any
 import flatbuffers
 import numpy.typing as npt
 
-from . import container, decoder, sourcemap
+from . import container, decoder, sourcemap, structure
 from .dtypes import DType
 from .layout import Vector, layout
 from .profiles import feature_bits
@@ -200,7 +200,7 @@ def reseal(data: bytes) -> bytes:
     """
     data = container.reseal(data)
     file = container.open_bytes(data)
-    _, tables = decoder.structure(file.root)
+    _, tables = structure.structure(file.root)
     vector = layout().vector("segments")
     sealed = bytearray(data)
     for ordinal, (offset, _) in enumerate(file.spans[: tables.counts[vector.slot]]):

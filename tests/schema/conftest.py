@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from orchestrion.schema import container, decoder, dtypes, layout, writer
+from orchestrion.schema import container, dtypes, layout, structure, writer
 from orchestrion.schema.rows import Access, InitializerKind
 
 F32 = dtypes.BY_NAME["f32"]
@@ -107,7 +107,7 @@ def patch() -> Patch:
 
     def damaged(data: bytes, name: str, row: int, position: int, value: int) -> bytes:
         vector = layout.layout().vector(name)
-        _, tables = decoder.structure(container.open_bytes(data).root)
+        _, tables = structure.structure(container.open_bytes(data).root)
         offset = tables.offsets[vector.slot] + row * vector.format.size
         values = list(vector.format.unpack_from(data, offset))
         values[position] = value

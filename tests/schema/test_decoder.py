@@ -1,5 +1,6 @@
 """The decoder: rows as flatc's reader sees them, a refusal per check of the schema, an answer for any bytes."""
 
+import os
 import random
 import re
 import struct
@@ -15,7 +16,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestrion.schema import container, decoder, module_generated, rows, writer
+from orchestrion.schema import (
+    container,
+    decoder,
+    module_generated,
+    root_generated,
+    root_generator,
+    rows,
+    structure,
+    writer,
+)
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.layout import Column, Vector, layout
 from orchestrion.schema.module import Module
@@ -196,7 +206,7 @@ def test_every_check_refuses(data: bytes, patch: Patch, vector: Vector, column: 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v.name)
 def test_a_count_beyond_the_root_is_refused_at_no_cost(data: bytes, vector: Vector) -> None:
-    _, tables = decoder.structure(container.open_bytes(data).root)
+    _, tables = structure.structure(container.open_bytes(data).root)
     offset = tables.offsets[vector.slot] - 4
     for count in (2**32 - 1, len(data) // vector.format.size):
         damaged = container.reseal(data[:offset] + struct.pack("<I", count) + data[offset + 4 :])
@@ -252,8 +262,29 @@ def test_root_and_directory_must_agree(data: bytes, patch: Patch) -> None:
 # Any bytes give a module or the one error.
 
 
+def _agree(root: memoryview) -> None:
+    """The decoder that was written out takes the same roots as the one that goes by the schema, to the same rows."""
+    quick = root_generated.decode(root)
+    try:
+        slow = structure.decode(root)
+    except ModuleError:
+        assert quick is None
+        return
+    assert quick is not None
+    for name in ("header", *(vector.name for vector in layout().vectors)):
+        assert list(getattr(quick, name)) == list(getattr(slow, name))
+
+
+def test_the_written_decoder_is_up_to_date() -> None:
+    path = Path(root_generated.__file__)
+    if os.environ.get("BLESS"):
+        path.write_text("\n".join(root_generator.generate()) + "\n", encoding="utf-8")
+    assert path.read_text(encoding="utf-8").splitlines() == "\n".join(root_generator.generate()).splitlines()
+
+
 def _decodes(data: bytes) -> Module | None:
     try:
+        _agree(container.open_bytes(data).root)
         module = decoder.read_module(data)
         for ordinal in range(len(module.segments)):
             module.segment(ordinal)
