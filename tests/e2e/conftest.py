@@ -1,6 +1,7 @@
 """The programs that every device must compute as JAX does, and how close is close enough.
 
-A test that takes `case` runs once per program of `CASES`. Integers, booleans and moved data must be equal; floats may
+A test that takes `case` runs once per program of `CASES`, one that takes `graph_case` only for those that differ in
+more than element types. Integers, booleans and moved data must be equal; floats may
 differ by the tolerances of the issue: f32 |got - want| <= 1e-5 |want| + 1e-6 max|want|, f64 1e-12 and 1e-13.
 """
 
@@ -285,6 +286,9 @@ CASES: tuple[Case, ...] = (
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
         metafunc.parametrize("case", CASES, ids=[case.name for case in CASES])
+    if "graph_case" in metafunc.fixturenames:
+        different = [case for case in CASES if not case.name.startswith(("arithmetic", "bits", "compare", "convert"))]
+        metafunc.parametrize("graph_case", different, ids=[case.name for case in different])
 
 
 def mismatch(got: Array, want: Array, exact: bool) -> str:

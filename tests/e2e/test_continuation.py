@@ -1,9 +1,8 @@
-"""Every phase's text is the whole truth: what continues from it is the same module, byte for byte."""
+"""The examples: what continues from the dumped text of any phase is the same module, byte for byte."""
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +30,6 @@ def _check(source: Any, whole: bytes, folder: Path) -> None:
     continued = _continued(folder)
     assert list(continued) == list(PHASES)
     assert [phase for phase, data in continued.items() if data != whole] == []
-
-
-def test_program(case: Any, module_of: Callable[[Any], bytes], tmp_path: Path) -> None:
-    _check(case.lowered(), module_of(case), tmp_path)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])

@@ -20,15 +20,15 @@ from orchestrion.compiler.stablehlo.structural import BroadcastInDim
 Phases = Callable[[Any], dict[str, Module]]
 
 
-def test_no_math_outside_executables(case: Any, phases: Phases) -> None:
+def test_no_math_outside_executables(graph_case: Any, phases: Phases) -> None:
     allowed = (flow.Dispatch, flow.Splat, flow.Empty, util.GlobalLoad, Return)
-    for func in [op for op in phases(case)["flow"].block if isinstance(op, Func)]:
+    for func in [op for op in phases(graph_case)["flow"].block if isinstance(op, Func)]:
         assert not [op.name for op in func.body.block if not isinstance(op, allowed)]
 
 
-def test_bodies_keep_the_contract(case: Any, phases: Phases) -> None:
+def test_bodies_keep_the_contract(graph_case: Any, phases: Phases) -> None:
     """One hero, results of one size, no operand without elements, few enough bindings."""
-    for executable in [op for op in phases(case)["flow"].block if isinstance(op, flow.Executable)]:
+    for executable in [op for op in phases(graph_case)["flow"].block if isinstance(op, flow.Executable)]:
         (func,) = executable.body.block
         assert isinstance(func, Func)
         body = func.body.block
@@ -45,9 +45,9 @@ def test_bodies_keep_the_contract(case: Any, phases: Phases) -> None:
             assert not empty or isinstance(value.defining_op, BroadcastInDim)
 
 
-def test_barriers_part_what_conflicts(case: Any, phases: Phases) -> None:
+def test_barriers_part_what_conflicts(graph_case: Any, phases: Phases) -> None:
     """Between two barriers nothing is written that another command reads or writes; every range is in its buffer."""
-    module = phases(case)["ll_seq"]
+    module = phases(graph_case)["ll_seq"]
     arena = max((op.size.value for op in module.walk() if isinstance(op, ll_seq.Allocate)), default=0)
     for record in [op for op in module.walk() if isinstance(op, ll_seq.Record)]:
         done: list[tuple[object, int, int, bool]] = []

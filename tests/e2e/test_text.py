@@ -25,8 +25,8 @@ def texts_of(source: Any, job: Compilation) -> dict[str, str]:
     return {phase: job.text(source, phase) for phase in PHASES}
 
 
-def test_every_phase_continues_to_the_same_bytes(case: Any) -> None:
-    source = case.lowered()
+def test_every_phase_continues_to_the_same_bytes(graph_case: Any) -> None:
+    source = graph_case.lowered()
     wanted = writer.write(Compilation().rows(source))
     ir = pytest.importorskip("jaxlib.mlir.ir")
     context = ir.Context()
