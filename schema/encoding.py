@@ -45,20 +45,23 @@ class Decoded(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """How one row lies in memory: opcode and fixed operands (`fixed`), then the counted ones (`tail`)."""
+    """How one row lies in memory: opcode and fixed operands, then the counted ones (`tail`)."""
 
     row: Instruction
-    fixed: struct.Struct
+    fixed: struct.Struct  #: opcode and fixed operands
+    operands: struct.Struct  #: the fixed operands alone
     tail: tuple[str, ...]
-    halves: int  #: size in 16-bit units when every operand is a register, else 0
+    halves: int  #: size of opcode and fixed operands in 16-bit units
+    plain: bool  #: every operand is a register
 
 
 def _form(row: Instruction) -> _Form:
     fixed = [operand.kind for operand in row.operands if KINDS[operand.kind] is not None]
     tail = tuple(operand.kind for operand in row.operands if KINDS[operand.kind] is None)
     plain = not tail and all(_FORMATS[kind] == "H" for kind in fixed)
-    layout = struct.Struct("<H" + "".join(_FORMATS[kind] for kind in fixed))
-    return _Form(row, layout, tail, layout.size // 2 if plain else 0)
+    layout = "".join(_FORMATS[kind] for kind in fixed)
+    whole = struct.Struct("<H" + layout)
+    return _Form(row, whole, struct.Struct("<" + layout), tail, whole.size // 2, plain)
 
 
 _FORMS: dict[int, _Form] = {row.opcode: _form(row) for row in INSTRUCTIONS}
@@ -122,22 +125,30 @@ def decode(code: bytes | memoryview, where: str = "bytecode") -> list[Decoded]:
     end = len(code)
     if end % 2:
         raise ModuleError(f"{where}: {end} bytes of bytecode, an even count wanted")
-    halves = struct.unpack(f"<{end // 2}H", code)
+    count = end // 2
+    halves = struct.unpack(f"<{count}H", code)
     found: list[Decoded] = []
     forms, new = _FORMS, tuple.__new__  # the constructor of a named tuple takes three times as long
     at = 0
-    while at < len(halves):
+    while at < count:
         form = forms.get(halves[at])
         if form is None:
             raise ModuleError(f"{where} pc {2 * at:#x}: unknown opcode {halves[at]:#06x}")
-        if form.halves:
-            after = at + form.halves
-            operands: tuple[Operand, ...] = halves[at + 1 : after]
-            if after > len(halves):
-                raise _truncated(where, 2 * at, form.row)
-        else:
-            operands, after = _decode_mixed(form, code, halves, at, where)
-        found.append(new(Decoded, (2 * at, form.row, operands)))
+        row, _, fixed, tail, width, plain = form
+        after = at + width
+        if after > count:
+            raise _truncated(where, 2 * at, row)
+        operands: tuple[Operand, ...] = halves[at + 1 : after] if plain else fixed.unpack_from(code, 2 * at + 2)
+        for kind in tail:
+            if kind == "registers" and after < count:
+                start, after = after + 1, after + 1 + halves[after]
+                operands += (halves[start:after],)
+            else:
+                value, after = _counted(kind, code, halves, after, f"{where} pc {2 * at:#x}")
+                operands += (value,)
+            if after > count:
+                raise _truncated(where, 2 * at, row)
+        found.append(new(Decoded, (2 * at, row, operands)))
         at = after
     return found
 
@@ -146,35 +157,22 @@ def _truncated(where: str, pc: int, row: Instruction) -> ModuleError:
     return ModuleError(f"{where} pc {pc:#x}: the code ends inside {row.name}")
 
 
-def _decode_mixed(
-    form: _Form, code: bytes | memoryview, halves: tuple[int, ...], start: int, where: str
-) -> tuple[tuple[Operand, ...], int]:
-    """Operands of an instruction with immediates or counted operands, and the place after it in 16-bit units."""
-    at = start + form.fixed.size // 2
-    if at > len(halves):
-        raise _truncated(where, 2 * start, form.row)
-    operands: tuple[Operand, ...] = form.fixed.unpack_from(code, 2 * start)[1:]
-    for kind in form.tail:
-        if at >= len(halves):
-            raise _truncated(where, 2 * start, form.row)
-        count = halves[at]
-        at += 1
-        if kind == "targets":
-            if at >= len(halves):
-                raise _truncated(where, 2 * start, form.row)
-            count |= halves[at] << 16
-            at += 1
-        after = at + (2 * count if kind == "targets" else count if kind == "registers" else (count + 1) // 2)
-        if after > len(halves):
-            raise _truncated(where, 2 * start, form.row)
-        if kind == "registers":
-            operands += (halves[at:after],)
-        elif kind == "targets":
-            operands += (struct.unpack_from(f"<{count}I", code, 2 * at),)
-        else:
-            operands += (_text(code, 2 * at, count, f"{where} pc {2 * start:#x}"),)
-        at = after
-    return operands, at
+def _counted(kind: str, code: bytes | memoryview, halves: tuple[int, ...], at: int, where: str) -> tuple[Operand, int]:
+    """A counted operand and the place after it, which lies behind the code when that ends inside it."""
+    beyond = len(halves) + 1
+    start = at + (2 if kind == "targets" else 1)
+    if start > len(halves):
+        return (), beyond
+    if kind == "targets":
+        count = halves[at] | halves[at + 1] << 16
+        if start + 2 * count > len(halves):
+            return (), beyond
+        return struct.unpack_from(f"<{count}I", code, 2 * start), start + 2 * count
+    count = halves[at]
+    after = start + (count + 1) // 2
+    if after > len(halves):
+        return (), beyond
+    return _text(code, 2 * start, count, where), after
 
 
 def _text(code: bytes | memoryview, start: int, count: int, where: str) -> str:

@@ -8,6 +8,11 @@ of callers, innermost first. A context is usable after every one of them. What i
 from typing import NamedTuple
 
 
+def shorten(text: str, most: int = 400) -> str:
+    """A name from a file as a message shows it: files may hold very long ones, and use them again and again."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 class Place(NamedTuple):
     """Where in a program: `location` is the source's, None when the module does not say."""
 

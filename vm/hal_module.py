@@ -7,11 +7,11 @@
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from orchestrion.hal.backend import Entry
+from orchestrion.hal.backend import DeviceInfo, Entry
 from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.hal.command_buffer import CommandBuffer, Range
 from orchestrion.hal.device import Device
@@ -24,7 +24,7 @@ from orchestrion.schema.profiles import feature_names
 from orchestrion.schema.rows import Access, Program
 
 from .call import Call
-from .errors import CallerError, DeviceError, Trap
+from .errors import CallerError, DeviceError, Trap, shorten
 from .memory import Memory
 from .native import NativeModule, native
 from .refs import OBJECT_BYTES
@@ -62,6 +62,15 @@ class Recording:
             self._memory.refund(self._charged)
 
 
+class _Choice(NamedTuple):
+    """The variant of an executable that the device gets; `cost` is about how many bytes creating it looks at."""
+
+    format: str
+    payload: int
+    entries: tuple[Entry, ...]
+    cost: int
+
+
 def _hal(name: str, nullable: tuple[int, ...] = ()) -> Callable[[_F], _F]:
     """Declare the function of that row of `HAL_IMPORTS`."""
     row = HAL_IMPORTS[f"hal.{name}"]
@@ -78,7 +87,7 @@ def _dtype(code: int) -> DType:
 def _check_shape(dtype: DType, dims: tuple[int, ...]) -> None:
     """No shape that NumPy cannot hold, however few elements it has."""
     size = dtype.itemsize
-    for dim in dims:
+    for dim in dims[:_MAX_RANK]:
         size *= dim or 1
     if len(dims) > _MAX_RANK or size > _MAX_BYTES or (dims and min(dims) < 0):
         raise Trap(f"{describe(dtype, dims)} is no shape of a tensor")
@@ -105,6 +114,7 @@ class HalModule(NativeModule):
     def __init__(self, module: Module, program: Program) -> None:
         self._module = module
         self._program = program
+        self._chosen: dict[int, _Choice] = {}  #: by executable, so that its handles share what describes it
 
     @_hal("constant")
     def constant(self, call: Call, ordinal: int, offset: int, length: int) -> Buffer:
@@ -120,6 +130,7 @@ class HalModule(NativeModule):
         if imported is not None:
             return imported
         buffer: Buffer = allocator.allocate(length)
+        call.spend_bytes(length)
         buffer.write(array)
         call.context.constant_bytes += length
         return buffer
@@ -169,9 +180,22 @@ class HalModule(NativeModule):
         count = program.executables_end - program.executables_start
         if not 0 <= ordinal < count:
             raise Trap(f"executable {ordinal} out of range ({count} executables)")
-        row = module.executables[program.executables_start + ordinal]
         device = _device(call)
-        info = device.info
+        chosen = self._chosen.get(ordinal)
+        if chosen is None:
+            chosen = self._chosen[ordinal] = self._choose(call, program.executables_start + ordinal, device.info)
+        call.spend_bytes(chosen.cost)
+        payload = module.segment(chosen.payload)
+        executable: Executable = device.create_executable(
+            chosen.format, payload, chosen.entries, module.container.digest
+        )
+        return executable
+
+    def _choose(self, call: Call, ordinal: int, info: DeviceInfo) -> _Choice:
+        """The first variant that runs on the device."""
+        module = self._module
+        row = module.executables[ordinal]
+        call.spend(row.variants_end - row.variants_start)
         for variant in module.variants[row.variants_start : row.variants_end]:
             format = module.strings[variant.format]
             if format not in info.formats or not info.features.issuperset(feature_names(variant.features)):
@@ -185,10 +209,11 @@ class HalModule(NativeModule):
                     for at, size in zip(range(row.entries_start, row.entries_end), sizes, strict=True)
                 ]
             )
-            digest = module.container.digest
-            executable: Executable = device.create_executable(format, module.segment(variant.payload), entries, digest)
-            return executable
-        raise DeviceError(f"no variant of executable {module.strings[row.name]} runs on device {info.id}")
+            cost = module.segments[variant.payload].size + sum(
+                _BINDING_BYTES * (1 + len(one.bindings)) for one in entries
+            )
+            return _Choice(format, variant.payload, entries, cost)
+        raise DeviceError(f"no variant of executable {shorten(module.strings[row.name])} runs on device {info.id}")
 
     def _entry(self, ordinal: int, workgroup_size: tuple[int, ...]) -> Entry:
         module = self._module
@@ -206,12 +231,14 @@ class HalModule(NativeModule):
     def recording_create(self, call: Call, slots: int) -> Recording:
         if slots > _MAX_SLOTS:
             raise Trap(f"a recording with {slots} slots, {_MAX_SLOTS} are the most")
+        call.spend_bytes(_SLOT_BYTES * slots)
         recording = Recording(_device(call).create_command_buffer(slots), call.memory)
         recording.charge(OBJECT_BYTES + _COMMAND_BYTES + _SLOT_BYTES * slots)
         return recording
 
     @_hal("recording.parameters")
     def recording_parameters(self, call: Call, recording: Recording, *words: int) -> None:
+        recording.charge(4 * len(words))
         recording.parameters = b"".join([(word & 0xFFFFFFFF).to_bytes(4, "little") for word in words])
 
     @_hal("recording.dispatch", nullable=(6,))
@@ -290,6 +317,8 @@ class HalModule(NativeModule):
     def submit(
         self, call: Call, recording: Recording, wait: Fence | None, signal: Fence | None, *buffers: Buffer
     ) -> None:
+        if wait is not None and not wait.promised:  # nobody else can signal it, and what comes later waits behind this
+            raise Trap("the work would wait for a fence that no work submitted before it signals")
         _device(call).queue.submit(recording.commands, buffers, wait, signal)
 
 

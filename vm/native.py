@@ -15,15 +15,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any, ClassVar, TypeVar
 
 from orchestrion.schema.signature import Signature, parse_signature
 
-from .errors import UnresolvedImport
+from .errors import UnresolvedImport, shorten
 from .refs import TYPES
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _MARK = "_orchestrion_native"
+#: problems that a message lists: rows of a module may share long strings
+_LISTED = 100
 
 
 class NativeFunction:
@@ -104,11 +107,11 @@ class ImportRow:
 def resolve(imports: Sequence[ImportRow | None], modules: Sequence[NativeModule]) -> list[NativeFunction | None]:
     """The function behind each import; None where there is none to resolve, or an optional one is absent.
 
-    `UnresolvedImport` lists everything that is missing or has another signature.
+    `UnresolvedImport` lists what is missing or has another signature: all of it, unless that is very much.
     """
     there = {module.name: module for module in modules}
     found: list[NativeFunction | None] = []
-    problems: list[str] = []
+    problems: list[tuple[ImportRow, NativeFunction | None]] = []
     for row in imports:
         if row is None:
             found.append(None)
@@ -116,14 +119,23 @@ def resolve(imports: Sequence[ImportRow | None], modules: Sequence[NativeModule]
         module = there.get(row.name.partition(".")[0])
         function = None if module is None else module.find(row.name)
         if function is None and not row.optional:
-            problems.append(f"{row.name} {row.signature} is not there")
+            problems.append((row, None))
         if function is not None and function.signature != row.signature:
-            problems.append(f"{row.name} has signature {function.signature}, the module wants {row.signature}")
+            problems.append((row, function))
         found.append(function)
     if problems:
         names = ", ".join(module.name for module in modules) or "none"
-        raise UnresolvedImport(f"unresolved imports: {'; '.join(problems)} (native modules: {names})")
+        listed = "; ".join(starmap(_problem, problems[:_LISTED]))
+        more = f"; and {len(problems) - _LISTED} more" if len(problems) > _LISTED else ""
+        raise UnresolvedImport(f"unresolved imports: {listed}{more} (native modules: {names})")
     return found
+
+
+def _problem(row: ImportRow, function: NativeFunction | None) -> str:
+    name, wanted = shorten(row.name), shorten(str(row.signature))
+    if function is None:
+        return f"{name} {wanted} is not there"
+    return f"{name} has signature {function.signature}, the module wants {wanted}"
 
 
 def class_of(type_name: str) -> type | None:

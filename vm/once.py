@@ -16,6 +16,8 @@ from .ops import ENDS, OPS
 from .ops.imports import Check, absent
 from .ops.table import CALL, GLOBALS, Registers
 
+_INTEGERS = ("i32.const", "i64.const")
+
 
 def straight_line(code: Code) -> bool:
     """Whether `run_once` takes the function: its only end is the return at the end."""
@@ -30,8 +32,11 @@ def run_once(call: Call, code: Code, values: list[Any]) -> None:
     pc = 0
     try:
         for instruction in code.decoded[:-1]:
-            pc = instruction.pc
-            name = instruction.row.name
+            pc, row, plain = instruction
+            name = row.name
+            if name in _INTEGERS:
+                regs[plain[1]] = plain[0]  # type: ignore[index]
+                continue
             operands, moved = without_moves(instruction)
             if name == "call_import":
                 _native(code, regs, *operands)

@@ -10,7 +10,8 @@ from orchestrion.schema.isa import MOVE_BIT
 
 ANY = "any"
 _COPIES = frozenset(("ref.copy", "ref.select"))
-_BY_GLOBAL = frozenset(("global.load.ref", "global.store.ref"))
+#: rows that do not say the types of their refs: what globals hold is noted by who knows them, null has none
+WITHOUT_TYPES = frozenset(("global.load.ref", "global.store.ref", "ref.null"))
 
 
 class RefTypes:
@@ -29,10 +30,8 @@ class RefTypes:
             self._types[register] = ANY
 
     def instruction(self, decoded: Decoded) -> None:
-        """Note the ref operands of an instruction whose row says their types. Globals are noted by who knows them."""
+        """Note the ref operands of an instruction whose row says their types."""
         row = decoded.row
-        if row.name in _BY_GLOBAL or row.name == "ref.null":
-            return
         copies = row.name in _COPIES
         for spec, value in zip(row.operands, decoded.operands, strict=True):
             if spec.kind != "ref" or not isinstance(value, int):

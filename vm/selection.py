@@ -5,7 +5,7 @@ from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import FEATURES, PROFILES, feature_names
 from orchestrion.schema.rows import Program
 
-from .errors import NoProgram
+from .errors import NoProgram, shorten
 
 
 def choose_program(module: Module, info: DeviceInfo) -> int:
@@ -15,7 +15,7 @@ def choose_program(module: Module, info: DeviceInfo) -> int:
         reason = _lacking(module, row, info)
         if not reason:
             return ordinal
-        reasons.append(f"{module.strings[row.name]} ({reason})")
+        reasons.append(f"{shorten(module.strings[row.name])} ({reason})")
     if not reasons:
         raise NoProgram("the module holds no program")
     raise NoProgram(f"no program of the module runs on device {info.id} ({info.name}): {'; '.join(reasons)}")
@@ -26,7 +26,7 @@ def _lacking(module: Module, row: Program, info: DeviceInfo) -> str:
     name = module.strings[row.profile]
     profile = PROFILES.get(name)
     if profile is None:
-        return f"its profile {name} is unknown to this version"
+        return f"its profile {shorten(name)} is unknown to this version"
     if profile.format not in info.formats:
         return f"wants {profile.format}, the device runs {', '.join(info.formats) or 'nothing'}"
     missing = [feature for feature in feature_names(row.features) if feature not in info.features]

@@ -19,10 +19,10 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.isa import BANKS, INSTRUCTIONS, MAX_REGISTERS, MOVE_BIT
 from orchestrion.schema.module import Module
 from orchestrion.schema.rows import Function, GlobalFlags, ImportFlags, InitializerKind
-from orchestrion.schema.signature import NUMBER_TYPES, bank_of, is_value_type, parse_signature
+from orchestrion.schema.signature import NUMBER_TYPES, Signature, bank_of, is_value_type, parse_signature
 
 from .native import ImportRow
-from .reftypes import RefTypes
+from .reftypes import WITHOUT_TYPES, RefTypes
 
 # plain integers: an operation on enums takes longer than the rest of a row
 _OPTIONAL, _MUTABLE, _SETUP = int(ImportFlags.Optional), int(GlobalFlags.Mutable), int(InitializerKind.Program)
@@ -56,7 +56,7 @@ class _Plan(NamedTuple):
 
     registers: tuple[tuple[int, int, int], ...]  #: (place of the operand, bank, bits that may stand beside the ordinal)
     rest: tuple[tuple[int, str], ...]  #: (place, kind) of what is neither a register nor an immediate
-    refs: bool  #: refs are among the operands, or may be
+    refs: bool  #: the row says types of refs among its operands
 
 
 def _plan(row: Any) -> _Plan:
@@ -70,7 +70,7 @@ def _plan(row: Any) -> _Plan:
             refs = refs or bank == _REF
         elif not spec.kind.startswith("imm_") and spec.kind not in ("text", "registers"):
             rest.append((place, spec.kind))
-    return _Plan(tuple(registers), tuple(rest), refs)
+    return _Plan(tuple(registers), tuple(rest), refs and row.name not in WITHOUT_TYPES)
 
 
 _PLANS = {row.opcode: _plan(row) for row in INSTRUCTIONS}
@@ -99,6 +99,7 @@ class _Verifier:
         ]
         self.constants = program.constants_end - program.constants_start
         self.imports: list[ImportRow | None] = [None] * len(module.imports)
+        self.parsed: dict[int, Signature] = {}  #: by the ordinal of its string, which many imports may share
         self.calls: list[set[int]] = [set() for _ in self.rows]
         self.stores: list[list[tuple[int, int]]] = [[] for _ in self.rows]  #: (pc, global) per function
 
@@ -133,7 +134,9 @@ class _Verifier:
         found = self.imports[ordinal]
         if found is None:
             row = self.module.imports[ordinal]
-            signature = parse_signature(self.module.strings[row.signature])
+            signature = self.parsed.get(row.signature)
+            if signature is None:
+                signature = self.parsed[row.signature] = parse_signature(self.module.strings[row.signature])
             optional = bool(row.flags & _OPTIONAL)
             found = self.imports[ordinal] = ImportRow(self.module.strings[row.name], signature, optional)
         return found
@@ -303,17 +306,19 @@ class _Body:
         self.verifier.calls[self.ordinal].add(value)
 
     def imported(self, name: str, operands: Any, value: Any) -> None:
-        count = len(self.verifier.imports)
-        if value >= count:
-            raise self.fail(f"import {value} out of range ({count} imports)")
-        row = self.verifier.import_row(value)
+        rows = self.verifier.imports
+        if value >= len(rows):
+            raise self.fail(f"import {value} out of range ({len(rows)} imports)")
+        row = rows[value] or self.verifier.import_row(value)
         if name != "call_import":
             return
-        arguments = row.expand(len(operands[1]))
+        _, args, results = operands
+        arguments = row.expand(len(args))
         if arguments is None:
-            raise self.fail(f"{len(operands[1])} arguments do not fit {row.name} {row.signature}")
-        self._typed(operands[1], arguments, "argument", True)
-        self._typed(operands[2], row.signature.results, "result", False)
+            raise self.fail(f"{len(args)} arguments do not fit {row.name} {row.signature}")
+        self._typed(args, arguments, "argument", True)
+        if results or row.signature.results:
+            self._typed(results, row.signature.results, "result", False)
 
     def constant(self, name: str, operands: Any, value: Any) -> None:
         if value >= self.verifier.constants:
