@@ -83,7 +83,7 @@ class CommandBuffer:
         self.backend = device.home.backend.create_command_buffer(slots)
         self.lease = Lease(device.home, self.backend)
         self.needs: tuple[tuple[int, int], ...] | None = None
-        self.overlaps: tuple[Overlap, ...] = ()
+        self.overlaps: list[Overlap] = []
         self.dispatches = 0
         self.bytes_copied = 0
         self._slots = [(0, 0)] * slots
@@ -135,8 +135,7 @@ class CommandBuffer:
         if length == 0:
             return
         if source is not target and (isinstance(source, int) or isinstance(target, int)):
-            overlap = Overlap(source, source_offset, target, target_offset, length)
-            self.overlaps = (*self.overlaps, overlap)
+            self.overlaps.append(Overlap(source, source_offset, target, target_offset, length))
         backend.copy(taken, given)
         self.bytes_copied += length
 

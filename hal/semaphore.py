@@ -76,6 +76,13 @@ class Semaphore:
         with self.device.signal_lock:
             self._promised.pop()
 
+    def promised(self, value: int) -> bool:
+        """Whether the value is reached, or will be by work that was submitted."""
+        current = self.alive().value()
+        with self.device.signal_lock:
+            pending = self._pending(current)
+            return value <= (pending[-1] if pending else current)
+
     def alive(self) -> BackendSemaphore:
         if self._released:
             raise InvalidArgument("semaphore was released")
@@ -118,6 +125,11 @@ class Fence:
     @property
     def reached(self) -> bool:
         return all(semaphore.value >= value for semaphore, value in self.points)
+
+    @property
+    def promised(self) -> bool:
+        """Whether it is reached, or will be by work that was submitted."""
+        return all(semaphore.promised(value) for semaphore, value in self.points)
 
     def signal(self) -> None:
         """Signal every point from the host."""

@@ -67,7 +67,7 @@ class Module:
     segments: Sequence[Segment]
     attributes: Sequence[Attribute]
     _verified: set[int]
-    _locations: dict[int, sourcemap.SourceMap]
+    _locations: dict[int, sourcemap.SourceMap | str]  #: a string says what is wrong with it
 
     def __init__(self) -> None:
         self._verified = set()
@@ -87,6 +87,13 @@ class Module:
         ordinal = self.programs[program].source_map
         if ordinal == NONE or not self.container.spans[ordinal][0]:
             return None
-        if ordinal not in self._locations:
-            self._locations[ordinal] = sourcemap.decode(self.segment(ordinal))
-        return self._locations[ordinal].find(function, pc)
+        found = self._locations.get(ordinal)
+        if found is None:  # a damaged map is decoded once too: a chain of callers asks a thousand times
+            try:
+                found = sourcemap.decode(self.segment(ordinal))
+            except ModuleError as error:
+                found = str(error)
+            self._locations[ordinal] = found
+        if isinstance(found, str):
+            raise ModuleError(found)
+        return found.find(function, pc)

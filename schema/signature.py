@@ -121,9 +121,16 @@ class _Reader:
             self.expect(",")
 
 
-@lru_cache(maxsize=1024)
 def parse_signature(text: str) -> Signature:
     """Read a signature; `ModuleError` names the column of a mistake."""
+    return _known(text) if len(text) <= _REMEMBERED else _read(text)
+
+
+#: longer signatures are no function's; a process that opens many files shall not keep them all
+_REMEMBERED = 1000
+
+
+def _read(text: str) -> Signature:
     reader = _Reader(text)
     arguments, repeated = reader.arguments()
     reader.expect("->")
@@ -131,3 +138,6 @@ def parse_signature(text: str) -> Signature:
     if text[reader.at :].strip():
         raise reader.error("the end")
     return Signature(arguments, repeated, results)
+
+
+_known = lru_cache(maxsize=1024)(_read)

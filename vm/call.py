@@ -30,6 +30,7 @@ class Call:
         "deadline",
         "depth",
         "fuel",
+        "limited",
         "memory",
         "program",
         "regs",
@@ -46,6 +47,7 @@ class Call:
         self.context = context
         self.program = context.program
         self.memory = context.memory
+        self.limited = context.limits.deadline is not None or context.limits.fuel is not None
         self.depth = context.limits.depth - 1  #: frames below the running one
         self.stack: list[tuple[list[Any], Any, int]] = []
         self.begin()

@@ -119,7 +119,7 @@ class Context:
         straight = code.straight
         if straight is not None:
             self.cancelled = False
-            if call.deadline is not None:
+            if call.limited:
                 call.begin()
             try:
                 return straight.run(self.globals, call, arguments)
