@@ -27,7 +27,7 @@ from .attributes import (
     SymbolRef,
     UnitAttr,
 )
-from .elements import bytes_of_body, bytes_of_numbers, float_bits
+from .elements import bytes_of_body, bytes_of_numbers, float_bits, integer_of
 from .lexer import NUMBER, STRING, Tokens
 from .locations import UNKNOWN, CallSiteLoc, FileLoc, FusedLoc, Location, NameLoc
 from .types import (
@@ -285,7 +285,8 @@ class AttributeParser(Tokens):
             if isinstance(kind, ScalarType) and name[0] in "ft" or name == "bf16":
                 return FloatAttr(float_bits(token, name), kind)
             if isinstance(kind, ScalarType) and not is_float:
-                return IntegerAttr(int(token, 0), kind)
+                value = integer_of(token, name)
+                return BoolAttr(value != 0) if name == "i1" else IntegerAttr(value, kind)
         except (ValueError, OverflowError, struct.error) as error:
             self.fail(f"{token} is no {name}: {error}", start)
         self.fail(f"{token} cannot be of type {name}", start)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import struct
-from math import prod
+from math import isinf, prod
 from typing import Final
 
-from .attributes import _FLOAT_CODES, _STRUCT_CODES, ELEMENT_BYTES, _nest
+from .attributes import _FLOAT_CODES, _STRUCT_CODES, ELEMENT_BYTES
 from .types import TensorType
 
 _ITEM: Final = re.compile(r"[-+]?0x[0-9A-Fa-f]+|[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|true|false")
+_INTEGER: Final = re.compile(r"([su]?)i([1-9][0-9]{0,7})")
 _SPACE: Final = re.compile(r"\s+")
 _FLOAT_BYTES: Final = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 _TO_BOOL: Final = bytes([0]) + bytes([1]) * 255
@@ -31,9 +32,16 @@ def float_bits(text: str, name: str) -> int:
             raise ValueError(f"bits do not fit {width} bytes")
         return bits
     if name == "bf16":
-        bits = int.from_bytes(struct.pack("<f", float(text)), "little")
+        bits = int.from_bytes(struct.pack("<f", _finite(text)), "little")
         return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
-    return int.from_bytes(struct.pack(_FLOAT_CODES[name], float(text)), "little")
+    return int.from_bytes(struct.pack(_FLOAT_CODES[name], _finite(text)), "little")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if isinf(value):
+        raise ValueError(f"{text} is too large")
+    return value
 
 
 def _pack(items: list[str], name: str) -> bytes:
@@ -42,18 +50,29 @@ def _pack(items: list[str], name: str) -> bytes:
         if any("x" in item for item in items):
             width = ELEMENT_BYTES[name]
             return b"".join(float_bits(item, name).to_bytes(width, "little") for item in items)
-        return struct.pack(f"<{len(items)}{code}", *map(float, items))
-    return struct.pack(f"<{len(items)}{code}", *(_integer(item, name) for item in items))
+        return struct.pack(f"<{len(items)}{code}", *map(_finite, items))
+    return struct.pack(f"<{len(items)}{code}", *(_element(item, name) for item in items))
 
 
-def _integer(item: str, name: str) -> int:
+def _element(item: str, name: str) -> int:
     if item in ("true", "false"):
         if name != "i1":
             raise ValueError(f"{item} is no {name}")
         return item == "true"
-    if name == "i1" and item not in ("0", "1", "-1"):
-        raise ValueError(f"{item} is no i1")
-    return abs(int(item)) if name == "i1" else int(item, 16 if "x" in item else 10)
+    return abs(integer_of(item, name)) if name == "i1" else integer_of(item, name)
+
+
+def integer_of(text: str, name: str) -> int:
+    """The number in `text` as an integer of a type; one without a sign takes bits, too: `255 : i8` is -1."""
+    value = int(text, 16 if "x" in text else 10)
+    kind = _INTEGER.fullmatch(name)
+    bits = int(kind[2]) if kind is not None else 64
+    sign = kind[1] if kind is not None else "s"
+    least = 0 if sign == "u" else -(1 << bits - 1)
+    most = (1 << bits - 1 if sign == "s" else 1 << bits) - 1
+    if not least <= value <= most:
+        raise ValueError(f"{name} holds {least} to {most}")
+    return value - (1 << bits) if not sign and value >> bits - 1 > 0 else value
 
 
 def bytes_of_numbers(text: str, name: str) -> bytes:
@@ -82,10 +101,21 @@ def bytes_of_body(body: str, kind: TensorType) -> bytes:
     if skeleton == "_":
         data = _pack(items, name)
         return data if kind.num_elements else b""
-    if len(items) != prod(kind.shape) or skeleton != _nest(["_"] * len(items), kind.shape).replace(" ", ""):
+    if len(items) != prod(kind.shape) or skeleton != _skeleton(kind.shape, len(skeleton)):
         raise ValueError(f"the list of {len(items)} elements has not the shape of {kind}")
     data = _pack(items, name)
     return splat_or_all(data, ELEMENT_BYTES[name])
+
+
+def _skeleton(shape: tuple[int, ...], longest: int) -> str:
+    """How a nested list is written: `[[_,_],[_,_]]`, `[[],[]]` for 2x0. Empty where it would be longer than that."""
+    outer = shape[: shape.index(0)] if 0 in shape else shape
+    if prod(outer) > longest:
+        return ""
+    text = "[]" if 0 in shape else "_"
+    for size in reversed(outer):
+        text = f"[{','.join([text] * size)}]"
+    return text
 
 
 def splat_or_all(data: bytes, size: int) -> bytes:

@@ -30,7 +30,9 @@ ATTRIBUTES = [
     "dense<[true, false]> : tensor<2xi1>", "dense<(1.0, 2.0)> : tensor<complex<f32>>",
     "dense<[1.0, 0x7FC00001]> : tensor<2xf32>", 'dense<"0x000102030405"> : tensor<6xi8>',
     "dense<255> : tensor<ui8>", "dense<-1.5> : tensor<2x2xf64>", "dense<1> : vector<4xi32>", "f8E4M3FN", "si16",
-    "none",
+    "none", "255 : i8", "-128 : i8", "0xFF : i8", "18446744073709551615 : i64", "1 : i1", "dense<-1> : tensor<i1>",
+    "dense<[255, -128, 0x80]> : tensor<3xi8>", "dense<0xFFFFFFFFFFFFFFFF> : tensor<i64>", "dense<0x1> : tensor<2xi1>",
+    "dense<[[], []]> : tensor<2x0xf32>", "dense<[]> : tensor<0xi1>", "array<i8: 255>",
 ]  # fmt: skip
 
 LOCATIONS = [
@@ -189,6 +191,13 @@ WRONG = [
     ('"a.b"() {k = dense<[[1], [2, 3]]> : tensor<3xi32>} : () -> ()', 1, 14, "has not the shape"),
     ('"a.b"() {k = dense<300> : tensor<i8>} : () -> ()', 1, 14, ""),
     ('"a.b"() {k = dense<1e40> : tensor<f32>} : () -> ()', 1, 14, ""),
+    ('"a.b"() {k = dense<1e400> : tensor<f64>} : () -> ()', 1, 14, "1e400 is too large"),
+    ('"a.b"() {k = dense<-1> : tensor<ui8>} : () -> ()', 1, 14, "ui8 holds 0 to 255"),
+    ('"a.b"() {k = 256 : i8} : () -> ()', 1, 14, "256 is no i8: i8 holds -128 to 255"),
+    ('"a.b"() {k = 2 : i1} : () -> ()', 1, 14, "i1 holds -1 to 1"),
+    ('"a.b"() {k = 9223372036854775808 : index} : () -> ()', 1, 14, "index holds -9223372036854775808 to"),
+    ('"a.b"() {k = dense<[[]]> : tensor<2x0xi8>} : () -> ()', 1, 14, "has not the shape"),
+    ('"a.b"() {k = dense<[]> : tensor<2xi8>} : () -> ()', 1, 14, "has not the shape"),
     ('"a.b"() {k = dense<"0x0102"> : tensor<3xi8>} : () -> ()', 1, 14, "needs 3 bytes or one element, got 2"),
     ('"a.b"() {k = dense_resource<r> : tensor<3xi8>} : () -> ()', 1, 14, "resource r is not in the text's"),
     ('"a.b"() {k = dense_resource<__elided__> : tensor<3xi8>} : () -> ()', 1, 14, "were left out"),
