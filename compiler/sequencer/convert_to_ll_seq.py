@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, SymbolR
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.ir.types import FunctionType, TensorType
 from orchestrion.compiler.stablehlo.func import Func
 
@@ -215,7 +216,9 @@ def _run_function(func: Func, plan: Plan, recording: util.Global | None) -> Oper
     buffers: dict[tuple[str, int], Value] = {}
     for index, type in enumerate(signature.inputs):
         assert isinstance(type, TensorType)
-        checked = builder.build(ll_seq.Check, type=type, view=block.arguments[index], output=ll_seq.BUFFER)
+        view = block.arguments[index]
+        with builder.at(func.loc if view.loc is UNKNOWN else view.loc):
+            checked = builder.build(ll_seq.Check, type=type, view=view, output=ll_seq.BUFFER)
         buffers["argument", index] = checked.output
     results = []
     for index, type in enumerate(signature.results):
