@@ -174,7 +174,7 @@ Point = tuple[BackendSemaphore, int]
 
 
 class Watcher(Protocol):
-    """Whoever blocks on work and may lose patience."""
+    """Whoever waits for work and may lose patience."""
 
     def check(self) -> None:
         """Raises when it is time to stop."""
@@ -190,10 +190,12 @@ class BackendQueue(ABC):
         table: Sequence[BackendBuffer],
         waits: Sequence[Point],
         signals: Sequence[Point],
+        watcher: Watcher | None = None,
     ) -> None:
         """Enqueue without blocking. `table` gives the buffer of each slot.
 
-        When the work fails its signals advance all the same, and waiting for them raises the error.
+        When the work fails its signals advance all the same, and waiting for them raises the error. A driver that works
+        on the host asks the watcher now and then, in a thread of its own: the `HalError` it raises ends the work.
         """
 
     @abstractmethod

@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from .backend import BackendBuffer, Bytes, Watcher
 from .buffer import Buffer, name_rights
 from .command_buffer import CommandBuffer
-from .errors import InvalidArgument
+from .errors import DeadlineExceeded, HalError, InvalidArgument
 from .semaphore import Fence
 
 if TYPE_CHECKING:
@@ -71,10 +72,12 @@ class Queue:
         buffers: Sequence[Buffer] = (),
         wait: Fence | None = None,
         signal: Fence | None = None,
+        watcher: Watcher | None = None,
     ) -> None:
         """Enqueue and return: the work starts when `wait` is reached, and `signal` is reached when it is over.
 
-        Without `commands` only the fences are chained. If the work fails, waiting for `signal` raises its error.
+        Without `commands` only the fences are chained. If the work fails, waiting for `signal` raises its error. Where
+        the driver works on the host, the `HalError` that `watcher.check` raises ends the work.
         """
         home = self._home
         self.device.check_open()
@@ -87,7 +90,7 @@ class Queue:
             home.retire()
             signals.append(home.track(leases, not signals))
             try:
-                self._backend.submit(None if commands is None else commands.backend, table, waits, signals)
+                self._backend.submit(None if commands is None else commands.backend, table, waits, signals, watcher)
             except BaseException:
                 home.untrack()
                 for semaphore, _ in signal.points if signal else ():
@@ -117,6 +120,21 @@ class Queue:
         self._statistics.waits += 1
         if self._home.garbage:
             self._home.collect()
+
+    def wait_pending(self, most: int, timeout: float | None) -> None:
+        """Block until at most `most` submissions are under way; how they end is told elsewhere. `DeadlineExceeded`."""
+        home = self._home
+        with self._lock:
+            home.retire()
+            timeline = home.timeline
+            if timeline is None or len(home.in_flight) <= most:
+                return
+            number = home.in_flight[-most - 1][0]
+        over = True
+        with suppress(HalError):
+            over = timeline.wait(number, timeout)
+        if not over:
+            raise DeadlineExceeded(f"more than {most} submissions were under way after {timeout} s")
 
     def wait_idle(self) -> None:
         """Block until all submitted work is over."""

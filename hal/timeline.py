@@ -9,11 +9,16 @@
 """
 
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 
 from .backend import BackendSemaphore, Point
 from .errors import DeviceLost, HalError
+
+
+#: errors that a semaphore keeps apart
+MOST_FAILURES = 1000
 
 
 class SoftSemaphore(BackendSemaphore):
@@ -35,9 +40,12 @@ class SoftSemaphore(BackendSemaphore):
             self._changed.notify_all()
 
     def fail(self, value: int, error: HalError) -> None:
-        """Reach `value` without success."""
+        """Reach `value` without success. Of very many failures one after the other the first error is kept."""
         with self._changed:
-            self._failures.append((self._value, value, error))
+            before = self._value
+            if len(self._failures) >= MOST_FAILURES and self._failures[-1][1] == before:
+                before, _, error = self._failures.pop()
+            self._failures.append((before, value, error))
             self._value = max(self._value, value)
             self._changed.notify_all()
 
@@ -140,7 +148,15 @@ def _outcome(submission: _Submission) -> HalError | None:
     return None
 
 
+def _clear(error: BaseException | None) -> None:
+    """Errors are kept for whoever waits; the arrays in the frames that they passed are not."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
 def _settle(submission: _Submission, error: HalError | None) -> None:
+    _clear(error)
     for semaphore, value in submission.signals:
         if error is None:
             semaphore.signal(value)

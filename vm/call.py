@@ -8,6 +8,8 @@ slice is used up, `refuel` looks at the clock, at `cancel` and at the total.
 import time
 from typing import TYPE_CHECKING, Any
 
+from orchestrion.hal.errors import DeadlineExceeded as HalDeadlineExceeded
+
 from .errors import Cancelled, DeadlineExceeded, DepthExceeded, FuelExhausted
 
 if TYPE_CHECKING:
@@ -19,6 +21,19 @@ SLICE = 1 << 14
 MAX_ROOM = 1 << 18
 #: bytes that fill, copy, compare or clear memory for one unit of fuel
 BYTES_PER_UNIT = 256
+
+
+class Watcher:
+    """Ends submitted work at a moment."""
+
+    __slots__ = ("_deadline",)
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+
+    def check(self) -> None:
+        if time.monotonic() >= self._deadline:
+            raise HalDeadlineExceeded("the call that submitted the work ran longer than it may")
 
 
 class Call:
@@ -103,6 +118,10 @@ class Call:
         if count >= BYTES_PER_UNIT:
             self.spend(count // BYTES_PER_UNIT)
 
+    def watcher(self) -> "Watcher | None":
+        """Who ends work that the call submits when the call's time is up, also after the call."""
+        return None if self.deadline is None else Watcher(self.deadline)
+
     def reached(self, fence: Any) -> bool:
         """Whether a fence was signalled; raises the error of work that failed."""
         if not fence.reached:
@@ -113,4 +132,8 @@ class Call:
     def wait(self) -> None:
         """Block until the fence that suspended the call is signalled, or the call's time is up."""
         fence, self.waiting = self.waiting, None
-        fence.wait(None if self.deadline is None else max(0.0, self.deadline - time.monotonic()))
+        fence.wait(self.time_left())
+
+    def time_left(self) -> float | None:
+        """Seconds; None where there is no deadline."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())

@@ -38,6 +38,8 @@ _MAX_RANK, _MAX_BYTES = 64, 2**63 - 1
 _MAX_SLOTS, _SLOT_BYTES = 1 << 16, 64
 #: bytes charged for a recorded command, and for each of its bindings
 _COMMAND_BYTES, _BINDING_BYTES = 512, 256
+#: submissions under way before a further one waits
+_MOST_PENDING = 1000
 
 
 class Recording:
@@ -319,7 +321,9 @@ class HalModule(NativeModule):
     ) -> None:
         if wait is not None and not wait.promised:  # nobody else can signal it, and what comes later waits behind this
             raise Trap("the work would wait for a fence that no work submitted before it signals")
-        _device(call).queue.submit(recording.commands, buffers, wait, signal)
+        queue = _device(call).queue
+        queue.wait_pending(_MOST_PENDING, call.time_left())
+        queue.submit(recording.commands, buffers, wait, signal, call.watcher())
 
 
 def _device(call: Call) -> Device:

@@ -19,6 +19,7 @@ class NullQueue(BackendQueue):
         table: Sequence[BackendBuffer],
         waits: Sequence[Point],
         signals: Sequence[Point],
+        watcher: Watcher | None = None,
     ) -> None:
         assert commands is None or isinstance(commands, NullCommandBuffer)
         self._worker.submit(waits, None if commands is None else partial(commands.run, table), signals)

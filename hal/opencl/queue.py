@@ -28,6 +28,7 @@ class OpenCLQueue(BackendQueue):
         table: Sequence[BackendBuffer],
         waits: Sequence[Point],
         signals: Sequence[Point],
+        watcher: Watcher | None = None,
     ) -> None:
         self._worker.submit(waits, None if commands is None else partial(self._run, commands, table), signals)
 

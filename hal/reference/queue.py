@@ -39,13 +39,20 @@ class ReferenceQueue(BackendQueue):
         table: Sequence[BackendBuffer],
         waits: Sequence[Point],
         signals: Sequence[Point],
+        watcher: Watcher | None = None,
     ) -> None:
         assert commands is None or isinstance(commands, ReferenceCommandBuffer)
-        self._worker.submit(waits, None if commands is None else partial(self._work, commands, table), signals)
+        work = None if commands is None else partial(self._work, commands, table, watcher)
+        self._worker.submit(waits, work, signals)
 
-    def _work(self, commands: ReferenceCommandBuffer, table: Sequence[BackendBuffer]) -> None:
-        self._interrupt.watcher = None
-        self._worker_run(commands.run, table)
+    def _work(self, commands: ReferenceCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None) -> None:
+        if watcher is not None:
+            watcher.check()
+        self._interrupt.watcher = watcher
+        try:
+            self._worker_run(commands.run, table)
+        finally:
+            self._interrupt.watcher = None
 
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None

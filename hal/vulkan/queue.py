@@ -100,6 +100,7 @@ class VulkanQueue(BackendQueue):
         table: Sequence[BackendBuffer],
         waits: Sequence[Point],
         signals: Sequence[Point],
+        watcher: Watcher | None = None,
     ) -> None:
         self._retire()
         try:
