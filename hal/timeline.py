@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from .backend import BackendSemaphore, Point
 from .errors import DeviceLost, HalError
 
-
 #: errors that a semaphore keeps apart
 MOST_FAILURES = 1000
 
