@@ -1,0 +1,139 @@
+"""The corpus of the mutation tests: text with control flow, lists, calls and device work, and what compilers give."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrion.schema import assembler, dtypes, encoding, tensor_encoding, writer
+from orchestrion.schema.isa import BY_NAME
+from orchestrion.schema.tensor_bytecode import EntryCode
+from orchestrion.schema.tensor_shapes import TensorType
+
+TESTS = Path(__file__).parents[1]
+PROGRAMS = Path(__file__).parent / "programs"
+#: functions of the VM's own test programs that one module exports
+CHUNK = 10
+F32, F64, I1, I32, I64 = (dtypes.BY_NAME[name] for name in ("f32", "f64", "i1", "i32", "i64"))
+
+
+def device_payload() -> bytes:
+    """The executable of `device.asm`: one entry adds, the other goes through structural ops and negates."""
+    four = TensorType(F32, (4,))
+    add = EntryCode(3)
+    (x,), (y,) = add.emit("load_input", (), 0, four), add.emit("load_input", (), 1, four)
+    (z,) = add.emit("add", (x, y))
+    add.emit("store_output", (z,), 2)
+    negate = EntryCode(2)
+    (x,) = negate.emit("load_input", (), 0, four)
+    (x,) = negate.emit("reshape", (x,), (2, 2))
+    (x,) = negate.emit("transpose", (x,), (1, 0))
+    (x,) = negate.emit("reverse", (x,), (0,))
+    (x,) = negate.emit("reshape", (x,), (4,))
+    (x,) = negate.emit("negate", (x,))
+    negate.emit("store_output", (x,), 1)
+    return tensor_encoding.encode([add, negate])
+
+
+def assembled() -> Iterator[tuple[str, writer.Module]]:
+    for path in sorted(PROGRAMS.glob("*.asm")):
+        yield path.stem, assembler.assemble(path.read_text().replace("{payload}", device_payload().hex()))
+
+
+def of_the_vm() -> Iterator[tuple[str, writer.Module]]:
+    """The self-checking programs of every instruction, some functions and what they call at a time."""
+    for path in sorted((TESTS / "vm" / "programs").glob("*.asm")):
+        module = assembler.assemble(path.read_text())
+        (program,) = module.programs
+        callable_ = [at for at, row in enumerate(program.functions) if not row.name.startswith("_")]
+        for start in range(0, len(callable_), CHUNK):
+            yield f"{path.stem}-{start // CHUNK}", _exporting(module, callable_[start : start + CHUNK])
+
+
+def _exporting(module: writer.Module, wanted: list[int]) -> writer.Module:
+    """The module with these functions behind exports, and of the others only what they need."""
+    (program,) = module.programs
+    kept = list(wanted)
+    for at in kept:
+        for one in encoding.decode(program.functions[at].bytecode):
+            if one.row is BY_NAME["call"] and one.operands[0] not in kept:
+                kept.append(one.operands[0])  # type: ignore[arg-type]
+    new = {at: place for place, at in enumerate(kept)}
+
+    def moved(row: writer.Function) -> writer.Function:
+        code = [
+            (one.row, (new[one.operands[0]], *one.operands[1:]) if one.row is BY_NAME["call"] else one.operands)  # type: ignore[index]
+            for one in encoding.decode(row.bytecode)
+        ]
+        return replace(row, bytecode=encoding.encode_all(code))
+
+    functions = tuple(moved(program.functions[at]) for at in kept)
+    exports = tuple(writer.Export(program.functions[at].name) for at in wanted)
+    entries = tuple(range(len(wanted)))
+    return replace(module, programs=(replace(program, functions=functions, entries=entries),), exports=exports)
+
+
+def compiled() -> Iterator[tuple[str, writer.Module]]:
+    """Modules of the compiler, for all targets, so that the tables of the root are full."""
+    jax = pytest.importorskip("jax")
+    from jax import lax
+    from jax import numpy as jnp
+
+    from orchestrion.compiler.driver import Compilation
+
+    weights = np.random.default_rng(0).normal(size=(160, 128)).astype(np.float32)
+
+    def product(x: Any, y: Any) -> Any:
+        return x * y
+
+    def dense(x: Any, b: Any) -> Any:
+        hidden = jax.nn.relu(x @ weights + b)
+        return hidden, jnp.max(hidden, axis=1), jnp.argmax(hidden, axis=1)
+
+    def moved(x: Any, y: Any) -> Any:
+        z = jnp.concatenate([x.T, y[::-1, 1:3]], axis=1)
+        return lax.pad(z, jnp.float32(1), ((1, 0, 2), (0, -1, 0))), jnp.arange(6)[:, None] + z.astype(np.int64)[:1]
+
+    def integers(x: Any, n: Any) -> Any:
+        shifted = jnp.where(x > n, x << 3, x // jnp.maximum(n, 2)) ** 3
+        return shifted, jnp.sum(shifted, axis=(0, 2)), lax.population_count(x), x % n != 0
+
+    def normal(x: Any) -> Any:
+        centred = x - x.mean(-1, keepdims=True)
+        return jax.nn.softmax(centred / jnp.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)).astype(np.float64)
+
+    def batched(x: Any, y: Any) -> Any:
+        return jnp.einsum("bij,bjk->bik", x, y), jnp.any(x > 0), x.reshape(-1)[3:9:2]
+
+    cases: dict[str, tuple[Callable[..., Any], list[tuple[tuple[int, ...], type]]]] = {
+        "product": (product, [((4,), np.float32), ((4,), np.float32)]),
+        "dense": (dense, [((3, 160), np.float32), ((128,), np.float32)]),
+        "moved": (moved, [((4, 2), np.float32), ((2, 4), np.float32)]),
+        "integers": (integers, [((2, 3, 4), np.int32), ((), np.int32)]),
+        "normal": (normal, [((2, 6), np.float32)]),
+        "batched": (batched, [((2, 3, 4), np.int64), ((2, 4, 5), np.int64)]),
+    }
+    for name, (function, specs) in cases.items():
+        shapes = [jax.ShapeDtypeStruct(shape, kind) for shape, kind in specs]
+        yield name, _in_bytes(Compilation().rows(jax.jit(function).lower(*shapes)))
+
+
+def _in_bytes(module: writer.Module) -> writer.Module:
+    """With constants as plain bytes, which can go to another process."""
+    programs = tuple(
+        replace(
+            program,
+            constants=tuple(replace(row, data=memoryview(row.data).tobytes()) for row in program.constants),
+        )
+        for program in module.programs
+    )
+    return replace(module, programs=programs)
+
+
+@pytest.fixture(scope="session")
+def corpus() -> dict[str, writer.Module]:
+    """name -> module. Each can be written, and runs."""
+    return dict([*assembled(), *of_the_vm(), *compiled()])

@@ -1,0 +1,96 @@
+"""A property of every file: it is refused, or it runs within its limits to results and named errors.
+
+Mutants are run in processes of their own, a module of the corpus at a time, so that what kills or hangs one is found
+and named. `ORCHESTRION_MUTANTS` says how many there are in all; `ORCHESTRION_MUTANT=name:seed` runs one again.
+"""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import mutants
+import mutate
+import pytest
+
+from orchestrion.schema import writer
+
+COUNT = int(os.environ.get("ORCHESTRION_MUTANTS", "20000"))
+ALONE = os.environ.get("ORCHESTRION_MUTANT", "")
+#: the corpus is dealt to so many tests, so that they can run side by side
+SHARDS = 4
+#: seconds for a mutant on average, and for a process to start
+EACH, START = 0.25, 60.0
+
+
+@pytest.fixture(scope="session")
+def corpus_file(corpus: dict[str, writer.Module], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("corpus") / "modules.pickle"
+    path.write_bytes(pickle.dumps(corpus))
+    return path
+
+
+def test_the_corpus_runs(corpus: dict[str, writer.Module]) -> None:
+    """Undamaged, each module loads and gives at least one result."""
+    for name, module in corpus.items():
+        found = mutants.run(writer.write(module))
+        assert found["run: result"], name
+        assert not any(outcome.startswith("load") for outcome in found), name
+
+
+def test_every_mutator_changes_something(corpus: dict[str, writer.Module]) -> None:
+    written = {name: writer.write(module) for name, module in corpus.items()}
+    name = "device"
+    applied = Counter(change for seed in range(300) for change in mutate.mutant(corpus, name, seed, written).applied)
+    assert set(applied) == set(mutate.MUTATORS)
+    same = sum(mutate.mutant(corpus, name, seed, written).data == written[name] for seed in range(300))
+    assert same < 30
+
+
+@pytest.mark.skipif(not ALONE, reason="ORCHESTRION_MUTANT names one mutant")
+def test_one(corpus: dict[str, writer.Module]) -> None:
+    name, _, seed = ALONE.partition(":")
+    made = mutate.mutant(corpus, name, int(seed), {name: writer.write(corpus[name])})
+    print(made.applied)
+    if made.data is not None:
+        print(mutants.run(made.data))
+
+
+@pytest.mark.skipif(bool(ALONE), reason="ORCHESTRION_MUTANT names one mutant")
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_mutants(corpus: dict[str, writer.Module], corpus_file: Path, tmp_path: Path, shard: int) -> None:
+    count = -(-COUNT // len(corpus))
+    names = list(corpus)[shard::SHARDS]
+    outcomes: Counter[str] = Counter()
+    problems = []
+    for name in names:
+        found, failures = run_process(corpus_file, tmp_path / "progress", name, count)
+        outcomes += found
+        problems += [f"ORCHESTRION_MUTANT={name}:{seed}  {problem}" for seed, problem in failures.items()]
+    assert not problems, "\n".join(problems)
+    ran = sum(number for outcome, number in outcomes.items() if outcome.startswith("run"))
+    refused = outcomes["load: ModuleError"] + outcomes["load: not written"]
+    assert refused > count * len(names) // 10, outcomes
+    assert ran > count * len(names) // 2, outcomes
+    assert outcomes["run: Trap"] and outcomes["run: result"], outcomes
+
+
+def run_process(corpus_file: Path, progress: Path, name: str, count: int) -> tuple[Counter[str], dict[str, str]]:
+    """What became of the mutants of one module, and which of them broke the property."""
+    progress.write_bytes(bytes(8))
+    command = [sys.executable, mutants.__file__, str(corpus_file), str(progress), name, "0", str(count)]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=START + count * EACH, check=False)
+    except subprocess.TimeoutExpired:
+        return Counter(), {str(_seed(progress)): "hangs"}
+    if ended.returncode:
+        return Counter(), {str(_seed(progress)): f"exit status {ended.returncode}: {ended.stderr[-2000:]}"}
+    report = json.loads(ended.stdout)
+    return Counter(report["outcomes"]), report["failures"]
+
+
+def _seed(progress: Path) -> int:
+    return int.from_bytes(progress.read_bytes(), "little")

@@ -1,0 +1,237 @@
+"""Runs mutants, one after the other, in a process of its own: what kills or hangs it is found by who started it.
+
+    python mutants.py CORPUS PROGRESS NAME FIRST COUNT
+
+CORPUS is a pickled dict of `writer.Module`; the seed at work stands in PROGRESS, and a JSON report on standard output.
+`run` is the property: a file of any bytes is refused with `ModuleError`, or every export of it runs on the reference
+device, within limits of fuel, memory and time, to a result or a named error; afterwards nothing is left.
+"""
+
+import gc
+import json
+import mmap
+import pickle
+import resource
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import mutate
+import numpy as np
+
+from orchestrion.hal.device import Device
+from orchestrion.hal.errors import HalError
+from orchestrion.hal.reference.driver import ReferenceDriver
+from orchestrion.hal.semaphore import Fence
+from orchestrion.schema import writer
+from orchestrion.schema.errors import ModuleError
+from orchestrion.vm import code
+from orchestrion.vm.call import Call
+from orchestrion.vm.errors import VmError
+from orchestrion.vm.function import Function
+from orchestrion.vm.native import NativeModule, native
+from orchestrion.vm.program import Program, load
+
+FUEL, DEADLINE, MEMORY, DEPTH = 50_000, 0.25, 64 << 20, 200
+#: seconds a call or a load may take beyond its deadline, and a mutant in all
+SLACK, PATIENCE = 1.0, 20.0
+#: bytes the process may grow by, over all mutants
+GROWTH = 1 << 30
+#: exports that are run of one mutant
+MOST_EXPORTS = 12
+#: an argument larger than this is one element, broadcast
+MOST_BYTES = 1 << 20
+#: calls of an export, and how many the interpreter takes before it translates a straight function
+ROUNDS, INTERPRETED = 4, 2
+
+code._RUNS_TO_TRANSLATE = INTERPRETED  # type: ignore[attr-defined]
+_DRIVER = ReferenceDriver()
+_INFO = _DRIVER.devices()[0]
+_NUMBERS: dict[str, tuple[Any, ...]] = {
+    "i32": (5, -1, 2**31 - 1),
+    "i64": (9, -(2**63), 100),
+    "f32": (1.5, float("nan"), -3.0),
+    "f64": (2.5, float("inf"), 1e300),
+}
+
+
+class Broken(Exception):
+    """The property does not hold."""
+
+
+class Natives(NativeModule):
+    """What the text of the corpus imports beside `hal`."""
+
+    name = "test"
+
+    @native("add", "(i32, i64, f32, f64, any) -> (any, f64, f32, i64, i32)", nullable=(4,))
+    def add(self, call: Call, a: int, b: int, c: float, d: float, e: object) -> tuple[Any, ...]:
+        return e, d, c, b, a
+
+    @native("sum", "(i32*) -> i32")
+    def sum(self, call: Call, *values: int) -> int:
+        return sum(values) & 0xFFFF
+
+    @native("fence", "(i32) -> hal.fence")
+    def fence(self, call: Call, later: int) -> Fence:
+        return Fence()
+
+    @native("count", "(any, (i32, any)*) -> i32", nullable=(2,))
+    def count(self, call: Call, first: object, *groups: Any) -> int:
+        return len(groups) // 2
+
+
+def run(data: bytes) -> Counter[str]:
+    """What became of a module: how it was refused, or how each of its exports ended. `Broken` when it must not be."""
+    found: Counter[str] = Counter()
+    device = Device.of(_DRIVER.open(_INFO))
+    started = time.monotonic()
+    try:
+        program = load(data, device, natives=(Natives(),), fuel=FUEL, deadline=DEADLINE, memory=MEMORY, depth=DEPTH)
+    except (ModuleError, VmError, HalError) as error:
+        found[f"load: {type(error).__name__}"] += 1
+        _check_error(error)
+    else:
+        _check_time("load", started, 2 * DEADLINE)
+        for name in list(program.functions)[:MOST_EXPORTS]:
+            found[_call(program, name)] += 1
+        if program.device.allocator.peak_bytes > MEMORY:
+            raise Broken(f"{program.device.allocator.peak_bytes} bytes of device memory, {MEMORY} allowed")
+        started = time.monotonic()
+        program.close()
+        del program
+        _check_time("close", started, DEADLINE)
+    _check_time("load and close", started, 4 * DEADLINE)
+    _check_leaks(device, found)
+    return found
+
+
+def _call(program: Program, name: str) -> str:
+    """Some calls: the next meets what the first left behind, the last ones run the translated function."""
+    function = program.functions[name]
+    outcome = "result"
+    for round_ in range(ROUNDS):
+        started = time.monotonic()
+        try:
+            if isinstance(function, Function):
+                arguments = [_array(value.dtype.numpy, value.shape, round_) for value in function.export.arguments]
+            else:
+                arguments = [_NUMBERS[t][round_ % 3] if t in _NUMBERS else None for t in _types(program, name)]
+            function(*arguments)
+        except (ModuleError, VmError, HalError) as error:
+            _check_error(error)
+            outcome = type(error).__name__
+        _check_time(name, started, DEADLINE)
+        if time.monotonic() > started + DEADLINE / 4:
+            break
+    return f"run: {outcome}"
+
+
+def _types(program: Program, name: str) -> list[str]:
+    """The argument types of the function behind an export without tensors."""
+    module = program.module
+    row = next(row for row in module.programs if module.strings[row.name] == program.name)
+    at = [module.strings[export.name] for export in module.exports].index(name)
+    function = module.functions[row.functions_start + module.entries[row.entries_start + at]]
+    values = module.value_types[function.arguments_start : function.arguments_end]
+    return [module.strings[module.types[value]] for value in values]
+
+
+def _array(dtype: np.dtype[Any], shape: tuple[int, ...], round_: int) -> np.ndarray[Any, Any]:
+    count = 1
+    for dim in shape:
+        count *= dim
+    if count * dtype.itemsize > MOST_BYTES:
+        return np.broadcast_to(np.ones((), dtype), shape)
+    if round_ % 2:
+        return np.ones(shape, dtype)
+    with np.errstate(all="ignore"):
+        return (np.arange(count) * 37 - 50).astype(dtype).reshape(shape)
+
+
+def _check_error(error: Exception) -> None:
+    """Errors are printable, and memory never runs out before the limit does."""
+    text = str(error)
+    if not text:
+        raise Broken(f"{type(error).__name__} without a message")
+    if "no room" in text or "no memory left" in text or "has no more memory" in text:
+        raise Broken(f"the machine's memory ran out before the limit: {text}") from error
+
+
+def _check_time(what: str, started: float, allowed: float) -> None:
+    taken = time.monotonic() - started
+    if taken > allowed + SLACK:
+        raise Broken(f"{what} took {taken:.2f} s; the deadline was {allowed} s")
+
+
+def _check_leaks(device: Device, found: Counter[str]) -> None:
+    """Everything is released, if need be after the collector broke cycles that the program made."""
+    home = device.home
+    if len(home.shares) != 1:
+        raise Broken(f"{len(home.shares) - 1} shares of the device are open")
+    device.executables.clear()
+    if home.owned:
+        gc.collect()
+        found["cycles"] += 1
+    if device.leaks or home.owned:
+        raise Broken(f"{len(home.owned)} objects are left on the device")
+    device.close()
+    if not home.abandoned:
+        raise Broken("the device is not closed")
+
+
+def check(corpus: mutate.Corpus, name: str, seed: int, written: dict[str, bytes]) -> tuple[Counter[str], str]:
+    """One mutant: what became of it, and why that is wrong, or nothing."""
+    made = mutate.mutant(corpus, name, seed, written)
+    if made.data is None:
+        return Counter({"load: not written": 1}), ""
+    started = time.process_time()
+    try:
+        found = run(made.data)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
+        return Counter(), f"{type(error).__name__} at {where}: {str(error)[:300]} ({', '.join(made.applied)})"
+    taken = time.process_time() - started
+    if taken > PATIENCE:
+        return found, f"{taken:.2f} s of CPU ({', '.join(made.applied)})"
+    return found, ""
+
+
+def limit_memory() -> None:
+    """A blow-up ends as MemoryError here, not as another process's end."""
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 3 * GROWTH, used + 3 * GROWTH))
+
+
+def main(corpus_file: str, progress_file: str, name: str, first: int, count: int) -> None:
+    corpus: dict[str, writer.Module] = pickle.loads(Path(corpus_file).read_bytes())
+    written = {key: writer.write(module) for key, module in corpus.items()}
+    warnings.simplefilter("ignore", ResourceWarning)
+    run(written[name])
+    gc.collect()
+    gc.freeze()
+    limit_memory()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    totals: Counter[str] = Counter()
+    failures: dict[int, str] = {}
+    with open(progress_file, "r+b") as file, mmap.mmap(file.fileno(), 8) as progress:
+        for seed in range(first, first + count):
+            progress[:] = seed.to_bytes(8, "little")
+            found, problem = check(corpus, name, seed, written)
+            totals += found
+            if problem:
+                failures[seed] = problem
+    growth = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    if growth > GROWTH:
+        failures[-1] = f"the process grew by {growth} bytes"
+    json.dump({"outcomes": totals, "failures": failures, "growth": growth}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
