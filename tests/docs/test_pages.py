@@ -1,0 +1,87 @@
+"""Every page: its links lead somewhere, the files, commands and flags that it names are there."""
+
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("tests/**/*.md")]
+)
+COMMANDS = ("compile", "run", "dump", "opt", "asm", "bench")
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"`([^`\n]+)`")
+FILE = re.compile(r"(\w[\w.-]*)/[\w./-]*")
+FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+
+
+@pytest.fixture(params=PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def page(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.param
+    return found
+
+
+def prose(page: Path) -> str:
+    """The page without its fenced blocks, which show what is not there yet."""
+    return re.sub(r"^\s*```.*?^\s*```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them from headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def code(page: Path) -> Iterator[str]:
+    yield from CODE.findall(prose(page))
+
+
+def test_links(page: Path) -> None:
+    for link in LINK.findall(prose(page)):
+        if link.startswith(("https:", "http:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_files(page: Path) -> None:
+    """What begins with one of the root's folders is there."""
+    for span in code(page):
+        for name in span.split():
+            found = FILE.fullmatch(name)
+            if found and (ROOT / found[1]).is_dir():
+                assert (ROOT / name).exists(), name
+
+
+def test_make_targets(page: Path) -> None:
+    known = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for span in code(page):
+        if span.startswith("make "):
+            assert set(span.split()[1:]) <= set(known), span
+
+
+@pytest.fixture(scope="module")
+def flags() -> set[str]:
+    """Of all commands."""
+    found: set[str] = set()
+    for command in COMMANDS:
+        with pytest.raises(SystemExit), pytest.MonkeyPatch.context() as patch:
+            printed: list[str] = []
+            patch.setattr(sys.stdout, "write", printed.append)
+            import_module(f"orchestrion.tools.{command}").main(["--help"])
+        found |= set(FLAG.findall("".join(printed)))
+    return found
+
+
+def test_flags(page: Path, flags: set[str]) -> None:
+    """A flag that is named alone or with one of our commands is one of ours."""
+    for span in code(page):
+        if span.startswith(("vm-", "--")):
+            assert set(FLAG.findall(span)) <= flags | {"--hal-driver"}, span
