@@ -117,11 +117,12 @@ def _reverse(op: Reverse, array: Array) -> Array:
 def _broadcast(op: BroadcastInDim, array: Array) -> Array:
     import numpy as np
 
-    type = tensor_of(op.out)
+    type, to = tensor_of(op.out), op.broadcast_dimensions.ints
     shape = [1] * type.rank
-    for axis, to in enumerate(op.broadcast_dimensions.ints):
-        shape[to] = array.shape[axis]
-    return np.broadcast_to(array.reshape(shape), type.shape)
+    for axis, size in zip(to, array.shape, strict=True):
+        shape[axis] = size
+    ordered = array.transpose(sorted(range(len(to)), key=to.__getitem__))
+    return np.broadcast_to(ordered.reshape(shape), type.shape)
 
 
 def _concatenate(op: Concatenate, operands: list[DenseElements]) -> DenseElements:

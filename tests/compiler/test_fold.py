@@ -193,6 +193,9 @@ MOVES = [
     "strides = array<i64: 2, 2>}> : (T) -> tensor<0x2xi32>",
     '"stablehlo.reshape"(%x) : (T) -> tensor<2x6xi32>',
     '"stablehlo.broadcast_in_dim"(%s) <{broadcast_dimensions = array<i64: 1>}> : (tensor<2xi32>) -> tensor<3x2xi32>',
+    '"stablehlo.broadcast_in_dim"(%x) <{broadcast_dimensions = array<i64: 1, 0>}> : (T) -> tensor<4x3xi32>',
+    '"stablehlo.broadcast_in_dim"(%y) <{broadcast_dimensions = array<i64: 2, 0>}> : (tensor<1x4xi32>) '
+    "-> tensor<4x2x2xi32>",
     '"stablehlo.concatenate"(%x, %y) <{dimension = 0 : i64}> : (T, tensor<1x4xi32>) -> tensor<4x4xi32>',
     '"stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<2x5xi32>',
     '"stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<3xf64>',
