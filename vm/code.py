@@ -22,6 +22,8 @@ from .straight import Translation, translate
 
 _ZEROS = (0, 0, 0.0, 0.0, None)
 _FRAME_WEIGHT = 16
+#: an instruction may have thousands of operands: so many bytes of code cost a unit of fuel more
+BYTES_PER_UNIT = 64
 #: translating costs as much as some hundred calls save, so a function proves itself first
 _RUNS_TO_TRANSLATE = 20
 
@@ -77,7 +79,7 @@ class Code:
         self.results = results
         self.parameters = parameters
         self.decoded = decoded
-        self.length = len(decoded)
+        self.length = len(decoded) + decoded[-1].pc // BYTES_PER_UNIT  #: in units of fuel
         self.straight: Translation | None = None  #: once it is called often, if it can be translated
         self._runs = 0
         self.zeros: list[Any] = []
@@ -151,8 +153,8 @@ class _Builder:
         return self.blocks[pc]
 
     def cost(self, pc: int) -> int:
-        """What a branch from here costs: nothing ahead, else the instructions of the loop."""
-        return max(0, self.number[self.pc] - self.number[pc] + 1)
+        """What a branch from here costs: nothing ahead, else the instructions of the loop, the long ones more."""
+        return max(0, self.number[self.pc] - self.number[pc] + 1 + (self.pc - pc) // BYTES_PER_UNIT)
 
     def callee(self, ordinal: int) -> Code:
         return self.link.codes[ordinal]

@@ -152,8 +152,10 @@ class Program(ProgramContext):
 
     def close(self) -> None:
         """Release everything the program holds. Contexts that were created are closed by whoever created them."""
-        super().close()
-        self._base.close()
+        try:
+            super().close()
+        finally:
+            self._base.close()
 
     def _context(self, limits: Limits) -> Context:
         base = self._base
