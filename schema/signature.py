@@ -9,8 +9,9 @@
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from .errors import ModuleError
 
@@ -34,6 +35,26 @@ def bank_of(type_name: str) -> str:
     return type_name if type_name in NUMBER_TYPES else "ref"
 
 
+class Shape(NamedTuple):
+    """A row of values: type names, the bank of each by its number (a ref's comes after those of the number types), and
+    place and type of those that are refs."""
+
+    types: tuple[str, ...]
+    banks: list[int]
+    refs: tuple[tuple[int, str], ...]
+
+
+def shape_of(types: tuple[str, ...]) -> Shape:
+    """The same for value types known to be ones."""
+    refs = tuple([(place, name) for place, name in enumerate(types) if name not in _BANKS])
+    return Shape(types, [_BANKS.get(name, len(_BANKS)) for name in types], refs)
+
+
+_BANKS = {name: bank for bank, name in enumerate(NUMBER_TYPES)}
+#: numbers of arguments up to which a signature, which lives as long as the process, remembers their shape
+_REMEMBERED = 64
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """`arguments`, then any number of times `repeated` (empty: none), giving `results`."""
@@ -41,6 +62,7 @@ class Signature:
     arguments: tuple[str, ...]
     repeated: tuple[str, ...]
     results: tuple[str, ...]
+    _shapes: dict[int, Shape] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __str__(self) -> str:
         items = list(self.arguments)
@@ -57,6 +79,24 @@ class Signature:
         if extra < 0 or not self.repeated or extra % len(self.repeated):
             return None
         return self.arguments + self.repeated * (extra // len(self.repeated))
+
+    def shape(self, count: int) -> Shape | None:
+        """As `expand`."""
+        found = self._shapes.get(count)
+        if found is not None:
+            return found
+        types = self.expand(count)
+        if types is None:
+            return None
+        found = shape_of(types)
+        if count <= _REMEMBERED:
+            self._shapes[count] = found
+        return found
+
+    @property
+    def given(self) -> Shape:
+        """The shape of the results."""
+        return self._shapes.get(-1) or self._shapes.setdefault(-1, shape_of(self.results))
 
 
 class _Reader:

@@ -16,7 +16,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import starmap
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from orchestrion.schema.signature import Signature, parse_signature
 
@@ -86,22 +86,12 @@ class NativeModule:
         return NativeFunction(name, row.signature, getattr(self, attribute), row.nullable)
 
 
-class ImportRow:
+class ImportRow(NamedTuple):
     """An import as the module declares it."""
 
-    __slots__ = ("_expanded", "name", "optional", "signature")
-
-    def __init__(self, name: str, signature: Signature, optional: bool) -> None:
-        self.name = name
-        self.signature = signature
-        self.optional = optional
-        self._expanded: dict[int, tuple[str, ...] | None] = {}
-
-    def expand(self, count: int) -> tuple[str, ...] | None:
-        """The types of `count` arguments, or None when there cannot be as many."""
-        if count not in self._expanded:
-            self._expanded[count] = self.signature.expand(count)
-        return self._expanded[count]
+    name: str
+    signature: Signature
+    optional: bool
 
 
 def resolve(imports: Sequence[ImportRow | None], modules: Sequence[NativeModule]) -> list[NativeFunction | None]:
@@ -120,7 +110,7 @@ def resolve(imports: Sequence[ImportRow | None], modules: Sequence[NativeModule]
         function = None if module is None else module.find(row.name)
         if function is None and not row.optional:
             problems.append((row, None))
-        if function is not None and function.signature != row.signature:
+        if function is not None and function.signature is not row.signature and function.signature != row.signature:
             problems.append((row, function))
         found.append(function)
     if problems:

@@ -19,7 +19,15 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.isa import BANKS, INSTRUCTIONS, MAX_REGISTERS, MOVE_BIT
 from orchestrion.schema.module import Module
 from orchestrion.schema.rows import Function, GlobalFlags, ImportFlags, InitializerKind
-from orchestrion.schema.signature import NUMBER_TYPES, Signature, bank_of, is_value_type, parse_signature
+from orchestrion.schema.signature import (
+    NUMBER_TYPES,
+    Shape,
+    Signature,
+    bank_of,
+    is_value_type,
+    parse_signature,
+    shape_of,
+)
 
 from .native import ImportRow
 from .reftypes import WITHOUT_TYPES, RefTypes
@@ -29,6 +37,8 @@ _OPTIONAL, _MUTABLE, _SETUP = int(ImportFlags.Optional), int(GlobalFlags.Mutable
 _REF = BANKS.index("ref")
 _ORDINAL = MOVE_BIT - 1
 _BANK_OF = {name: bank for bank, name in enumerate(NUMBER_TYPES)}
+#: instructions on globals -> bank, whether they store
+_ON_GLOBALS = {f"global.{what}.{bank}": (bank, what == "store") for bank in BANKS for what in ("load", "store")}
 
 
 class VerifiedFunction(NamedTuple):
@@ -70,6 +80,8 @@ def _plan(row: Any) -> _Plan:
             refs = refs or bank == _REF
         elif not spec.kind.startswith("imm_") and spec.kind not in ("text", "registers"):
             rest.append((place, spec.kind))
+    if row.name == "return":
+        rest.append((0, "results"))
     return _Plan(tuple(registers), tuple(rest), refs and row.name not in WITHOUT_TYPES)
 
 
@@ -227,13 +239,14 @@ class _Body:
     ) -> None:
         self.verifier = verifier
         self.ordinal = ordinal
-        self.results = results
+        self.results = shape_of(results)
         self.decoded = decoded
         i32, i64, f32, f64, ref = counts
         a, b, c, d = i32, i32 + i64, i32 + i64 + f32, i32 + i64 + f32 + f64
         self.bounds = ((0, a), (a, b), (b, c), (c, d), (d, d + ref))
         self.total = d + ref
-        self.starts = {instruction.pc for instruction in decoded}
+        self.banks = [0] * i32 + [1] * i64 + [2] * f32 + [3] * f64 + [4] * ref
+        self.starts: set[int] = set()  #: of instructions, once a branch asks for them
         self.pc = 0
         self.refs = RefTypes()
         for name, register in zip(arguments, parameters, strict=True):
@@ -257,8 +270,6 @@ class _Body:
                 _CHECKS[kind](self, row.name, operands, operands[place])
             if refs:
                 self.refs.instruction(instruction)
-            elif row.name == "return":
-                self._typed(operands[0], self.results, "result", True)
         self.refs.check(self.ordinal)
 
     def _bad_register(self, register: Any, bank: int, bits: int) -> ModuleError:
@@ -270,25 +281,43 @@ class _Body:
         actual = next(name for name, (low, high) in zip(BANKS, self.bounds, strict=True) if low <= ordinal < high)
         return self.fail(f"register {ordinal} is {actual}, {BANKS[bank]} wanted")
 
-    def _typed(self, registers: Any, types: Sequence[str], what: str, reads: bool) -> None:
+    def _typed(self, registers: Any, shape: Shape, what: str, reads: bool) -> None:
         """Registers of a call or a return: as many as types, each of its bank; refs noted."""
-        if len(registers) != len(types):
-            raise self.fail(f"{len(registers)} {what}s, {len(types)} wanted")
-        bounds, pc, note = self.bounds, self.pc, self.refs.reads.append
-        mask = _ORDINAL if reads else ~0
-        for register, name in zip(registers, types):  # noqa: B905  compared above
-            bank = _BANK_OF.get(name, _REF)
-            if bank == _REF:
-                register &= mask
-                if reads:
-                    note((pc, register, name, what))
-                else:
-                    self.refs.write(register, name)
-            low, high = bounds[bank]
+        banks = self.banks
+        try:
+            found = [banks[register] for register in registers]
+        except IndexError:  # out of range, or with a move bit
+            found = None
+        if found != shape.banks:
+            registers = self._plain(registers, shape, what, reads)
+        if reads:
+            pc, note = self.pc, self.refs.reads.append
+            for place, name in shape.refs:
+                note((pc, registers[place], name, what))
+        else:
+            for place, name in shape.refs:
+                self.refs.write(registers[place], name)
+
+    def _plain(self, registers: Any, shape: Shape, what: str, reads: bool) -> list[int]:
+        """The registers without move bits, which refs that are read may carry, when they fit the shape."""
+        if len(registers) != len(shape.types):
+            raise self.fail(f"{len(registers)} {what}s, {len(shape.types)} wanted")
+        plain = []
+        for register, bank in zip(registers, shape.banks):  # noqa: B905  compared above
+            if bank == _REF and reads:
+                register &= _ORDINAL
+            low, high = self.bounds[bank]
             if not low <= register < high:
                 raise self._bad_register(register, bank, 0)
+            plain.append(register)
+        return plain
+
+    def returns(self, name: str, operands: Any, value: Any) -> None:
+        self._typed(value, self.results, "result", True)
 
     def target(self, name: str, operands: Any, value: Any) -> None:
+        if not self.starts:
+            self.starts.update(instruction.pc for instruction in self.decoded)
         if value not in self.starts:
             raise self.fail(f"branch target {value:#x} is not the start of an instruction")
 
@@ -301,8 +330,8 @@ class _Body:
         if value >= len(signatures):
             raise self.fail(f"function {value} out of range ({len(signatures)} functions)")
         arguments, results = signatures[value]
-        self._typed(operands[1], arguments, "argument", True)
-        self._typed(operands[2], results, "result", False)
+        self._typed(operands[1], shape_of(arguments), "argument", True)
+        self._typed(operands[2], shape_of(results), "result", False)
         self.verifier.calls[self.ordinal].add(value)
 
     def imported(self, name: str, operands: Any, value: Any) -> None:
@@ -313,12 +342,12 @@ class _Body:
         if name != "call_import":
             return
         _, args, results = operands
-        arguments = row.expand(len(args))
-        if arguments is None:
+        shape = row.signature.shape(len(args))
+        if shape is None:
             raise self.fail(f"{len(args)} arguments do not fit {row.name} {row.signature}")
-        self._typed(args, arguments, "argument", True)
+        self._typed(args, shape, "argument", True)
         if results or row.signature.results:
-            self._typed(results, row.signature.results, "result", False)
+            self._typed(results, row.signature.given, "result", False)
 
     def constant(self, name: str, operands: Any, value: Any) -> None:
         if value >= self.verifier.constants:
@@ -329,10 +358,9 @@ class _Body:
         if value >= len(rows):
             raise self.fail(f"global {value} out of range ({len(rows)} globals)")
         type_name = rows[value][0]
-        bank = name.rpartition(".")[2]
+        bank, stores = _ON_GLOBALS[name]
         if bank_of(type_name) != bank:
             raise self.fail(f"global {value} is {type_name}, {bank} wanted")
-        stores = name.startswith("global.store.")
         if stores:
             self.verifier.stores[self.ordinal].append((self.pc, value))
         if bank == "ref" and stores:
@@ -348,4 +376,5 @@ _CHECKS: dict[str, Any] = {
     "import": _Body.imported,
     "constant": _Body.constant,
     "global": _Body.global_,
+    "results": _Body.returns,
 }
