@@ -17,6 +17,7 @@ class LinkedProgram:
     """One program of a module. Never changed once made."""
 
     __slots__ = (
+        "_link",
         "codes",
         "context_initializers",
         "entries",
@@ -27,7 +28,9 @@ class LinkedProgram:
         "row",
     )
 
-    def __init__(self, module: Module, ordinal: int, codes: list[Code]) -> None:
+    def __init__(self, module: Module, ordinal: int, link: Link) -> None:
+        codes = link.codes
+        self._link = link
         self.module = module
         self.ordinal = ordinal
         self.row: Program = module.programs[ordinal]
@@ -41,6 +44,11 @@ class LinkedProgram:
         self.program_initializers = [codes[at.function] for at in initializers if at.kind == _SETUP]
         self.context_initializers = [codes[at.function] for at in initializers if at.kind != _SETUP]
         self.entries = [codes[at] for at in module.entries[row.entries_start : row.entries_end]]
+
+    def __del__(self) -> None:
+        """Functions know each other, in circles; nobody can call them any more."""
+        if hasattr(self, "_link"):
+            self._link.codes.clear()
 
     def constant(self, ordinal: int) -> memoryview:
         """The bytes of a constant, neither copied nor read. `ModuleError` when its segment is not in the file."""
@@ -56,4 +64,4 @@ def link(module: Module, ordinal: int, verified: VerifiedProgram, natives: Seque
     names = [module.strings[row.name] for row in module.imports]
     joint = Link(names, resolve(verified.imports, natives))
     joint.codes = [Code(joint, *function) for function in verified.functions]
-    return LinkedProgram(module, ordinal, joint.codes)
+    return LinkedProgram(module, ordinal, joint)
