@@ -29,8 +29,16 @@ def load(source: Source) -> Module:
     """The module in a source, in phase `input`. Raises CompileError."""
     given = read(source)
     module = _parsed(given)
+    _check_body(module)
     name_interface(module)
     return module
+
+
+def _check_body(module: Module) -> None:
+    """The passes before the legality check take any op, in the one block of a module."""
+    blocks = [len(region.blocks) for region in module.regions]
+    if blocks != [1]:
+        raise CompileError([Diagnostic(f"needs one region of one block, has blocks {blocks}", module.loc, module.name)])
 
 
 def _parsed(given: Read) -> Module:
