@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from .backend import BackendBuffer, Bytes, Watcher
+from .backend import BackendBuffer, Bytes, Point, Watcher
 from .buffer import Buffer, name_rights
 from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, HalError, InvalidArgument
-from .semaphore import Fence
+from .semaphore import Fence, Semaphore
 
 if TYPE_CHECKING:
     from .device import Device
@@ -84,21 +84,41 @@ class Queue:
         with self._lock:
             table, leases = self._table(commands, buffers)
             waits = [(semaphore.alive(), value) for semaphore, value in wait.points] if wait else []
-            signals = [semaphore.promise(value) for semaphore, value in signal.points] if signal else []
-            for fence in (wait, signal):
-                leases += [semaphore.lease for semaphore, _ in fence.points] if fence else []
-            home.retire()
-            signals.append(home.track(leases, not signals))
+            leases += [semaphore.lease for semaphore, _ in wait.points] if wait else []
+            promised: list[Semaphore] = []
             try:
-                self._backend.submit(None if commands is None else commands.backend, table, waits, signals, watcher)
+                signals = []
+                for semaphore, value in signal.points if signal else ():
+                    signals.append(semaphore.promise(value))
+                    promised.append(semaphore)
+                    leases.append(semaphore.lease)
+                self._enqueue(commands, table, waits, signals, leases, watcher)
             except BaseException:
-                home.untrack()
-                for semaphore, _ in signal.points if signal else ():
+                for semaphore in promised:
                     semaphore.break_promise()
                 raise
             self._count(commands, buffers)
         if home.garbage:
             home.collect()
+
+    def _enqueue(
+        self,
+        commands: CommandBuffer | None,
+        table: Sequence[BackendBuffer],
+        waits: Sequence[Point],
+        signals: list[Point],
+        leases: list[object],
+        watcher: Watcher | None,
+    ) -> None:
+        """Hand a submission to the driver, with what it holds on the home's timeline; the lock is held."""
+        home = self._home
+        home.retire()
+        signals.append(home.track(leases, not signals))
+        try:
+            self._backend.submit(None if commands is None else commands.backend, table, waits, signals, watcher)
+        except BaseException:
+            home.untrack()
+            raise
 
     def write(self, buffer: Buffer, offset: int, data: Bytes) -> None:
         """For `Buffer.write`, which has checked: copy to a buffer without mapping, in order with later submissions."""

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import CommandBuffer
-from orchestrion.hal.errors import DeadlineExceeded
+from orchestrion.hal.errors import DeadlineExceeded, InvalidArgument
 from orchestrion.hal.semaphore import Fence
 
 from .case import Group
@@ -181,6 +181,17 @@ def fences_without_work(rig: Rig) -> None:
     assert done.value == 0
     second.signal(2)
     done.wait(1, PATIENCE)
+
+
+@case
+def refused_submission(rig: Rig) -> None:
+    """A submission that is refused promises nothing: its fence can be signalled by another."""
+    first, second = rig.device.create_semaphore(), rig.device.create_semaphore(2)
+    with pytest.raises(InvalidArgument):
+        rig.device.queue.submit(None, (), None, Fence([(first, 1), (second, 1)]))
+    rig.device.queue.submit(None, (), None, Fence([(first, 1), (second, 3)]))
+    first.wait(1, PATIENCE)
+    second.wait(3, PATIENCE)
 
 
 @case
