@@ -179,7 +179,10 @@ WRONG: list[tuple[Any, str]] = [
     (b"\x80\x01\x02\x03", "<bytes>: neither MLIR text nor bytecode; begins with 80 01 02 03"),
     ("Dear compiler,\n", "<text>: not MLIR: line 1 begins with 'Dear compiler,'"),
     (42, "cannot compile an object of type int, it must be a path, text, bytes, jax.stages.Lowered"),
-    ('"builtin.module"() ({\n}) : () -> ()', "<text>:1:1: builtin.module: needs one region of one block, has blocks [0]"),
+    (
+        '"builtin.module"() ({\n}) : () -> ()',
+        "<text>:1:1: builtin.module: needs one region of one block, has blocks [0]",
+    ),
     ('"builtin.module"() : () -> ()\n', "<text>:1:1: builtin.module: needs one region of one block, has blocks []"),
     (b"ML\xefR\x06garbage", "<bytes>"),
     (b"ML\xefR\x0dStableHLO_v1.9.0\0garbage", "<bytes>"),
