@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -78,8 +78,7 @@ class DeviceInfo:
         return self.driver if self.index == 0 else f"{self.driver}:{self.index}"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry point of an executable: what the module says of it, already verified."""
 
     name: str
@@ -112,8 +111,7 @@ class BackendExecutable(ABC):
     def release(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(NamedTuple):
     """A range of a buffer, or of whatever buffer a submit puts into the slot."""
 
     source: BackendBuffer | int

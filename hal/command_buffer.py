@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from .backend import BackendCommandBuffer, Binding, Entry
 from .buffer import DISPATCH, TRANSFER, WRITABLE, Buffer
-from .errors import InvalidArgument, Unsupported
+from .errors import HalError, InvalidArgument, Unsupported
 from .executable import Executable
 from .lifetime import Lease
 from .workload import Grid, divide, fold
@@ -199,18 +199,21 @@ class CommandBuffer:
         if len(bindings) != len(row.bindings):
             raise InvalidArgument(f"entry {row.name}: {len(bindings)} bindings, expected {len(row.bindings)}")
         resolved = []
-        for position, (source, offset, length) in enumerate(bindings):
-            access, least = row.bindings[position]
-            where = f"entry {row.name}, binding {position}"
-            if length < least:
-                raise InvalidArgument(f"{where}: {length} bytes, the code needs {least}")
-            if length > self._limits.max_binding_length:
-                raise Unsupported(f"{where}: {length} bytes, the device's limit is {self._limits.max_binding_length}")
-            if offset % self._alignment:
-                raise InvalidArgument(f"{where}: offset {offset} is not a multiple of {self._alignment}")
+        most, alignment = self._limits.max_binding_length, self._alignment
+        for (source, offset, length), (access, least) in zip(bindings, row.bindings):  # noqa: B905  compared above
+            if length < least or length > most or offset % alignment:
+                raise self._bad_binding(row, len(resolved), offset, length)
             rights = DISPATCH if access == "read" else DISPATCH | WRITABLE
             resolved.append(self._resolve(source, offset, length, rights))
         return resolved
+
+    def _bad_binding(self, row: Entry, position: int, offset: int, length: int) -> HalError:
+        where, least = f"entry {row.name}, binding {position}", row.bindings[position][1]
+        if length < least:
+            return InvalidArgument(f"{where}: {length} bytes, the code needs {least}")
+        if length > self._limits.max_binding_length:
+            return Unsupported(f"{where}: {length} bytes, the device's limit is {self._limits.max_binding_length}")
+        return InvalidArgument(f"{where}: offset {offset} is not a multiple of {self._alignment}")
 
     def _resolve(self, source: Source, offset: int, length: int, rights: int) -> Binding:
         if isinstance(source, int):

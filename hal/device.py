@@ -15,7 +15,7 @@ from .allocator import Allocator
 from .backend import BackendDevice, DeviceInfo, Entry
 from .command_buffer import CommandBuffer
 from .errors import HalError, InvalidArgument, Unsupported
-from .executable import Executable, ExecutableCache, check_entries
+from .executable import Executable, ExecutableCache
 from .lifetime import Account, Home
 from .policy import Policy
 from .queue import Queue
@@ -69,7 +69,6 @@ class Device:
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
         self.policy.check(format, digest, self.info.features)
-        check_entries(entries, self.info.limits)
         return self.executables.get(self, format, payload, entries)
 
     def create_command_buffer(self, slots: int = 0) -> CommandBuffer:

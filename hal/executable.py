@@ -58,18 +58,19 @@ class ExecutableCache:
     __slots__ = ("_built", "_lock")
 
     def __init__(self) -> None:
-        self._built: dict[bytes, tuple[BackendExecutable, Lease]] = {}
+        self._built: dict[tuple[str, tuple[Entry, ...], bytes], tuple[BackendExecutable, Lease]] = {}
         self._lock = threading.Lock()
 
     def get(self, device: Device, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> Executable:
-        key = hashlib.sha256(repr((format, entries)).encode() + hashlib.sha256(payload).digest()).digest()
+        key = format, entries, hashlib.sha256(payload).digest()
         with self._lock:
-            if key not in self._built:
+            found = self._built.get(key)
+            if found is None:
+                check_entries(entries, device.info.limits)
                 backend = device.home.backend.create_executable(format, payload, entries)
                 device.statistics.executables_created += 1
-                self._built[key] = backend, Lease(device.home, backend)
-            backend, lease = self._built[key]
-        return Executable(device, backend, lease, entries)
+                found = self._built[key] = backend, Lease(device.home, backend)
+        return Executable(device, *found, entries)
 
     def clear(self) -> None:
         with self._lock:

@@ -18,7 +18,7 @@ from orchestrion.hal.errors import OutOfMemory
 from .executable import ReferenceExecutable
 from .interrupt import STRIDE
 from .kernels import Poll
-from .program import Registers, Step
+from .program import CompiledEntry, Registers, Step
 
 Table = Sequence[BackendBuffer]
 Bound = tuple[Sequence[Step], Registers]
@@ -51,20 +51,19 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
     ) -> None:
         """An entry computes whole tensors, whatever the number of workgroups."""
         assert isinstance(executable, ReferenceExecutable)
-        places = [(one.source, one.offset) for one in bindings]
+        places = [(source, offset) for source, offset, _ in bindings]
+        sources = [source for source, _ in places]
         written = [access != "read" for access, _ in executable.entries[entry].bindings]
-        slots = any(written) and any(type(one.source) is int for one in bindings)
-        known = _overlap(bindings, [one.source for one in bindings], written)
-        self._check_memory(executable, entry, known)
-        code = executable.entry(entry, known)
+        slots = True in written and int in map(type, sources)
+        known = _overlap(bindings, sources, written)
+        code = self._fitting(executable, entry, known)
         before = self._polls(code.operations)
 
         def command(table: Table) -> Bound:
             memories = [(_buffer(table, source).host, offset) for source, offset in places]
             owners = [id(memory) for memory, _ in memories]
-            if slots and len(set(owners)) < len(owners) and _overlap(bindings, owners, written):
-                self._check_memory(executable, entry, True)
-                careful = executable.entry(entry, True)
+            if slots and _overlap(bindings, owners, written):
+                careful = self._fitting(executable, entry, True)
                 return (*before, *careful.steps), careful.bind(memories)
             return steps, code.bind(memories)
 
@@ -143,11 +142,15 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         poll = self._poll
         return (lambda registers: poll(),)
 
-    def _check_memory(self, executable: ReferenceExecutable, entry: int, careful: bool) -> None:
-        scratch = executable.entry(entry, careful).scratch_bytes
-        if scratch > self._limit:
+    def _fitting(self, executable: ReferenceExecutable, entry: int, careful: bool) -> CompiledEntry:
+        """The entry's code, if the device has the memory that it needs."""
+        code = executable.entry(entry, careful)
+        if code.scratch_bytes > self._limit:
             name = executable.entries[entry].name
-            raise OutOfMemory(f"entry {name} needs {scratch} bytes for intermediates, the device has {self._limit}")
+            raise OutOfMemory(
+                f"entry {name} needs {code.scratch_bytes} bytes for intermediates, the device has {self._limit}"
+            )
+        return code
 
 
 def _buffer(table: Table, source: BackendBuffer | int) -> Any:
@@ -162,6 +165,8 @@ def _memory(table: Table, binding: Binding) -> Bytes:
 
 def _overlap(bindings: Sequence[Binding], owners: Sequence[object], written: Sequence[bool]) -> bool:
     """Whether a range that is written shares bytes with another; `owners` say whose memory each range is of."""
+    if len(set(owners)) == len(owners):
+        return False
     number = {owner: place for place, owner in enumerate(owners)}
     ranges = sorted(
         (number[owner], one.offset, one.offset + one.length, writes)
