@@ -198,7 +198,7 @@ class CommandBuffer:
     def _bind(self, row: Entry, bindings: Sequence[Range]) -> list[Binding]:
         if len(bindings) != len(row.bindings):
             raise InvalidArgument(f"entry {row.name}: {len(bindings)} bindings, expected {len(row.bindings)}")
-        resolved = []
+        resolved: list[Binding] = []
         most, alignment = self._limits.max_binding_length, self._alignment
         for (source, offset, length), (access, least) in zip(bindings, row.bindings):  # noqa: B905  compared above
             if length < least or length > most or offset % alignment:
