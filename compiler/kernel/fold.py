@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo.base import dtype_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
@@ -32,6 +33,8 @@ BLOCK = 64
 UNROLLED = 4
 #: Mesa's llvmpipe leaves the loops of an invocation after 65,535 turns in all, silently; a fold stays well below
 MOST_TURNS = 1 << 15
+#: elements that one invocation may fold: a turn takes BLOCK of them at most, and leaving a loop counts as a turn too
+MOST_ELEMENTS = 800_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,9 @@ class Loops:
 
     def over(self, lower: Value, upper: Value, most: int, start: Sequence[Value]) -> Scalars:
         """Folds the elements from `lower` to before `upper`, at most `most`, onto `start`."""
+        if most > MOST_ELEMENTS:
+            message = f"one invocation would fold {most} elements, {MOST_ELEMENTS} are the most"
+            raise CompileError([Diagnostic(message, self.builder.loc)])
         if most <= BLOCK:
             return (yield from self._straight(lower, upper, start))
         b, length = self.builder, BLOCK if self.fold.neutral is not None else BLOCK + 1

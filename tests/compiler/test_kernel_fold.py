@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stablehlo_text import DTYPES, filled, ints, main, reduction, tensor
+from stablehlo_text import DTYPES, filled, ints, main, reducer, reduction, tensor
 
-from orchestrion.compiler.kernel.schedule import FEW_FOLDS, LONG_FOLD
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.kernel.fold import MOST_ELEMENTS
+from orchestrion.compiler.kernel.schedule import FEW_FOLDS, LONG_FOLD, SCHEDULES
 
 EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv"])
 
@@ -241,3 +243,31 @@ def test_long_contractions_stay_accurate(computes: Any, target: str, rows: int) 
     x, y = rng.random((rows, 100_000), np.float32), rng.random((100_000, rows), np.float32)
     (got,) = computes(dot_text(x.shape, y.shape, PLAIN, (rows, rows), ["f32"] * 3), target, x, y)
     np.testing.assert_allclose(got, x.astype(np.float64) @ y.astype(np.float64), rtol=1e-5)
+
+
+def repeated_sum(count: int, start: str) -> str:
+    """The sum of the argument, a scalar, taken `count` times: a fold longer than any buffer."""
+    wide, scalar = tensor([count]), tensor([])
+    lines = [
+        f'%b = "stablehlo.broadcast_in_dim"(%a0) <{{broadcast_dimensions = {ints([])}}}> : ({scalar}) -> {wide}',
+        f'%c = "stablehlo.constant"() <{{value = dense<{start}> : {scalar}}}> : () -> {scalar}',
+        f'%r = "stablehlo.reduce"(%b, %c) <{{dimensions = {ints([0])}}}> {reducer("add", "i32")} '
+        f": ({wide}, {scalar}) -> {scalar}",
+    ]
+    return main([scalar], lines, [("%r", scalar)])
+
+
+LONGEST = MOST_ELEMENTS * SCHEDULES["workgroup"].workgroup_size
+
+
+@EACH_TARGET
+@pytest.mark.parametrize("start", [0, 5])
+def test_the_longest_fold_is_whole(computes: Any, target: str, start: int) -> None:
+    (got,) = computes(repeated_sum(LONGEST, str(start)), target, np.array(1, np.int32))
+    assert int(got) == LONGEST + start
+
+
+@EACH_TARGET
+def test_a_longer_fold_is_refused(computes: Any, target: str) -> None:
+    with pytest.raises(CompileError, match="one invocation would fold 800001 elements, 800000 are the most"):
+        computes(repeated_sum(LONGEST + 1, "0"), target, np.array(1, np.int32))
