@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 from .errors import MemoryExceeded, Trap
 from .memory import Memory
 
-#: bytes charged per element of a list: of numbers a pointer and now and then a number, of refs a small object
-NUMBER_BYTES, REF_BYTES = 32, 256
+#: bytes charged per element of a list: of numbers a pointer and now and then a number, of refs what the smallest
+#: object of the device takes in Python
+NUMBER_BYTES, REF_BYTES = 32, 1024
 #: bytes charged per list and buffer for the object itself
 OBJECT_BYTES = 128
 

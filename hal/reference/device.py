@@ -1,5 +1,8 @@
 """The reference device: makes the objects of its sibling files."""
 
+from hashlib import sha256
+from weakref import WeakValueDictionary
+
 from orchestrion.hal.backend import BackendDevice, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
 from orchestrion.hal.errors import Unsupported
 from orchestrion.hal.timeline import SoftSemaphore
@@ -7,7 +10,7 @@ from orchestrion.schema.tensor_bytecode import FORMAT
 
 from .buffer import ReferenceBuffer
 from .command_buffer import ReferenceCommandBuffer
-from .executable import ReferenceExecutable
+from .executable import Code, ReferenceExecutable
 from .interrupt import Interrupt
 from .queue import ReferenceQueue
 
@@ -16,6 +19,7 @@ class ReferenceDevice(BackendDevice):
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
         self._interrupt = Interrupt()
+        self._codes: WeakValueDictionary[bytes, Code] = WeakValueDictionary()
         self.queue = self._queue = ReferenceQueue(self._interrupt)
 
     def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> ReferenceBuffer:
@@ -27,7 +31,11 @@ class ReferenceDevice(BackendDevice):
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> ReferenceExecutable:
         if format != FORMAT:
             raise Unsupported(f"format {format}, this device runs {FORMAT}")
-        return ReferenceExecutable(payload, entries, self._interrupt.poll)
+        digest = sha256(payload).digest()
+        code = self._codes.get(digest)
+        if code is None:
+            code = self._codes[digest] = Code(payload, self._interrupt.poll)
+        return ReferenceExecutable(code, entries)
 
     def create_command_buffer(self, slots: int) -> ReferenceCommandBuffer:
         return ReferenceCommandBuffer(self.info.memory_bytes, self._interrupt.poll)

@@ -10,35 +10,44 @@ from orchestrion.schema.tensor_encoding import decode
 from .program import CompiledEntry, compile_entry
 
 
-class ReferenceExecutable(BackendExecutable):
-    """`entry` gives an entry's steps, made when first asked for."""
+class Code:
+    """A payload, decoded, and its steps, made when first asked for. Executables with the same payload share it."""
 
-    __slots__ = ("_code", "_compiled", "_poll", "entries")
+    __slots__ = ("__weakref__", "_compiled", "_poll", "entries")
 
-    def __init__(self, payload: memoryview, entries: tuple[Entry, ...], poll: Callable[[], None]) -> None:
+    def __init__(self, payload: memoryview, poll: Callable[[], None]) -> None:
         """`poll` is called between steps that take long."""
-        self.entries = entries
+        self.entries = decode(payload).entries
         self._poll = poll
-        self._code = decode(payload).entries
         self._compiled: dict[tuple[int, bool], CompiledEntry] = {}
-        if len(self._code) != len(entries):
-            raise ModuleError(f"tensor bytecode has {len(self._code)} entries, the module names {len(entries)}")
-        for entry, code in zip(entries, self._code, strict=True):
-            _match(entry, code)
 
     def entry(self, ordinal: int, careful: bool) -> CompiledEntry:
         """`careful`: for bindings of which one that is written overlaps another."""
         key = ordinal, careful
         compiled = self._compiled.get(key)
         if compiled is None:
-            compiled = self._compiled[key] = compile_entry(self._code[ordinal], careful, self._poll)
+            compiled = self._compiled[key] = compile_entry(self.entries[ordinal], careful, self._poll)
         return compiled
+
+
+class ReferenceExecutable(BackendExecutable):
+    """Code that fits what the module says of its entries. `entry` gives the steps of one, as `Code.entry`."""
+
+    __slots__ = ("entries", "entry")
+
+    def __init__(self, code: Code, entries: tuple[Entry, ...]) -> None:
+        self.entries = entries
+        self.entry = code.entry
+        if len(code.entries) != len(entries):
+            raise ModuleError(f"tensor bytecode has {len(code.entries)} entries, the module names {len(entries)}")
+        for entry, one in zip(entries, code.entries, strict=True):
+            _match(entry, one)
 
     def scratch_bytes(self, entry: int) -> int:
         return self.entry(entry, False).scratch_bytes
 
     def release(self) -> None:
-        self._compiled.clear()
+        del self.entry
 
 
 def _match(entry: Entry, code: EntryCode) -> None:

@@ -188,7 +188,7 @@ def test_memory_beyond_the_machine(program: Any) -> None:
 
 def test_small_objects_are_charged(program: Any) -> None:
     """Slices of nothing: what the machine needs for them counts, and goes with them."""
-    context = program.new_context(memory=20_000_000, fuel=50_000)
+    context = program.new_context(memory=80_000_000, fuel=50_000)
     with pytest.raises(FuelExhausted):
         context.invoke(program.codes["slices"])
     assert context.memory.budget.live == 0
