@@ -14,13 +14,27 @@ from typing import Any
 from harness import arguments, measure, need, save, table, unit, versions
 
 TURNS = 1_000_000
+INSTRUCTIONS = 5  #: of one turn, in both texts
 
 OURS = """
 producer "benchmark"
-program "p" profile "reference" {
-  func @loop(%i0: i32) -> (i32) {
+export @loop
+program @p profile "reference" {
+  func @loop (i32) -> i32 {
+    %i1 = i32.zero
+    %i2 = i32.zero
+    %i3 = i32.const 1
+    br ^body
   ^body:
+    %i2 = i32.add %i2, %i1
+    %i2 = i32.xor %i2, %i0
+    %i1 = i32.add %i1, %i3
+    %i4 = i32.lt_s %i1, %i0
+    br_if %i4, ^body, ^exit
+  ^exit:
+    return (%i2)
   }
+  entry @loop
 }
 """
 
@@ -42,3 +56,51 @@ vm.module @m {
   }
 }
 """
+
+
+def ours() -> Callable[[], Any]:
+    from orchestrion import vm
+    from orchestrion.schema.assembler import assemble
+    from orchestrion.schema.writer import write
+
+    function = vm.load(write(assemble(OURS)))["loop"]
+    return lambda: function(TURNS)
+
+
+def iree(folder: Path) -> Callable[[], Any]:
+    import iree.runtime as rt
+
+    source, module = folder / "loop.mlir", folder / "loop.vmfb"
+    source.write_text(IREE)
+    compiler = Path(sys.executable).parent / "iree-compile"
+    subprocess.run([compiler, "--compile-mode=vm", source, "-o", module], check=True)
+    instance = rt.VmInstance()
+    loaded = rt.VmModule.copy_buffer(instance, module.read_bytes())
+    context, function = rt.VmContext(instance, modules=[loaded]), loaded.lookup_function("loop")
+
+    def call() -> Any:
+        inputs, outputs = rt.VmVariantList(1), rt.VmVariantList(1)
+        inputs.push_int(TURNS)
+        context.invoke(function, inputs, outputs)
+        return outputs.get_variant(0)
+
+    return call
+
+
+def main() -> None:
+    options = arguments("integer loop of a million turns in the VM")
+    need("iree-base-compiler", "iree-base-runtime")
+    with tempfile.TemporaryDirectory() as name:
+        candidates = {"orchestrion": ours(), "IREE VM": iree(Path(name))}
+        results = {label: call() for label, call in candidates.items()}
+        if len(set(results.values())) != 1:
+            raise SystemExit(f"the two loops differ: {results}")
+        timings = measure(candidates, calls=1, rounds=max(options.rounds // 3, 3), warm_up=1)
+    table(f"{TURNS:,} turns of {INSTRUCTIONS} instructions", timings, "IREE VM", [versions("iree-base-runtime")])
+    for label, timing in timings.items():
+        print(f"  {label}: {unit(timing.median / TURNS / INSTRUCTIONS)} per instruction")
+    save(options.json, timings)
+
+
+if __name__ == "__main__":
+    main()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-DONE, BAD_INPUT, BAD_COMMAND_LINE = 0, 1, 2
+DONE, BAD_INPUT = 0, 1
 
 
 class InputError(Exception):

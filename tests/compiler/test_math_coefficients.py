@@ -1,4 +1,4 @@
-"""Where the numbers of compiler/kernel/math/coefficients_generated.py come from: recomputed here in 120 digits and compared.
+"""Where the numbers of compiler/kernel/math/coefficients_generated.py come from: recomputed here and compared.
 
 `BLESS=1 pytest tests/compiler/test_math_coefficients.py` writes the file. Polynomials are Chebyshev fits (close to
 minimax) with the fewest terms whose error, weighted as the expansion uses it, stays 2^-6 below the last place.
