@@ -15,6 +15,7 @@ from .interpreter import located
 from .ops import ENDS, OPS
 from .ops.imports import Check, absent
 from .ops.table import CALL, GLOBALS, Registers
+from .refs import TYPES
 
 _INTEGERS = ("i32.const", "i64.const")
 
@@ -39,7 +40,7 @@ def run_once(call: Call, code: Code, values: list[Any]) -> None:
                 continue
             operands, moved = without_moves(instruction)
             if name == "call_import":
-                _native(code, regs, *operands)
+                _native(call, code, regs, *operands)
             elif name == "import.present":
                 regs[operands[1]] = 0 if code.link.imports[operands[0]] is None else 1
             else:
@@ -50,16 +51,21 @@ def run_once(call: Call, code: Code, values: list[Any]) -> None:
         raise located(error, call, code, pc, regs) from (None if isinstance(error, VmError) else error)
 
 
-def _native(code: Code, regs: Registers, ordinal: int, args: tuple[int, ...], results: tuple[int, ...]) -> None:
+def _native(
+    call: Call, code: Code, regs: Registers, ordinal: int, args: tuple[int, ...], results: tuple[int, ...]
+) -> None:
     function = code.link.imports[ordinal]
     if function is None:
         absent(code.link.names[ordinal])(regs)
         return
-    values = tuple([regs[register] for register in args])
-    types = function.signature.expand(len(args))
-    assert types is not None
-    Check(function, types)(values)
-    found = function.function(regs[CALL], *values)
+    values = [regs[register] for register in args]
+    shape = function.signature.shape(len(args))
+    assert shape is not None
+    for place, wanted in shape.refs:
+        if type(values[place]) is not TYPES.get(wanted):
+            Check(function, shape.types)(values)
+            break
+    found = function.function(call, *values)
     if len(results) == 1:
         regs[results[0]] = found
     elif results:

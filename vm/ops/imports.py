@@ -4,6 +4,7 @@ Refs are checked here, at run time, against the types of the signature: a regist
 statically.
 """
 
+from collections.abc import Sequence
 from operator import itemgetter
 
 from orchestrion.schema.signature import NUMBER_TYPES
@@ -17,22 +18,25 @@ from .table import CALL, Op, Registers
 class Check:
     """The slow half of a check of arguments: says what is wrong, or that a null is welcome."""
 
-    __slots__ = ("function", "types")
+    __slots__ = ("function", "refs")
 
     def __init__(self, function: NativeFunction, types: tuple[str, ...]) -> None:
+        """`types`: of the arguments, as the function's signature has them for that many."""
+        shape = function.signature.shape(len(types))
+        assert shape is not None
         self.function = function
-        self.types = types
+        self.refs = shape.refs
 
-    def __call__(self, values: tuple[object, ...]) -> None:
-        for position, (value, wanted) in enumerate(zip(values, self.types, strict=True)):
-            if wanted in NUMBER_TYPES:
-                continue
+    def __call__(self, values: Sequence[object]) -> None:
+        function = self.function
+        for position, wanted in self.refs:
+            value = values[position]
             if value is None:
-                if not self.function.may_be_null(position):
-                    raise Trap(f"argument {position} of {self.function.name}: expected {wanted}, got null")
+                if not function.may_be_null(position):
+                    raise Trap(f"argument {position} of {function.name}: expected {wanted}, got null")
             elif wanted != "any" and type(value) is not class_of(wanted):
                 got = type_name(value)
-                raise Trap(f"argument {position} of {self.function.name}: expected {wanted}, got {got}")
+                raise Trap(f"argument {position} of {function.name}: expected {wanted}, got {got}")
 
 
 def absent(name: str) -> Op:
