@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.frontend.source import Source, read
@@ -20,15 +20,12 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
-from orchestrion.compiler.pipeline import PHASES, Options, Pass, named, phases_between, run_phases
+from orchestrion.compiler.pipeline import FIRST, LAST, PHASES, Options, Pass, named, phases_between, run_phases
 from orchestrion.compiler.rules.engine import check as check_phase
 from orchestrion.schema.profiles import PROFILES
 
 if TYPE_CHECKING:
     from orchestrion.schema import writer
-
-FIRST: Final = next(iter(PHASES))
-LAST: Final = list(PHASES)[-1]
 
 
 def compile(source: Source, targets: Sequence[str] | None = None) -> bytes:

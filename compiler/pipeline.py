@@ -27,6 +27,8 @@ PHASES: Final[dict[str, str]] = {
     "executables": "the bodies of executables in their target's IR",
     "bytecode": "vm: registers, instructions, payloads",
 }
+FIRST: Final = next(iter(PHASES))
+LAST: Final = list(PHASES)[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,8 @@ class Pass:
 
 
 PASSES: Final[tuple[Pass, ...]] = (
+    Pass("expand", "stablehlo", "stablehlo.expand:run", "ops in disguise need no refusal; a composite is a call", True),
     Pass("erase-private", "stablehlo", "stablehlo.erase_private:run", "what nobody calls need not be supported", True),
-    Pass("expand", "stablehlo", "stablehlo.expand:run", "ops that are others in disguise need no refusal", True),
     Pass("dce", "stablehlo", "ir.effects:run", "what nobody uses need not be supported", True),
     Pass("check-legality", "stablehlo", "stablehlo.legality:run", "every refusal at once, before any rewriting", True),
     Pass("drop-annotations", "stablehlo", "stablehlo.annotations:run", "the check has read them; nobody else does"),

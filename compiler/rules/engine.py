@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Trait
 from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.pipeline import FIRST
 
 Children = Callable[[Operation], tuple[type[Operation], ...] | None]
 Problems = Callable[[Operation, SymbolTables], Iterator[str]]
@@ -29,19 +29,9 @@ class Rules:
     problems: Problems
 
 
-#: phase -> the module whose `RULES` it keeps to; what a frontend reads has the legality check instead
-PHASES: Final[dict[str, str]] = {
-    "stablehlo": "orchestrion.compiler.rules.stablehlo",
-    "flow": "orchestrion.compiler.rules.flow",
-    "hl_seq": "orchestrion.compiler.rules.hl_seq",
-    "ll_seq": "orchestrion.compiler.rules.ll_seq",
-    "executables": "orchestrion.compiler.rules.executables",
-    "bytecode": "orchestrion.compiler.rules.bytecode",
-}
-
-
 def rules_of(phase: str) -> Rules:
-    found: Rules = import_module(PHASES[phase]).RULES
+    """`RULES` of the module of this package that is called like the phase."""
+    found: Rules = import_module(f"orchestrion.compiler.rules.{phase}").RULES
     return found
 
 
@@ -55,8 +45,8 @@ def find(module: Module, phase: str) -> list[Diagnostic]:
 
 
 def check(module: Module, phase: str) -> None:
-    """Raises CompileError with everything that is wrong."""
-    if phase in PHASES and (found := find(module, phase)):
+    """Raises CompileError with everything that is wrong. What a frontend read has the legality check instead."""
+    if phase != FIRST and (found := find(module, phase)):
         raise CompileError(found)
 
 
