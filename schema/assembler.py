@@ -47,8 +47,8 @@ from .writer import (
 __all__ = ["AssemblyError", "assemble"]
 
 _BIG = (1 << 63) - 1
-_ACCESS = {"read": Access.Read, "write": Access.Write, "readwrite": Access.ReadWrite}
-_KINDS = {"program": InitializerKind.Program, "context": InitializerKind.Context}
+_ACCESS = {access.name.lower(): access for access in Access}
+_KINDS = {kind.name.lower(): kind for kind in InitializerKind}
 
 
 @dataclass(slots=True)

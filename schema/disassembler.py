@@ -21,8 +21,6 @@ from .rows import NONE, Access, Exported, Function, Global, GlobalFlags, ImportF
 from .signature import Signature, bank_of, parse_signature
 
 _LETTERS = "ilfdr"
-_ACCESS = {Access.Read: "read", Access.Write: "write", Access.ReadWrite: "readwrite"}
-_INITIALIZER = {InitializerKind.Program: "program", InitializerKind.Context: "context"}
 
 
 #: an executable's format and payload -> its text
@@ -135,7 +133,7 @@ def _program(module: Module, program: Program, readable: Readable | None) -> Ite
     if locations:
         raise ModuleError(f"the source map speaks of function {min(locations)}, which the program does not have")
     for initializer in module.initializers[program.initializers_start : program.initializers_end]:
-        kind = _INITIALIZER[InitializerKind(initializer.kind)]
+        kind = InitializerKind(initializer.kind).name.lower()
         yield f"  initializer {kind} {names('function', initializer.function)}"
     for entry in module.entries[program.entries_start : program.entries_end]:
         yield f"  entry {names('function', entry)}"
@@ -167,7 +165,7 @@ def _executables(module: Module, program: Program, readable: Readable | None) ->
         for entry in module.executable_entries[row.entries_start : row.entries_end]:
             words = f" parameters {entry.parameter_words}" if entry.parameter_words else ""
             bindings = [
-                f"{_ACCESS[Access(binding.access)]} {binding.length}"
+                f"{Access(binding.access).name.lower()} {binding.length}"
                 for binding in module.bindings[entry.bindings_start : entry.bindings_end]
             ]
             yield f"    entry {symbol(strings[entry.name])}{words} bindings [{', '.join(bindings)}]"

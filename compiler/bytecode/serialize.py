@@ -28,8 +28,8 @@ from . import vm
 from .function import function_row
 from .payload import payload_bytes
 
-_ACCESS = {"read": Access.Read, "write": Access.Write, "readwrite": Access.ReadWrite}
-_KINDS = {"program": InitializerKind.Program, "context": InitializerKind.Context}
+_ACCESS = {access.name.lower(): access for access in Access}
+_KINDS = {kind.name.lower(): kind for kind in InitializerKind}
 
 
 def module_rows(module: Module) -> writer.Module:

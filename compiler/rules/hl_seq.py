@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from orchestrion.compiler.flow.util import Global, GlobalLoad
@@ -34,6 +34,9 @@ from .engine import Rules
 from .flow import body, load
 from .stablehlo import has_functions, one_block
 
+#: an export: name, type, attributes of arguments and results
+Signature = tuple[str, str, str, str]
+
 
 def children(op: Operation) -> tuple[type[Operation], ...] | None:
     match op:
@@ -59,7 +62,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from programs(op)
         case Program():
             yield from has_functions(op)
-            yield from _exports(op)
+            yield from same_exports(op, _signatures)
         case Func():
             yield from one_block(op)
             if isinstance(op.parent_op, Executable) and len(op.body.blocks) == 1:
@@ -88,16 +91,16 @@ def programs(module: Operation) -> Iterator[str]:
             yield f"no target is called {name}; targets are {', '.join(PROFILES)}"
 
 
-def _exports(program: Program) -> Iterator[str]:
+def same_exports(program: Program, signatures: Callable[[Program], list[Signature]]) -> Iterator[str]:
     """All programs of a module export the same functions."""
     module = program.parent_op
     assert module is not None
     first = next(op for op in module.regions[0].block if isinstance(op, Program))
-    if _signatures(first) != _signatures(program):
+    if signatures(first) != signatures(program):
         yield f"does not export what program @{first.sym_name.value} exports"
 
 
-def _signatures(program: Program) -> list[tuple[str, str, str, str]]:
+def _signatures(program: Program) -> list[Signature]:
     functions = [op for op in program.body.block if isinstance(op, Func)]
     return [(f.sym_name.value, str(f.function_type), str(f.arg_attrs), str(f.res_attrs)) for f in functions]
 

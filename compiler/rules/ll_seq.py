@@ -23,12 +23,13 @@ from orchestrion.compiler.sequencer.hl_seq import Program
 from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
+from orchestrion.schema.rows import Access
 
 from .engine import Rules
 from .flow import load
-from .hl_seq import programs
+from .hl_seq import Signature, programs, same_exports
 
-ACCESSES: Final = ("read", "write", "readwrite")
+ACCESSES: Final = tuple(access.name.lower() for access in Access)
 
 
 def children(op: Operation) -> tuple[type[Operation], ...] | None:
@@ -77,7 +78,7 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
         case Module():
             yield from programs(op)
         case Program():
-            yield from _exports(op)
+            yield from same_exports(op, _signatures)
         case ll_seq.Entry():
             yield from _entry(op)
         case util.Global() if op.value is not None or op.type not in _GLOBAL_TYPES:
@@ -119,15 +120,7 @@ def _one_block(op: Operation) -> Iterator[str]:
         yield f"needs one block, has {len(op.regions[0].blocks)}"
 
 
-def _exports(program: Program) -> Iterator[str]:
-    module = program.parent_op
-    assert module is not None
-    first = next(op for op in module.regions[0].block if isinstance(op, Program))
-    if _signatures(first) != _signatures(program):
-        yield f"does not export what program @{first.sym_name.value} exports"
-
-
-def _signatures(program: Program) -> list[tuple[str, str, str, str]]:
+def _signatures(program: Program) -> list[Signature]:
     functions = [op for op in program.body.block if isinstance(op, ll_seq.Function)]
     return [(f.sym_name.value, str(f.signature), str(f.arg_attrs), str(f.res_attrs)) for f in functions]
 
