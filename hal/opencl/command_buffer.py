@@ -74,6 +74,7 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
         """Make the steps use this table; the same one twice is free. No earlier run is under way."""
         if table == self._table:
             return
+        self._table = None  # for when a binder fails, and only some of them took the new table
         for binder in self._binders:
             binder(table)
         self._table = table

@@ -57,11 +57,17 @@ class OpenCLQueue(BackendQueue):
 
     def wait_idle(self) -> None:
         self._worker.drain()
-        self._finish()
+        self._end()
 
     def close(self) -> None:
         self._worker.close()
-        self._finish()
+        self._end()
+
+    def _end(self) -> None:
+        try:
+            self._finish()
+        except cl.Error as error:
+            raise translate("waiting for work", error) from error
 
     def _write(self, buffer: OpenCLBuffer, offset: int, data: Bytes) -> None:
         try:
