@@ -388,7 +388,7 @@ def test_a_wait_ends_in_time(device: VulkanDevice) -> None:
     semaphore = device.create_semaphore(5)
     start = time.monotonic()
     assert not semaphore.wait(6, 0.02)
-    assert 0.02 <= time.monotonic() - start < 1
+    assert 0.02 <= time.monotonic() - start < 20
     assert not semaphore.wait(6, 0.0)
     assert semaphore.wait(5, 0.0)
     semaphore.release()
