@@ -65,13 +65,32 @@ def _jaxlib_module(given: Read) -> Any:
     _chlo.register_dialect(context)
     context.allow_unregistered_dialects = True  # what we do not know is refused by name, all of it at once
     try:
-        if given.kind == "artifact":
-            return _stablehlo.deserialize_portable_artifact(context, given.data)
-        return ir.Module.parse(given.data, context)
+        return _of_artifact(context, given) if given.kind == "artifact" else ir.Module.parse(given.data, context)
     except ir.MLIRError as error:
         raise CompileError(_diagnostics(error, given.name)) from None
     except ValueError as error:
         raise CompileError(f"{given.name}: jaxlib cannot read it: {error}") from None
+
+
+def _of_artifact(context: Any, given: Read) -> Any:
+    """By XLA's reader: StableHLO's own refuses the meshes and shardings that JAX puts in."""
+    from jaxlib import _jax
+
+    said: list[str] = []
+
+    def hear(found: Any) -> bool:
+        said.append(found.message)
+        return True
+
+    with context:
+        handler = context.attach_diagnostic_handler(hear)  # or they are printed
+        try:
+            return _jax.mlir.deserialize_portable_artifact(given.data)
+        except RuntimeError as error:
+            reasons = "; ".join(said) or error
+            raise CompileError(f"{given.name}: jaxlib cannot read the artifact: {reasons}") from None
+        finally:
+            handler.detach()
 
 
 def _diagnostics(error: Any, name: str) -> Iterator[Diagnostic]:

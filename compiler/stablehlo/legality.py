@@ -56,7 +56,7 @@ _FAMILIES: Final[dict[str, str]] = {
     "stablehlo.replica_id": "several devices",
     "sdy.*": "several devices",
     "stablehlo.custom_call": "code from elsewhere",
-    "chlo.*": "an op that StableHLO itself has no form of",
+    "chlo.*": "an op of CHLO; jax.export puts StableHLO in its place",
 }
 
 #: attributes worth naming when their op is refused

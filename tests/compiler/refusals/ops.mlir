@@ -24,7 +24,7 @@
 // =====
 // 5:10: stablehlo.custom_call: is not supported (code from elsewhere; call_target_name = "annotate_device_placement")
 // 6:10: stablehlo.while: is not supported (control flow)
-// 12:12: chlo.erf: is not supported (an op that StableHLO itself has no form of)
+// 12:12: chlo.erf: is not supported (an op of CHLO; jax.export puts StableHLO in its place)
 // 15:10: stablehlo.gather: is not supported
 // 16:10: mystery.op: is not supported (dialect mystery)
 // supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, divide, dot_general, exponential, exponential_minus_one, floor, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, xor; of func: func, call, return
