@@ -74,7 +74,7 @@ def _jaxlib_module(given: Read) -> Any:
 
 def _of_artifact(context: Any, given: Read) -> Any:
     """By XLA's reader: StableHLO's own refuses the meshes and shardings that JAX puts in."""
-    from jaxlib import _jax
+    from jaxlib._jax import mlir
 
     said: list[str] = []
 
@@ -85,7 +85,7 @@ def _of_artifact(context: Any, given: Read) -> Any:
     with context:
         handler = context.attach_diagnostic_handler(hear)  # or they are printed
         try:
-            return _jax.mlir.deserialize_portable_artifact(given.data)
+            return mlir.deserialize_portable_artifact(given.data)
         except RuntimeError as error:
             reasons = "; ".join(said) or error
             raise CompileError(f"{given.name}: jaxlib cannot read the artifact: {reasons}") from None
