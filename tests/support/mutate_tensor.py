@@ -35,9 +35,12 @@ def _payloads(program: writer.Program) -> list[tuple[int, int]]:
 
 def _decode(variant: writer.Variant) -> tuple[EntryCode, ...]:
     try:
-        return tensor_encoding.decode(bytes(variant.payload)).entries
+        entries = tensor_encoding.decode(bytes(variant.payload)).entries
     except ModuleError:
         raise Impossible from None
+    if not entries:
+        raise Impossible
+    return entries
 
 
 def _encode(entries: list[EntryCode]) -> bytes:
