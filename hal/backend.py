@@ -107,6 +107,10 @@ class BackendExecutable(ABC):
         """Memory that a dispatch of the entry takes beside its bindings while it runs; limits are held against it."""
         return 0
 
+    def held_bytes(self, entry: int) -> int:
+        """Host memory that a recorded dispatch of the entry keeps from one run to the next."""
+        return 0
+
     @abstractmethod
     def release(self) -> None: ...
 

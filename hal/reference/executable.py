@@ -46,6 +46,9 @@ class ReferenceExecutable(BackendExecutable):
     def scratch_bytes(self, entry: int) -> int:
         return self.entry(entry, False).scratch_bytes
 
+    def held_bytes(self, entry: int) -> int:
+        return self.entry(entry, False).held_bytes
+
     def release(self) -> None:
         del self.entry
 

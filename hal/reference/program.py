@@ -27,17 +27,21 @@ Registers = list[Any]
 Step = Callable[[Registers], None]
 
 _BYTE = np.dtype(np.uint8)
-#: Registers that keep at most this many bytes alive are not cleared early: it would take longer than it is worth.
+#: Registers that keep at most this many bytes alive, all together, are not cleared: it would take longer than it is
+#: worth. They stay until the next run.
 SMALL = 4096
+#: What a register and its array take beside the elements.
+REGISTER_BYTES = 200
 
 
 class CompiledEntry:
     """Steps, and what fills the registers before them. `scratch_bytes` is the most a run takes beside its bindings.
 
-    `operations` is about how many elementary operations a run takes, `size` the number of registers.
+    `operations` is about how many elementary operations a run takes, `size` the number of registers; `held_bytes` of
+    memory stay with a recorded dispatch from one run to the next.
     """
 
-    __slots__ = ("_registers", "_typed", "_viewed", "operations", "scratch_bytes", "size", "steps")
+    __slots__ = ("_registers", "_typed", "_viewed", "held_bytes", "operations", "scratch_bytes", "size", "steps")
 
     def __init__(
         self,
@@ -51,6 +55,7 @@ class CompiledEntry:
         self.steps = steps
         self.size = len(registers)
         self.operations = operations
+        self.held_bytes = SMALL + REGISTER_BYTES * self.size
         self._registers = registers
         self._typed = typed
         self._viewed = viewed
@@ -97,7 +102,7 @@ class _Compiler:
         ending: list[list[int]] = [[] for _ in entry.instructions]
         for value, ordinal in enumerate(last_uses(entry)):
             ending[ordinal].append(value)
-        total = since_poll = 0
+        total = since_poll = left = 0
         for ordinal, instruction in enumerate(entry.instructions):
             work = operations(entry, instruction)
             total += work
@@ -107,7 +112,9 @@ class _Compiler:
                 since_poll = 0
             self._emit(instruction)
             for value in ending[ordinal]:
-                if self.kept[value] > SMALL:
+                left += self.kept[value]
+                if left > SMALL:
+                    left -= self.kept[value]
                     drops[value] = ordinal
                     self.steps.append(_drop(value))
         peak = peak_bytes(entry, self.owned, drops)
