@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.types import TensorType
 
 from .base import ShapeError, StablehloOp, axes, tensor_of
 
-_LIST: Final = re.compile(r"(\w+)\s*=\s*\[([0-9,\s]*)\]")
+_LIST: Final = re.compile(r"(\w+)\s*=\s*\[\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\]")
 
 
 class Return(Operation):
@@ -81,7 +81,7 @@ class DotDimensions:
     def of(cls, attribute: DialectAttr) -> DotDimensions:
         """From `#stablehlo.dot<lhs_batching_dimensions = [0], ...>`. Raises ShapeError."""
         body = attribute.body
-        found = {key: tuple(int(x) for x in text.split(",") if x.strip()) for key, text in _LIST.findall(body)}
+        found = {key: tuple(int(x) for x in text.split(",") if x) for key, text in _LIST.findall(body)}
         unknown = [key for key in found if key not in _DOT_KEYS]
         if attribute.name != "stablehlo.dot" or unknown or _LIST.sub("", body).strip(" ,\n"):
             raise ShapeError(f"dot_dimension_numbers {attribute} is not understood")

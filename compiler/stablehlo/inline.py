@@ -1,7 +1,8 @@
 """inline: every call becomes a copy of what it calls; private functions go.
 
 Callees first, so that each body is copied when it is final. What comes from a body is located at the op in the callee
-and the call (`callsite`). Bounded: a program that grows beyond `MOST` operations is refused.
+and the call (`callsite`). Bounded: a program that grows beyond `MOST` operations is refused, and one whose calls nest
+deeper than `DEEPEST`, for so deep are its locations then.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 #: operations of all functions together
 MOST: Final = 4_000_000
+DEEPEST: Final = 200
 
 
 def run(module: Module, options: Options) -> None:
@@ -28,16 +30,23 @@ def run(module: Module, options: Options) -> None:
     order, closing = graph.callees_first()
     assert not closing, "the legality check refuses recursion"
     sizes = {func: sum(1 for _ in func.walk()) for func in order}
+    depths: dict[Func, int] = {}
     for func in order:
         sizes[func] += sum(sizes[target] for _, target in graph.calls[func])
+        depths[func] = max((1 + depths[target] for _, target in graph.calls[func]), default=0)
         if sizes[func] > MOST:
-            message = f"is larger than {MOST} operations with its calls inlined"
-            raise CompileError([Diagnostic(message, func.loc, f"func.func @{func.sym_name.value}")])
+            raise _refusal(func, f"is larger than {MOST} operations with its calls inlined")
+        if depths[func] > DEEPEST:
+            raise _refusal(func, f"makes calls nested deeper than {DEEPEST}")
         for call, target in graph.calls[func]:
             _inline(call, target)
     for func in order:
         if not func.is_public:
             func.erase()
+
+
+def _refusal(func: Func, message: str) -> CompileError:
+    return CompileError([Diagnostic(message, func.loc, f"func.func @{func.sym_name.value}")])
 
 
 def _inline(call: Call, target: Func) -> None:

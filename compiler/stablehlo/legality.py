@@ -189,21 +189,23 @@ def _bitcast(op: Operation) -> Iterator[str]:
 
 def _reduce(op: Operation) -> Iterator[str]:
     assert isinstance(op, Reduce)
-    for inner in _executed(op.body, set()):
+    for inner in _executed(op.body):
         known = isinstance(inner, Elementwise | structural.Constant | contraction.Return | Call | Return)
         if not known and not isinstance(inner, _SCALAR_NOOPS | UnregisteredOp):
             yield f"its reducer holds {inner.name}; supported are elementwise ops on scalars and constants"
 
 
-def _executed(region: Region, seen: set[Operation]) -> Iterator[Operation]:
+def _executed(region: Region) -> Iterator[Operation]:
     """The ops of a region and of the functions that it calls."""
-    for op in region.walk():
-        yield op
-        callee = op.get_as("callee", SymbolRef) if isinstance(op, Call) else None
-        target = SymbolTables().lookup(op, callee) if callee is not None else None
-        if isinstance(target, Func) and target not in seen:
-            seen.add(target)
-            yield from _executed(target.regions[0], seen)
+    tables, seen, regions = SymbolTables(), set[Operation](), [region]
+    while regions:
+        for op in regions.pop().walk():
+            yield op
+            callee = op.get_as("callee", SymbolRef) if isinstance(op, Call) else None
+            target = tables.lookup(op, callee) if callee is not None else None
+            if isinstance(target, Func) and target not in seen:
+                seen.add(target)
+                regions += target.regions
 
 
 def _accuracy(op: Elementwise) -> Iterator[str]:

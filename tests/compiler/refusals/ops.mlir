@@ -96,8 +96,8 @@
 }) : () -> ()
 // =====
 // 5:10: stablehlo.reduce: its reducer holds stablehlo.iota; supported are elementwise ops on scalars and constants
-// 5:10: stablehlo.reduce: its reducer holds stablehlo.pad; supported are elementwise ops on scalars and constants
 // 5:10: stablehlo.reduce: its reducer holds stablehlo.dot_general; supported are elementwise ops on scalars and constants
+// 5:10: stablehlo.reduce: its reducer holds stablehlo.pad; supported are elementwise ops on scalars and constants
 // -----
 // Attributes that ask for what is not there.
 "builtin.module"() ({

@@ -205,3 +205,16 @@
 // 30:11: stablehlo.reduce: its 1 operands do not divide into 2 groups of equal length
 // 34:5: some.use: is not supported (dialect some)
 // supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, divide, dot_general, exponential, exponential_minus_one, floor, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, xor; of func: func, call, return
+// -----
+// Lists of axes that are no lists of numbers.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>), sym_name = "main"}> ({
+  ^bb0(%x: tensor<4x4xf32>):
+    %0 = "stablehlo.dot_general"(%x, %x) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1 0], rhs_contracting_dimensions = [0]>}> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %1 = "stablehlo.dot_general"(%x, %x) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1,,], rhs_contracting_dimensions = [0]>}> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    "func.return"(%0, %1) : (tensor<4x4xf32>, tensor<4x4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 5:10: stablehlo.dot_general: dot_dimension_numbers #stablehlo.dot<lhs_contracting_dimensions = [1 0], rhs_contracting_dimensions = [0]> is not understood
+// 6:10: stablehlo.dot_general: dot_dimension_numbers #stablehlo.dot<lhs_contracting_dimensions = [1,,], rhs_contracting_dimensions = [0]> is not understood

@@ -36,3 +36,35 @@ def test_messages(path: Path) -> None:
         path.write_text(DIVIDER.join(results))
     for case, result in zip(cases, results, strict=True):
         assert result == case
+
+
+CALLEE = """"func.func"() <{{
+    function_type = (tensor<f32>) -> tensor<f32>, sym_name = "f{0}", sym_visibility = "private"}}> ({{
+  ^bb0(%a: tensor<f32>):
+    %c = {1} : (tensor<f32>) -> tensor<f32>
+    "func.return"(%c) : (tensor<f32>) -> ()
+  }}) : () -> ()
+"""
+MAIN = """"func.func"() <{function_type = (tensor<4xf32>, tensor<f32>) -> tensor<f32>, sym_name = "main"}> ({
+  ^bb0(%x: tensor<4xf32>, %i: tensor<f32>):
+    %0 = "stablehlo.reduce"(%x, %i) <{dimensions = array<i64: 0>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %c = "func.call"(%a) <{callee = @f0}> : (tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%c) : (tensor<f32>) -> ()
+    }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+    "func.return"(%0) : (tensor<f32>) -> ()
+  }) : () -> ()
+"""
+
+
+@pytest.mark.parametrize(("depth", "accepted"), [(100, True), (2000, False)])
+def test_calls_nested_deeply(depth: int, accepted: bool) -> None:
+    """A chain of calls from a reducer: inlined, or refused before anything recurses over it."""
+    calls = [f'"func.call"(%a) <{{callee = @f{at + 1}}}>' for at in range(depth)] + ['"stablehlo.negate"(%a)']
+    functions = "".join(CALLEE.format(at, call) for at, call in enumerate(calls))
+    source = f'"builtin.module"() ({{\n{MAIN}{functions}}}) : () -> ()\n'
+    if accepted:
+        assert "func.call" not in Compilation().text(source, "stablehlo")
+    else:
+        with pytest.raises(CompileError, match="makes calls nested deeper than 200"):
+            Compilation().module(source, "stablehlo")
