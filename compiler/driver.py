@@ -29,10 +29,13 @@ if TYPE_CHECKING:
 
 
 def compile(source: Source, targets: Sequence[str] | None = None) -> bytes:
-    """The bytes of a module file.
+    """The bytes of a module file, for `vm.load` or a file.
 
-    `source`: a path, text or bytes of StableHLO, a `jax.stages.Lowered` or `jax.export.Exported`. `targets`: profiles,
-    best first; all of them by default. Raises CompileError with everything that is wrong in the program.
+    `source`: a path; StableHLO as text (a string with a line break or a parenthesis is text, any other a path) or
+    bytes; a `jax.stages.Lowered`, a `jax.export.Exported` or an MLIR module of jaxlib. `targets`: names of
+    `schema.profiles.PROFILES`, best first; all of them by default. The module's digest goes into the user's trust
+    store if it holds native code. Raises CompileError with everything that is wrong in the program, or when the source
+    or the trust store cannot be used.
     """
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write

@@ -34,7 +34,7 @@ def assemble(options: argparse.Namespace) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     made = cli.parser("vm-asm", "Assembles a module from text.")
     made.add_argument("input", metavar="IN", help="the text, or the module with --disassemble; - for standard input")
-    made.add_argument("-o", dest="output", metavar="OUT", help="where to write")
+    made.add_argument("-o", dest="output", metavar="OUT", help="the module, or the text (which needs no -o)")
     made.add_argument("--disassemble", action="store_true", help="from module to text")
     return cli.run("vm-asm", made, assemble, argv)
 

@@ -84,14 +84,20 @@ def report(found: dict[str, Any], as_json: bool) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     made = cli.parser("vm-bench", "Measures load time and calls of a module.")
-    made.add_argument("module", metavar="MODULE.fb")
+    made.add_argument("module", metavar="MODULE.fb", help="what vm-compile wrote")
     made.add_argument("--device", metavar="NAME", help="such as vulkan or opencl:1 (default: reference)")
     made.add_argument("--function", metavar="NAME", help="needed when the module exports several")
-    made.add_argument("--input", metavar="ARRAY", action="append", default=[], help="4xf32=1,2,3,4 or @x.npy; repeat")
+    made.add_argument(
+        "--input",
+        metavar="ARRAY",
+        action="append",
+        default=[],
+        help="argument: 4xf32=1,2,3,4 or @x.npy; repeat (default: zeros)",
+    )
     made.add_argument("--device-resident", action="store_true", help="keep the arguments on the device")
-    made.add_argument("--seconds", type=float, default=1.0, help="how long to call (default: 1)")
+    made.add_argument("--seconds", metavar="S", type=float, default=1.0, help="how long to call (default: 1)")
     made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
-    made.add_argument("--json", action="store_true", help="print numbers as data")
+    made.add_argument("--json", action="store_true", help="print the numbers as JSON")
     return cli.run("vm-bench", made, bench, argv)
 
 

@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument(
         "input", metavar="IN", help="StableHLO: pretty or generic text, MLIR bytecode, portable artifact; - for stdin"
     )
-    made.add_argument("-o", dest="output", metavar="OUT", help="where to write")
+    made.add_argument("-o", dest="output", metavar="OUT", help="the module file, or the text of --compile-to")
     made.add_argument(
         "--target",
         metavar="NAME,...",
@@ -71,17 +71,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=tuple(PROFILES),
         help=f"targets, best first: {', '.join(PROFILES)} (default: all)",
     )
-    made.add_argument("--compile-to", metavar="PHASE", choices=PHASES, help="stop after a phase and write its text")
+    made.add_argument(
+        "--compile-to",
+        metavar="PHASE",
+        choices=PHASES,
+        help=f"stop after a phase and write its text, to standard output without -o; one of {', '.join(PHASES)}",
+    )
     made.add_argument(
         "--compile-from", metavar="PHASE", choices=PHASES, default="input", help="IN is the text of this phase"
     )
-    made.add_argument("--dump-phases", metavar="DIR", help="write the text of every phase into a folder")
+    made.add_argument("--dump-phases", metavar="DIR", help="write the text after every phase into a folder")
     made.add_argument(
         "--print-ir-after",
         metavar="PASS,...",
         type=lambda text: names_of("pass", list(dict.fromkeys(row.name for row in PASSES)), text),
         default=(),
-        help="print the IR after these passes to standard error",
+        help="print the IR after these passes to standard error (vm-opt --list-passes names them)",
     )
     return cli.run("vm-compile", made, compile_, argv)
 

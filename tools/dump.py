@@ -200,8 +200,8 @@ def dump(options: argparse.Namespace) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     made = cli.parser("vm-dump", "Lists what a module holds.")
-    made.add_argument("module", metavar="MODULE.fb")
-    made.add_argument("--json", action="store_true", help="the same as data")
+    made.add_argument("module", metavar="MODULE.fb", help="what vm-compile wrote")
+    made.add_argument("--json", action="store_true", help="the same, as JSON")
     made.add_argument("--disassemble", action="store_true", help="also bytecode and executables, as text to read")
     made.add_argument("--verify", action="store_true", help="read every segment and check its digest")
     return cli.run("vm-dump", made, dump, argv)

@@ -83,7 +83,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     made = cli.parser("vm-opt", "Runs passes over IR in MLIR's generic form.")
     made.add_argument("input", metavar="IN.mlir", nargs="?", help="the text; - for standard input")
-    made.add_argument("--pass", dest="passes", metavar="NAME,...", action="append", default=[], help="in this order")
+    made.add_argument(
+        "--pass", dest="passes", metavar="NAME,...", action="append", default=[], help="what to run, in order"
+    )
     made.add_argument("--target", default=",".join(PROFILES), metavar="NAME,...", help="for passes that make programs")
     made.add_argument("--no-locations", action="store_true", help="leave source locations out of the text")
     made.add_argument("--list-passes", action="store_true", help="say which passes there are")

@@ -125,22 +125,34 @@ def positive(text: str) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     made = cli.parser("vm-run", "Runs a function of a module.")
-    made.add_argument("module", metavar="MODULE.fb", nargs="?")
+    made.add_argument("module", metavar="MODULE.fb", nargs="?", help="what vm-compile wrote")
     made.add_argument("--device", metavar="NAME", help="such as vulkan or opencl:1 (default: reference)")
     made.add_argument("--function", metavar="NAME", help="needed when the module exports several")
-    made.add_argument("--input", metavar="ARRAY", action="append", default=[], help="4xf32=1,2,3,4 or @x.npy; repeat")
-    made.add_argument("--output", metavar="@FILE.npy", action="append", default=[], help="save a result; repeat")
+    made.add_argument(
+        "--input", metavar="ARRAY", action="append", default=[], help="argument: 4xf32=1,2,3,4 or @x.npy; repeat"
+    )
+    made.add_argument(
+        "--output",
+        metavar="@FILE.npy",
+        action="append",
+        default=[],
+        help="save a result instead of printing it; repeat",
+    )
     made.add_argument(
         "--expected_output", metavar="ARRAY", action="append", default=[], help="fail unless a result is this; repeat"
     )
-    made.add_argument("--expected_rtol", type=float, default=1e-5, help="of each value (default: 1e-5)")
-    made.add_argument("--expected_atol", type=float, default=1e-6, help="of the greatest value (default: 1e-6)")
+    made.add_argument(
+        "--expected_rtol", metavar="R", type=float, default=1e-5, help="tolerance, times each value (default: 1e-5)"
+    )
+    made.add_argument(
+        "--expected_atol", metavar="A", type=float, default=1e-6, help="plus this times the greatest (default: 1e-6)"
+    )
     made.add_argument("--repeat", metavar="N", type=positive, default=1, help="call N times")
     made.add_argument(
-        "--print_statistics", metavar="FILE.json", nargs="?", const="-", help="what loading and the calls cost"
+        "--print_statistics", metavar="FILE.json", nargs="?", const="-", help="what loading and the calls cost, as JSON"
     )
     made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
-    made.add_argument("--fuel", metavar="N", type=int, help="most VM instructions of a call")
+    made.add_argument("--fuel", metavar="N", type=int, help="most instructions of a call, counted at loops and calls")
     made.add_argument("--deadline", metavar="SECONDS", type=float, help="longest time of a call")
     made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
     made.add_argument("--list_devices", action="store_true", help="list drivers and devices, and why one is missing")
