@@ -29,7 +29,15 @@ def read_module(data: bytes | bytearray | memoryview) -> Module:
 
 def decode(file: Container) -> Module:
     """Decode and verify a container's root, and that it speaks of the segments that the directory has."""
-    module = decode_root(file.root)
+    return _in(file, decode_root(file.root))
+
+
+def decode_again(module: Module, file: Container) -> Module:
+    """The same for a file whose root has the digest of the one that `module` was decoded from."""
+    return _in(file, module.without_file())
+
+
+def _in(file: Container, module: Module) -> Module:
     if len(module.segments) != len(file.spans):
         raise ModuleError(f"the root has {len(module.segments)} segments, the directory {len(file.spans)}")
     for ordinal, (offset, size) in enumerate(file.spans):

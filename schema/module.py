@@ -73,6 +73,15 @@ class Module:
         self._verified = set()
         self._locations = {}
 
+    def without_file(self) -> "Module":
+        """The rows alone, which keep no file open: for another file with the same root."""
+        other = Module()
+        for name in _ROWS:
+            setattr(other, name, getattr(self, name))
+        if not isinstance(self.bytecode.obj, bytes):
+            other.bytecode = memoryview(bytes(self.bytecode))
+        return other
+
     def segment(self, ordinal: int, verify: bool = True) -> memoryview:
         """The bytes of a segment, zero-copy. Verifying reads them all, the first time; without it none is read."""
         data = self.container.segment(ordinal)
@@ -97,3 +106,6 @@ class Module:
         if isinstance(found, str):
             raise ModuleError(found)
         return found.find(function, pc)
+
+
+_ROWS = tuple(name for name in Module.__slots__ if name not in ("_locations", "_verified", "container"))

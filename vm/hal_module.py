@@ -7,11 +7,10 @@
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from orchestrion.hal.backend import DeviceInfo, Entry
 from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.hal.command_buffer import CommandBuffer, Range
 from orchestrion.hal.device import Device
@@ -19,19 +18,16 @@ from orchestrion.hal.executable import Executable
 from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.hal_imports import HAL_IMPORTS
-from orchestrion.schema.module import Module
-from orchestrion.schema.profiles import feature_names
-from orchestrion.schema.rows import Access, Program
 
 from .call import Call
-from .errors import CallerError, DeviceError, Trap, shorten
+from .errors import CallerError, Trap
 from .memory import Memory
-from .native import NativeModule, native
+from .native import NativeFunction, NativeModule, native
 from .refs import OBJECT_BYTES
+from .selection import choose_variant
 from .tensors import describe
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_ACCESS = {Access.Read: "read", Access.Write: "write", Access.ReadWrite: "readwrite"}
 #: NumPy has no array of more dimensions or bytes
 _MAX_RANK, _MAX_BYTES = 64, 2**63 - 1
 #: slots of one recording, and bytes charged for each
@@ -64,15 +60,6 @@ class Recording:
             self._memory.refund(self._charged)
 
 
-class _Choice(NamedTuple):
-    """The variant of an executable that the device gets; `cost` is about how many bytes creating it looks at."""
-
-    format: str
-    payload: int
-    entries: tuple[Entry, ...]
-    cost: int
-
-
 def _hal(name: str, nullable: tuple[int, ...] = ()) -> Callable[[_F], _F]:
     """Declare the function of that row of `HAL_IMPORTS`."""
     row = HAL_IMPORTS[f"hal.{name}"]
@@ -102,7 +89,7 @@ def _check_view(view: BufferView, dtype: int, dims: tuple[int, ...]) -> None:
 
 
 class HalModule(NativeModule):
-    """`hal` for one loaded program."""
+    """`hal` for all programs: what it works on is the call's."""
 
     name: ClassVar[str] = "hal"
     types: ClassVar[dict[str, type]] = {
@@ -113,14 +100,16 @@ class HalModule(NativeModule):
         "hal.fence": Fence,
     }
 
-    def __init__(self, module: Module, program: Program) -> None:
-        self._module = module
-        self._program = program
-        self._chosen: dict[int, _Choice] = {}  #: by executable, so that its handles share what describes it
+    def __init__(self) -> None:
+        self._functions = {name: super(HalModule, self).find(name) for name in HAL_IMPORTS}
+
+    def find(self, name: str) -> NativeFunction | None:
+        return self._functions.get(name)
 
     @_hal("constant")
     def constant(self, call: Call, ordinal: int, offset: int, length: int) -> Buffer:
-        count = self._program.constants_end - self._program.constants_start
+        program = call.program.row
+        count = program.constants_end - program.constants_start
         if not 0 <= ordinal < count:
             raise Trap(f"constant {ordinal} out of range ({count} constants)")
         data = call.program.constant(ordinal)
@@ -178,56 +167,22 @@ class HalModule(NativeModule):
 
     @_hal("executable.create")
     def executable_create(self, call: Call, ordinal: int) -> Executable:
-        program, module = self._program, self._module
+        program, module, known = call.program.row, call.program.module, call.program.code.chosen
         count = program.executables_end - program.executables_start
         if not 0 <= ordinal < count:
             raise Trap(f"executable {ordinal} out of range ({count} executables)")
         device = _device(call)
-        chosen = self._chosen.get(ordinal)
-        if chosen is None:
-            chosen = self._chosen[ordinal] = self._choose(call, program.executables_start + ordinal, device.info)
+        row = module.executables[program.executables_start + ordinal]
+        call.spend(row.variants_end - row.variants_start)
+        chosen = known.get(ordinal)
+        if chosen is None or chosen.info is not device.info:
+            chosen = known[ordinal] = choose_variant(module, row, device.info)
         call.spend_bytes(chosen.cost)
         payload = module.segment(chosen.payload)
         executable: Executable = device.create_executable(
             chosen.format, payload, chosen.entries, module.container.digest
         )
         return executable
-
-    def _choose(self, call: Call, ordinal: int, info: DeviceInfo) -> _Choice:
-        """The first variant that runs on the device."""
-        module = self._module
-        row = module.executables[ordinal]
-        call.spend(row.variants_end - row.variants_start)
-        for variant in module.variants[row.variants_start : row.variants_end]:
-            format = module.strings[variant.format]
-            if format not in info.formats or not info.features.issuperset(feature_names(variant.features)):
-                continue
-            sizes = module.workgroup_sizes[variant.workgroup_sizes_start : variant.workgroup_sizes_end]
-            if variant.shared_memory_bytes > info.limits.shared_memory_bytes:
-                continue
-            entries = tuple(
-                [
-                    self._entry(at, tuple(size))
-                    for at, size in zip(range(row.entries_start, row.entries_end), sizes, strict=True)
-                ]
-            )
-            cost = module.segments[variant.payload].size + sum(
-                _BINDING_BYTES * (1 + len(one.bindings)) for one in entries
-            )
-            return _Choice(format, variant.payload, entries, cost)
-        raise DeviceError(f"no variant of executable {shorten(module.strings[row.name])} runs on device {info.id}")
-
-    def _entry(self, ordinal: int, workgroup_size: tuple[int, ...]) -> Entry:
-        module = self._module
-        row = module.executable_entries[ordinal]
-        bindings = tuple(
-            [
-                (_ACCESS[Access(binding.access)], binding.length)
-                for binding in module.bindings[row.bindings_start : row.bindings_end]
-            ]
-        )
-        x, y, z = workgroup_size
-        return Entry(module.strings[row.name], bindings, row.parameter_words, (x, y, z))
 
     @_hal("recording.create")
     def recording_create(self, call: Call, slots: int) -> Recording:

@@ -7,34 +7,32 @@ from orchestrion.schema.module import Module
 from orchestrion.schema.rows import InitializerKind, Program
 
 from .code import Code, Link
+from .exports import read_exports
 from .native import NativeModule, resolve
+from .selection import Choice
 from .verifier import VerifiedProgram
 
 _SETUP = int(InitializerKind.Program)
 
 
-class LinkedProgram:
-    """One program of a module. Never changed once made."""
+class ProgramCode:
+    """What all loads of a program may share: it knows neither file nor device. Never changed once made.
+
+    `chosen` has, by executable, the variant that was found for a device: the same for every device of that profile.
+    """
 
     __slots__ = (
-        "_link",
+        "chosen",
         "codes",
         "context_initializers",
         "entries",
+        "exports",
         "globals",
-        "module",
-        "ordinal",
         "program_initializers",
-        "row",
     )
 
-    def __init__(self, module: Module, ordinal: int, link: Link) -> None:
+    def __init__(self, module: Module, row: Program, link: Link) -> None:
         codes = link.codes
-        self._link = link
-        self.module = module
-        self.ordinal = ordinal
-        self.row: Program = module.programs[ordinal]
-        row = self.row
         self.codes = codes
         self.globals = [
             initial_value(module.strings[module.types[at.type]], at.value)
@@ -44,11 +42,42 @@ class LinkedProgram:
         self.program_initializers = [codes[at.function] for at in initializers if at.kind == _SETUP]
         self.context_initializers = [codes[at.function] for at in initializers if at.kind != _SETUP]
         self.entries = [codes[at] for at in module.entries[row.entries_start : row.entries_end]]
+        self.exports = read_exports(module)
+        self.chosen: dict[int, Choice] = {}
 
     def __del__(self) -> None:
         """Functions know each other, in circles; nobody can call them any more."""
-        if hasattr(self, "_link"):
-            self._link.codes.clear()
+        if hasattr(self, "codes"):
+            self.codes.clear()
+
+
+class LinkedProgram:
+    """One program of a module in a file. Never changed once made."""
+
+    __slots__ = (
+        "code",
+        "codes",
+        "context_initializers",
+        "entries",
+        "exports",
+        "globals",
+        "module",
+        "ordinal",
+        "program_initializers",
+        "row",
+    )
+
+    def __init__(self, module: Module, ordinal: int, code: ProgramCode) -> None:
+        self.module = module
+        self.ordinal = ordinal
+        self.row: Program = module.programs[ordinal]
+        self.code = code
+        self.codes: list[Code] = code.codes
+        self.globals = code.globals
+        self.program_initializers = code.program_initializers
+        self.context_initializers = code.context_initializers
+        self.entries = code.entries
+        self.exports = code.exports
 
     def constant(self, ordinal: int) -> memoryview:
         """The bytes of a constant, neither copied nor read. `ModuleError` when its segment is not in the file."""
@@ -64,4 +93,4 @@ def link(module: Module, ordinal: int, verified: VerifiedProgram, natives: Seque
     names = [module.strings[row.name] for row in module.imports]
     joint = Link(names, resolve(verified.imports, natives))
     joint.codes = [Code(joint, *function) for function in verified.functions]
-    return LinkedProgram(module, ordinal, joint)
+    return LinkedProgram(module, ordinal, ProgramCode(module, module.programs[ordinal], joint))

@@ -23,26 +23,24 @@ from orchestrion.hal.buffer import BufferView
 from orchestrion.hal.device import Device
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
-from orchestrion.schema.decoder import open_module, read_module
+from orchestrion.schema.container import open_bytes, open_file
 from orchestrion.schema.dtypes import BY_NUMPY, DType
 from orchestrion.schema.module import Module
 
 from .array import DeviceArray
 from .context import Context, Limits
 from .errors import CallerError
-from .exports import read_exports
 from .function import Export, Function
-from .hal_module import HalModule
-from .linker import LinkedProgram, link
+from .linker import LinkedProgram
+from .loader import Loader
 from .memory import Memory
 from .native import NativeModule
 from .scalars import ScalarFunction
-from .selection import choose_program
 from .statistics import CallLog
 from .tensors import as_array
-from .verifier import verify
 
 AnyFunction = Function | ScalarFunction
+_LOADER = Loader()
 _LOAD_COUNTERS = ("executables_created", "command_buffers_recorded", "dispatches", "bytes_copied")
 
 
@@ -95,7 +93,7 @@ class Program(ProgramContext):
         self._base = base
         self._log = CallLog()
         self._memories = [base.memory]
-        self.exports: tuple[Export, ...] = read_exports(linked.module)
+        self.exports: tuple[Export, ...] = linked.exports
         context = self._context(limits)
         super().__init__(context, self.exports, self._log)
         self._load = self._loading(context, perf_counter() - started)
@@ -194,12 +192,10 @@ def load(
     """
     started = perf_counter()
     limits = Limits(fuel, deadline, memory, depth)
-    decoded = read_module(module) if isinstance(module, bytes | bytearray | memoryview) else open_module(module)
+    file = open_bytes(module) if isinstance(module, bytes | bytearray | memoryview) else open_file(module)
     share, budget = _open(device, allow_native_code, limits)
     try:
-        ordinal = choose_program(decoded, share.info)
-        verified = verify(decoded, ordinal)
-        linked = link(decoded, ordinal, verified, (HalModule(decoded, decoded.programs[ordinal]), *natives))
+        linked = _LOADER.link(file, share.info, natives)
         base = Context(linked, limits, budget, share)
         base.initialize(linked.program_initializers)
         try:

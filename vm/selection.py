@@ -1,11 +1,14 @@
-"""Which program of a module a device gets: the first whose format and features it has."""
+"""What a device gets of a module: the first program whose format and features it has, and of each executable the first
+variant."""
 
-from orchestrion.hal.backend import DeviceInfo
+from typing import NamedTuple
+
+from orchestrion.hal.backend import DeviceInfo, Entry
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import FEATURES, PROFILES, feature_names
-from orchestrion.schema.rows import Program
+from orchestrion.schema.rows import Access, Executable, Program
 
-from .errors import NoProgram, shorten
+from .errors import DeviceError, NoProgram, shorten
 
 
 def choose_program(module: Module, info: DeviceInfo) -> int:
@@ -34,3 +37,39 @@ def _lacking(module: Module, row: Program, info: DeviceInfo) -> str:
     if unknown:
         return f"wants features {unknown:#x}, which this version does not know"
     return f"wants {', '.join(missing)}, which the device lacks" if missing else ""
+
+
+class Choice(NamedTuple):
+    """The variant of an executable for devices with `info`; `cost` is about how many bytes creating it looks at."""
+
+    info: DeviceInfo
+    format: str
+    payload: int
+    entries: tuple[Entry, ...]
+    cost: int
+
+
+_ACCESS: dict[int, str] = {Access.Read: "read", Access.Write: "write", Access.ReadWrite: "readwrite"}
+#: looked at for an entry, and for each of its bindings
+_BINDING_BYTES = 256
+
+
+def choose_variant(module: Module, row: Executable, info: DeviceInfo) -> Choice:
+    """The first variant of an executable that runs on the device. `DeviceError` when there is none."""
+    for variant in module.variants[row.variants_start : row.variants_end]:
+        format = module.strings[variant.format]
+        if format not in info.formats or variant.shared_memory_bytes > info.limits.shared_memory_bytes:
+            continue
+        if variant.features and not info.features.issuperset(feature_names(variant.features)):
+            continue
+        sizes = module.workgroup_sizes[variant.workgroup_sizes_start : variant.workgroup_sizes_end]
+        rows = module.executable_entries[row.entries_start : row.entries_end]
+        entries = []
+        cost = module.segments[variant.payload].size
+        for entry, (x, y, z) in zip(rows, sizes, strict=True):
+            bindings = module.bindings[entry.bindings_start : entry.bindings_end]
+            taken = tuple([(_ACCESS[access], length) for length, access in bindings])
+            entries.append(Entry(module.strings[entry.name], taken, entry.parameter_words, (x, y, z)))
+            cost += _BINDING_BYTES * (1 + len(taken))
+        return Choice(info, format, variant.payload, tuple(entries), cost)
+    raise DeviceError(f"no variant of executable {shorten(module.strings[row.name])} runs on device {info.id}")

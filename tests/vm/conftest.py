@@ -96,7 +96,7 @@ class Assembled:
         self.data = write(assemble(source))
         self.module: Module = read_module(self.data)
         self.native = TestModule(device)
-        hal = HalModule(self.module, self.module.programs[0])
+        hal = HalModule()
         verified = verify(self.module, 0)
         self.linked: LinkedProgram = link(self.module, 0, verified, (self.native, hal))
         self.native_functions = resolve(verified.imports, (self.native, hal))

@@ -134,9 +134,7 @@ def test_two_classes_for_one_type_are_refused() -> None:
 
 
 def test_hal_serves_its_whole_table() -> None:
-    data = write(assemble('program @p profile "reference" { func @f () -> () { return () } }'))
-    module = read_module(data)
-    hal = HalModule(module, module.programs[0])
+    hal = HalModule()
     for row in HAL_IMPORTS.values():
         function = hal.find(row.name)
         assert function is not None, row.name

@@ -1,0 +1,89 @@
+"""From an open file to a linked program for a device; what was worked out about a module serves its next load.
+
+Decoding and verifying are functions of a module's root alone, and so is its code once it is linked with the `hal`
+module. All of that is kept under the root's SHA-256, which `container.py` compares with the root's bytes whenever a
+file is opened. What belongs to a file (its directory, its segments and which of them were verified) is never kept, nor
+is anything of a device. The modules used last are kept, within the limits below.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from orchestrion.hal.backend import DeviceInfo
+from orchestrion.schema.container import Container
+from orchestrion.schema.decoder import decode, decode_again
+from orchestrion.schema.module import Module
+
+from .hal_module import HalModule
+from .linker import LinkedProgram, ProgramCode, link
+from .native import NativeModule
+from .selection import choose_program
+from .verifier import verify
+
+#: modules kept, and bytes of all their roots together; what is kept takes some thirty times that
+MOST_MODULES, MOST_BYTES = 32, 1 << 20
+
+
+class _Known:
+    """A module that was seen: its rows, and the code of the programs that were asked for."""
+
+    __slots__ = ("module", "programs", "size")
+
+    def __init__(self, module: Module, size: int) -> None:
+        self.module = module
+        self.size = size
+        self.programs: dict[int, ProgramCode] = {}
+
+
+class Loader:
+    """Links programs, and remembers."""
+
+    def __init__(self, most_modules: int = MOST_MODULES, most_bytes: int = MOST_BYTES) -> None:
+        self._most_modules = most_modules
+        self._most_bytes = most_bytes
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._hal = HalModule()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def link(self, file: Container, info: DeviceInfo, natives: Sequence[NativeModule]) -> LinkedProgram:
+        """The program of a file that a device gets. Raises what `decode`, `choose_program`, `verify` and `link` do.
+
+        Code that calls `natives` is theirs, and not kept.
+        """
+        known = self._find(file.digest)
+        module = decode(file) if known is None else decode_again(known.module, file)
+        ordinal = choose_program(module, info)
+        if natives:
+            return link(module, ordinal, verify(module, ordinal), (self._hal, *natives))
+        code = None if known is None else known.programs.get(ordinal)
+        if code is not None:
+            return LinkedProgram(module, ordinal, code)
+        linked = link(module, ordinal, verify(module, ordinal), (self._hal,))
+        self._keep(file, module, ordinal, linked.code)
+        return linked
+
+    def _find(self, digest: bytes) -> _Known | None:
+        with self._lock:
+            known = self._known.get(digest)
+            if known is not None:
+                self._known.move_to_end(digest)
+            return known
+
+    def _keep(self, file: Container, module: Module, ordinal: int, code: ProgramCode) -> None:
+        size = len(file.root)
+        if size > self._most_bytes:
+            return
+        with self._lock:
+            known = self._known.get(file.digest)
+            if known is None:
+                known = self._known[file.digest] = _Known(module.without_file(), size)
+                self._bytes += size
+            known.programs[ordinal] = code
+            while self._bytes > self._most_bytes or len(self._known) > self._most_modules:
+                _, last = self._known.popitem(last=False)
+                self._bytes -= last.size
