@@ -3,6 +3,7 @@
 from .array import DeviceArray
 from .context import Limits
 from .errors import VmError
+from .fence import Fence, Future
 from .program import Program, load
 
-__all__ = ["DeviceArray", "Limits", "Program", "VmError", "load"]
+__all__ = ["DeviceArray", "Fence", "Future", "Limits", "Program", "VmError", "load"]

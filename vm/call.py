@@ -6,7 +6,7 @@ slice is used up, `refuel` looks at the clock, at `cancel` and at the total.
 """
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from orchestrion.hal.errors import DeadlineExceeded as HalDeadlineExceeded
 
@@ -57,6 +57,9 @@ class Call:
         "suspended",
         "waiting",
     )
+
+    #: whether its thread waits for the device; submitted calls are suspended instead
+    blocking: ClassVar[bool] = True
 
     def __init__(self, context: "Context") -> None:
         self.context = context

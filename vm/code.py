@@ -16,7 +16,8 @@ from .native import NativeFunction
 from .operands import SHAPES, writes
 from .ops import ENDS, OPS
 from .ops.control import Block, goto
-from .ops.imports import absent, call_native
+from .ops.imports import Check, absent, call_native
+from .ops.suspension import wait_native
 from .ops.table import HIDDEN, Op, Registers
 from .straight import Translation, translate
 
@@ -119,7 +120,7 @@ class _Builder:
         self.code = code
         self.link = link
         self.number = {decoded.pc: number for number, decoded in enumerate(code.decoded)}
-        self.blocks = {pc: Block(code) for pc in _leaders(code.decoded)}
+        self.blocks = {pc: Block(code) for pc in _leaders(code.decoded, link.imports)}
         self.block = self.blocks[0]
         self.pc = 0
         placed = place_constants(code.decoded, code.parameters, len(code.template) - HIDDEN)
@@ -133,6 +134,8 @@ class _Builder:
             self.pc = pc
             if row.name in ENDS:
                 end = ENDS[row.name](self, *self.decoded[pc].operands)
+            elif _waits(self.code.decoded[number], self.link.imports):
+                end = self._wait(self.decoded[pc])
             else:
                 if pc in self.decoded:  # else it is a constant, placed already
                     ops.append(self._op(self.decoded[pc]))
@@ -170,6 +173,14 @@ class _Builder:
             op = OPS[name](*operands)
         return _release(op, moved) if moved else op
 
+    def _wait(self, decoded: Decoded) -> Any:
+        (ordinal, args, _), moved = without_moves(decoded)
+        function = self.link.imports[ordinal]
+        assert function is not None and function.begin is not None
+        types = function.signature.expand(len(args))
+        assert types is not None
+        return wait_native(self, self._op(decoded), function.begin, Check(function, types), args, tuple(moved))
+
     def _native(self, ordinal: Any, args: Any, results: Any) -> Op:
         function = self.link.imports[ordinal]
         if function is None:
@@ -179,11 +190,21 @@ class _Builder:
         return call_native(function, types, args, results)
 
 
-def _leaders(decoded: list[Decoded]) -> set[int]:
+def _waits(decoded: Decoded, imports: list[NativeFunction | None]) -> bool:
+    """Whether an instruction calls a native function that waits for the device."""
+    if decoded.row.name != "call_import":
+        return False
+    ordinal: Any = decoded.operands[0]
+    function = imports[ordinal]
+    return function is not None and function.begin is not None
+
+
+def _leaders(decoded: list[Decoded], imports: list[NativeFunction | None]) -> set[int]:
     """The pcs at which blocks start."""
     leaders = {0}
-    for number, (_, row, operands) in enumerate(decoded):
-        if row.name not in ENDS:
+    for number, instruction in enumerate(decoded):
+        row, operands = instruction.row, instruction.operands
+        if row.name not in ENDS and not _waits(instruction, imports):
             continue
         for spec, value in zip(row.operands, operands, strict=True):
             if spec.kind == "target" and isinstance(value, int):

@@ -24,6 +24,7 @@ from .ops.table import CALL, GLOBALS
 if TYPE_CHECKING:
     from orchestrion.hal.device import Device
 
+    from .lane import Lane
     from .linker import LinkedProgram
 
 
@@ -61,6 +62,7 @@ class Context:
         "device",
         "execute",
         "globals",
+        "lane",
         "limits",
         "lock",
         "memory",
@@ -87,6 +89,7 @@ class Context:
         self.cancelled = False
         self.constant_bytes = 0  #: of constants that were copied to the device
         self.lock = threading.Lock()
+        self.lane: Lane | None = None  #: of submitted calls, once there was one
 
     def invoke(self, code: Code, arguments: Sequence[Any] = ()) -> tuple[Any, ...]:
         """Call a function and wait until it is over. Arguments have the function's types; the caller has checked.
@@ -158,10 +161,14 @@ class Context:
     def cancel(self) -> None:
         """End the call that is running now, if any, with `Cancelled`. From any thread; it takes a few milliseconds."""
         self.cancelled = True
+        if self.lane is not None:
+            self.lane.cancel()
 
     def close(self) -> None:
         """Let go of the globals and the device. Nothing may be called afterwards."""
         self.globals.clear()
+        if self.lane is not None:
+            self.lane.release()
         device, self.device = self.device, None
         self.execute = _no_device
         if device is not None:

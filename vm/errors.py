@@ -74,6 +74,10 @@ class DeviceError(VmError):
     """The device or its driver failed, or refused what the program asked; the cause is the HAL's error."""
 
 
+class WaitFailed(VmError):
+    """A submitted call did not begin, because something it was to wait for failed; the cause is that error."""
+
+
 class LimitError(VmError):
     """A limit of the context ended the call."""
 

@@ -3,15 +3,16 @@
 - Host arguments are copied into input slots and results come back from output slots. Slots are made at the first call
   of a context and stay, so a driver meets the same buffers in every call. Device arrays are used where they are.
 - Everything about the arguments is checked before anything runs; nothing is cast.
-- Calls of one context take turns. The common case (arrays of the right type, results as new arrays) goes through
-  `__call__` without a detour; whatever is different is looked at in `_argument` and `_destination`.
+- Calls of one context take turns, submitted ones (`submit.py`) too, which use the same slots. The common case (arrays
+  of the right type, results as new arrays) goes through `__call__` without a detour; whatever is different is looked
+  at in `_argument` and `_destinations`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,8 +24,12 @@ from .call import Call
 from .code import Code
 from .context import Context
 from .errors import CallerError, Trap
+from .fence import Fence, Future
 from .statistics import CallLog, totals
+from .submit import submit
 from .tensors import as_array, describe, describe_array
+
+_Target = TypeVar("_Target")
 
 
 class Value(NamedTuple):
@@ -61,14 +66,34 @@ class Export(NamedTuple):
         return f"{self.name}({arguments}) -> ({', '.join(map(str, self.results))})"
 
 
+class Staged:
+    """A submitted call's arguments, checked: arrays are copies, views on the device are the caller's.
+
+    `outs` is what the caller gave per result, `targets` the views of those that are on the device.
+    """
+
+    __slots__ = ("before", "destinations", "operands", "outs", "started", "targets")
+
+    def __init__(
+        self,
+        operands: list[Array | BufferView],
+        outs: tuple[Any, ...] | None,
+        targets: tuple[BufferView | None, ...],
+    ) -> None:
+        self.operands = operands
+        self.outs = outs
+        self.targets = targets
+        self.destinations: tuple[BufferView, ...] = ()
+        self.before: tuple[int, ...] = ()
+        self.started = 0.0
+
+
 class Function:
-    """An export in one context: `function(x, y, out=None)`."""
+    """An export in one context: `function(x, y, out=None)`, and `function.submit(x, y)` for a future of the same."""
 
     __slots__ = (
         "_before",
         "_call",
-        "_code",
-        "_context",
         "_inputs",
         "_log",
         "_outputs",
@@ -76,6 +101,8 @@ class Function:
         "_ready",
         "_statistics",
         "_targets",
+        "code",
+        "context",
         "export",
         "name",
     )
@@ -84,8 +111,8 @@ class Function:
         assert context.device is not None
         self.export = export
         self.name = export.name
-        self._code = code
-        self._context = context
+        self.code = code
+        self.context = context
         self._log = log
         self._call = Call(context)
         self._statistics = context.device.statistics
@@ -102,7 +129,7 @@ class Function:
         `out`: an array or device array to receive the result, for several results a sequence of them; None for a new
         array. Raises `CallerError` before anything ran, `VmError` and `ModuleError` for what went wrong then.
         """
-        context = self._context
+        context = self.context
         with context.lock:
             started = perf_counter()
             if not self._ready:
@@ -127,9 +154,9 @@ class Function:
             targets = self._targets
             outs: tuple[Any, ...] | None = None
             if out is not None:
-                outs, targets = self._destinations(out, operands)
+                outs, targets = self._destinations(out, operands, targets)
             operands += targets
-            results = context.run(self._call, self._code, operands)
+            results = context.run(self._call, self.code, operands)
             if outs is not None:
                 value = self._deliver(results, outs, targets)
             elif self._plain and results[0] is targets[0] and not targets[0].buffer.submitted:
@@ -142,9 +169,66 @@ class Function:
             self._before, context.constant_bytes = after, 0
             return value
 
+    def submit(
+        self, *arguments: Any, out: Any = None, wait: Iterable[Fence] = (), signal: Fence | None = None
+    ) -> Future:
+        """Enqueue a call and return at once. The future gives what `__call__` with the same arguments would.
+
+        The call begins when all of `wait` (fences, and futures of any program's calls) are reached and the calls
+        submitted to the same context before are over; a failure among `wait` ends it with `WaitFailed`. `signal` is
+        reached when it is over, with its error if it fails. Arguments are copied before this returns, device arrays
+        are not; arrays in `out` belong to the call until it is over. Wrong arguments raise `CallerError` at once.
+        """
+        return submit(self, arguments, out, wait, signal)
+
+    def stage(self, arguments: Sequence[Any], out: Any) -> Staged:
+        """Check a submitted call's arguments, in its caller's thread."""
+        values = self.export.arguments
+        if len(arguments) != len(values):
+            raise self._wrong_count(arguments)
+        operands: list[Array | BufferView] = []
+        for place, (x, value) in enumerate(zip(arguments, values, strict=True)):
+            what = f"argument {place} of {self.name!r}"
+            if isinstance(x, DeviceArray | BufferView):
+                operands.append(self._resident(x, value, what))
+            else:
+                operands.append(as_array(x, value.dtype, value.shape, what).copy())
+        none = (None,) * len(self.export.results)
+        if out is None:
+            return Staged(operands, None, none)
+        views = [operand for operand in operands if isinstance(operand, BufferView)]
+        return Staged(operands, *self._destinations(out, views, none))
+
+    def enter(self, staged: Staged) -> list[BufferView]:
+        """The operands of a submitted call whose turn it is."""
+        staged.started = perf_counter()
+        if not self._ready:
+            self._prepare()
+        staged.before = totals(self._statistics)
+        operands = []
+        for x, slot in zip(staged.operands, self._inputs, strict=True):
+            if not isinstance(x, BufferView):
+                slot.view.write(x)
+            operands.append(x if isinstance(x, BufferView) else slot.view)
+        staged.operands.clear()
+        staged.destinations = tuple(
+            [own if view is None else view for view, own in zip(staged.targets, self._targets, strict=True)]
+        )
+        return [*operands, *staged.destinations]
+
+    def leave(self, staged: Staged, results: tuple[Any, ...]) -> Any:
+        """What a submitted call that is over gives its caller."""
+        outs = staged.outs
+        value = self._collect(results) if outs is None else self._deliver(results, outs, staged.destinations)
+        after = totals(self._statistics)
+        context = self.context
+        self._log.add(self.name, perf_counter() - staged.started, staged.before, after, context.constant_bytes)
+        self._before, context.constant_bytes = after, 0
+        return value
+
     def _prepare(self) -> None:
         """Make the slots: at the first call, since a program may have exports that nobody calls."""
-        if self._context.device is None:
+        if self.context.device is None:
             raise CallerError(f"the program of {self.name!r} is closed")
         self._before = totals(self._statistics)
         self._inputs = tuple([self._slot(value) for value in self.export.arguments])
@@ -164,7 +248,7 @@ class Function:
             self.release()  # before the context goes, which counts what is left
 
     def _slot(self, value: Value) -> _Slot:
-        device = self._context.device
+        device = self.context.device
         assert device is not None
         nbytes = value.dtype.itemsize
         for dim in value.shape:
@@ -190,29 +274,32 @@ class Function:
         view = x.view if isinstance(x, DeviceArray) else x
         if view.dtype is not value.dtype or view.shape != value.shape:
             raise CallerError(f"{what}: expected {value}, got {describe(view.dtype, view.shape)} on a device")
-        device = self._context.device
+        device = self.context.device
         assert device is not None
         if view.buffer.home is not device.home:
             raise CallerError(f"{what}: the array is on {view.buffer.device.info.id}, the program on {device.info.id}")
         return view
 
-    def _destinations(self, out: Any, operands: list[BufferView]) -> tuple[tuple[Any, ...], tuple[BufferView, ...]]:
-        """What the caller gave per result, and the view to pass for each."""
+    def _destinations(
+        self, out: Any, operands: list[BufferView], targets: tuple[_Target, ...]
+    ) -> tuple[tuple[Any, ...], tuple[BufferView | _Target, ...]]:
+        """What the caller gave per result, and the view to pass for each: `targets` where it is not on the device."""
         results = self.export.results
         outs: tuple[Any, ...] = tuple(out) if isinstance(out, list | tuple) else (out,)
         if len(outs) != len(results):
             raise CallerError(f"{self.name!r} gives {len(results)} results, out has {len(outs)}")
         taken = {id(view.buffer) for view in operands}
-        found = []
+        found: list[BufferView | _Target] = []
         for place, (one, value) in enumerate(zip(outs, results, strict=True)):
             what = f"out {place} of {self.name!r}"
+            view: BufferView | _Target
             if isinstance(one, DeviceArray | BufferView):
                 view = self._resident(one, value, what)
                 if id(view.buffer) in taken:
                     raise CallerError(f"{what} shares its memory with an argument or another out")
                 taken.add(id(view.buffer))
             else:
-                view = self._targets[place]
+                view = targets[place]
                 _check_out(one, value, what)
             found.append(view)
         return outs, tuple(found)

@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from .native import NativeFunction, NativeModule, native
 from .refs import OBJECT_BYTES
 from .selection import choose_variant
 from .tensors import describe
+
+if TYPE_CHECKING:
+    from .submit import SubmittedCall
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 #: NumPy has no array of more dimensions or bytes
@@ -60,10 +63,10 @@ class Recording:
             self._memory.refund(self._charged)
 
 
-def _hal(name: str, nullable: tuple[int, ...] = ()) -> Callable[[_F], _F]:
+def _hal(name: str, nullable: tuple[int, ...] = (), begin: str = "") -> Callable[[_F], _F]:
     """Declare the function of that row of `HAL_IMPORTS`."""
     row = HAL_IMPORTS[f"hal.{name}"]
-    return native(name, row.signature, nullable)
+    return native(name, row.signature, nullable, begin)
 
 
 def _dtype(code: int) -> DType:
@@ -209,6 +212,7 @@ class HalModule(NativeModule):
             for source, slot, offset, length in zip(sources, slots, offsets, lengths, strict=True)
         ]
         recording.commands.dispatch(executable, entry, (x, y, z), bindings, recording.parameters)
+        recording.charge(executable.backend.held_bytes(entry))
         recording.parameters = b""
 
     @_hal("recording.copy", nullable=(1, 4))
@@ -260,11 +264,18 @@ class HalModule(NativeModule):
     def recording_finish(self, call: Call, recording: Recording) -> None:
         recording.commands.finish()
 
-    @_hal("execute")
+    @_hal("execute", begin="begin_execute")
     def execute(self, call: Call, recording: Recording, *buffers: Buffer) -> None:
         if call.deadline is not None:
             call.check()
         call.context.execute(recording.commands, buffers, call)
+
+    def begin_execute(self, call: "SubmittedCall", recording: Recording, *buffers: Buffer) -> Fence:
+        """`execute` without waiting: the fence is reached when the work is over."""
+        call.check()
+        fence = call.timeline()
+        _device(call).queue.submit(recording.commands, buffers, None, fence, call.watcher())
+        return fence
 
     @_hal("fence.create")
     def fence_create(self, call: Call) -> Fence:

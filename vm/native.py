@@ -11,6 +11,7 @@
 - Every argument has the type its signature says when the function is called. Null is refused unless `nullable` names
   the argument's place; for a repeated group places go on counting through its first repetition.
 - No result: return None; one: the value; several: a tuple. Errors: `VmError`, or what the module documents.
+- A function that waits for the device names a method that `begin`s the same and gives the fence: for submitted calls.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,13 +33,21 @@ _LISTED = 100
 class NativeFunction:
     """A function ready to be called: `function(call, *arguments)`. Never changed once made."""
 
-    __slots__ = ("function", "name", "nullable", "signature")
+    __slots__ = ("begin", "function", "name", "nullable", "signature")
 
-    def __init__(self, name: str, signature: Signature, function: Callable[..., Any], nullable: frozenset[int]) -> None:
+    def __init__(
+        self,
+        name: str,
+        signature: Signature,
+        function: Callable[..., Any],
+        nullable: frozenset[int],
+        begin: Callable[..., Any] | None = None,
+    ) -> None:
         self.name = name
         self.signature = signature
         self.function = function
         self.nullable = nullable
+        self.begin = begin
 
     def may_be_null(self, position: int) -> bool:
         fixed, group = len(self.signature.arguments), len(self.signature.repeated)
@@ -50,11 +59,12 @@ class _Declaration:
     name: str
     signature: Signature
     nullable: frozenset[int]
+    begin: str
 
 
-def native(name: str, signature: str, nullable: Sequence[int] = ()) -> Callable[[_F], _F]:
-    """Declare a method as the native function `<module>.<name>`."""
-    declaration = _Declaration(name, parse_signature(signature), frozenset(nullable))
+def native(name: str, signature: str, nullable: Sequence[int] = (), begin: str = "") -> Callable[[_F], _F]:
+    """Declare a method as the native function `<module>.<name>`; it has no results if it can `begin`."""
+    declaration = _Declaration(name, parse_signature(signature), frozenset(nullable), begin)
 
     def mark(function: _F) -> _F:
         setattr(function, _MARK, declaration)
@@ -83,7 +93,8 @@ class NativeModule:
         if found is None:
             return None
         attribute, row = found
-        return NativeFunction(name, row.signature, getattr(self, attribute), row.nullable)
+        begin = getattr(self, row.begin) if row.begin else None
+        return NativeFunction(name, row.signature, getattr(self, attribute), row.nullable, begin)
 
 
 class ImportRow(NamedTuple):

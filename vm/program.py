@@ -78,6 +78,8 @@ class ProgramContext:
 
     def close(self) -> None:
         """Release what the context holds. Its functions refuse calls afterwards."""
+        if self.context.lane is not None:
+            self.context.lane.close()
         with self.context.lock:
             for function in self.functions.values():
                 if isinstance(function, Function):

@@ -1,0 +1,127 @@
+"""The submitted calls of one context: in order, one at a time, in turns with the blocking ones.
+
+- The lane takes the context's lock for the first call that can begin and keeps it while the next one can. So a blocking
+  call waits for calls that were submitted before it, unless they wait for fences themselves: those it overtakes.
+- `advance` and all that runs calls happens in the device's `run` thread; `_mutex` guards what `submit` touches as well.
+- A lane refers to no context: its calls do, as long as they last.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from orchestrion.hal.semaphore import Fence as DeviceFence
+from orchestrion.hal.semaphore import Semaphore
+
+from .agent import Agents
+from .errors import CallerError, Cancelled
+
+if TYPE_CHECKING:
+    from orchestrion.hal.device import Device
+
+    from .context import Context
+    from .submit import SubmittedCall
+
+#: seconds until a lane looks again whether blocking calls of other threads have left the context
+_AGAIN = 0.0005
+
+
+class Lane:
+    """`Context.lane`. Its semaphore is the context's timeline: each submission to the device signals the next value."""
+
+    __slots__ = ("_busy", "_calls", "_closed", "_lock", "_mutex", "_number", "_owner", "_semaphore", "agents")
+
+    def __init__(self, lock: threading.Lock, agents: Agents) -> None:
+        self.agents = agents
+        self._lock = lock  #: of the context
+        self._mutex = threading.Lock()
+        self._calls: deque[SubmittedCall] = deque()
+        self._busy: SubmittedCall | None = None  #: begun, and its work not over
+        self._owner = False  #: of the context's lock
+        self._closed = False
+        self._semaphore: Semaphore | None = None
+        self._number = 0
+
+    @staticmethod
+    def of(context: Context) -> Lane:
+        """That of a context, made when first asked for. `CallerError`: the context is closed."""
+        with _making:
+            if context.device is None:
+                raise CallerError("the program is closed")
+            if context.lane is None:
+                context.lane = Lane(context.lock, Agents.of(context.device.home))
+            return context.lane
+
+    def submit(self, call: SubmittedCall) -> None:
+        with self._mutex:
+            if self._closed:
+                raise CallerError("the program is closed")
+            first = not self._calls and not self._owner
+            self._calls.append(call)
+            if first and call.ready():
+                self._owner = self._lock.acquire(False)
+        self.agents.run.post(self.advance)
+
+    def advance(self) -> None:
+        """Begin the next call if none is under way and it can."""
+        while self._busy is None:
+            call = self._next()
+            if call is None:
+                return
+            self._busy = call
+            call.begin_turn()
+
+    def over(self) -> None:
+        """The call under way has ended, and its work."""
+        self._busy = None
+        self.agents.run.post(self.advance)
+
+    def timeline(self, device: Device) -> DeviceFence:
+        """The fence that the next submission to the device shall signal."""
+        if self._semaphore is None:
+            self._semaphore = device.create_semaphore()
+        self._number += 1
+        return DeviceFence([(self._semaphore, self._number)])
+
+    def cancel(self) -> None:
+        """The call under way, if any. From any thread."""
+        call = self._busy
+        if call is not None:
+            call.future.cancel()
+
+    def close(self) -> None:
+        """No call begins any more; those that have not begun end with `Cancelled`. From any thread."""
+        with self._mutex:
+            self._closed = True
+            pending = [*self._calls]
+        for call in pending:
+            call.future.settle(Cancelled("the context was closed before the call began"))
+
+    def release(self) -> None:
+        """Let go of the timeline, when the context is closed."""
+        semaphore, self._semaphore = self._semaphore, None
+        if semaphore is not None:
+            semaphore.release()
+
+    def _next(self) -> SubmittedCall | None:
+        with self._mutex:
+            calls = self._calls
+            while calls and calls[0].future.done():
+                calls.popleft()
+            if not calls or not calls[0].ready():
+                if self._owner:
+                    self._owner = False
+                    self._lock.release()
+                return None
+            if not self._owner:
+                if not self._lock.acquire(False):
+                    self.agents.run.at(time.monotonic() + _AGAIN, self.advance)
+                    return None
+                self._owner = True
+            return calls.popleft()
+
+
+_making = threading.Lock()

@@ -1,0 +1,241 @@
+"""Asynchronous calls: `function.submit(x, out=None, wait=(), signal=None)` gives a `Future` at once.
+
+- Arguments are checked and copied before `submit` returns. The call begins when all of `wait` is reached and the calls
+  submitted to its context before it are over; it runs in the device's `run` thread (`agent.py`), never in the caller's.
+- Where compiled code waits for the device (`hal.execute`, `await`) the call is suspended and its thread serves others;
+  the device's `wait` thread tells when to go on. A fence that no submitted work signals is looked at now and then.
+- Whatever ends the call early (error, deadline, `cancel`) is told at once; the context goes on with its next call when
+  the work that the device had by then is over. The deadline counts from `submit`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from orchestrion.hal.buffer import BufferView
+from orchestrion.hal.errors import DeadlineExceeded as HalDeadlineExceeded
+from orchestrion.hal.errors import HalError
+from orchestrion.hal.semaphore import Fence as DeviceFence
+
+from .call import Call
+from .errors import CallerError, Cancelled, DeadlineExceeded, LimitError, WaitFailed
+from .fence import Fence, Future
+from .interpreter import abandon
+from .lane import Lane
+
+if TYPE_CHECKING:
+    from orchestrion.hal.buffer import Buffer
+
+    from .function import Function, Staged
+
+#: seconds between two looks at a fence that no submitted work signals, at first and at most
+_FIRST_LOOK, _LAST_LOOK = 0.0005, 0.02
+
+
+def submit(
+    function: Function, arguments: Sequence[Any], out: Any, wait: Iterable[Fence], signal: Fence | None
+) -> Future:
+    """Check, copy, enqueue. See `Function.submit`."""
+    waits = tuple(wait)
+    for place, fence in enumerate(waits):
+        if not isinstance(fence, Fence):
+            raise CallerError(f"wait {place}: expected a fence or a submitted call, got {type(fence).__name__}")
+    if signal is not None and (not isinstance(signal, Fence) or isinstance(signal, Future)):
+        raise CallerError(f"signal: expected a fence, got {type(signal).__name__}")
+    lane = Lane.of(function.context)
+    call = SubmittedCall(function, function.stage(arguments, out), waits, signal, lane)
+    lane.submit(call)
+    call.arm()
+    return call.future
+
+
+def _pending(buffer: Buffer) -> bool:
+    """Whether the device still works with a buffer."""
+    home, last = buffer.home, buffer.submitted
+    return bool(last) and home is not None and home.timeline is not None and home.timeline.value() < last
+
+
+def _hear(buffer: Buffer) -> None:
+    """The next use of a buffer shall not raise the error of work that is over."""
+    if buffer.submitted and buffer.home is not None and not _pending(buffer):
+        with suppress(HalError):
+            buffer.home.wait_for(buffer)
+
+
+class _Watcher:
+    """Ends work of a call that was cancelled, or ran too long."""
+
+    __slots__ = ("_deadline", "_future")
+
+    def __init__(self, future: Future, deadline: float | None) -> None:
+        self._future = future
+        self._deadline = deadline
+
+    def check(self) -> None:
+        if self._future.done() and isinstance(self._future.exception(), LimitError):
+            raise HalDeadlineExceeded("the call that submitted the work was ended")
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            raise HalDeadlineExceeded("the call that submitted the work ran longer than it may")
+
+
+class SubmittedCall(Call):
+    """One submitted call, from `submit` to its end."""
+
+    __slots__ = ("_function", "_lane", "_look", "_operands", "_signal", "_staged", "_timer", "_waits", "future")
+
+    blocking: ClassVar[bool] = False
+
+    def __init__(
+        self, function: Function, staged: Staged, waits: tuple[Fence, ...], signal: Fence | None, lane: Lane
+    ) -> None:
+        super().__init__(function.context)
+        self.future = Future(function.name)
+        self._function = function
+        self._staged = staged
+        self._waits = waits
+        self._signal = signal
+        self._lane = lane
+        self._look = _FIRST_LOOK
+        self._operands: list[BufferView] = []
+        run = lane.agents.run
+        self._timer = None if self.deadline is None else run.at(self.deadline, self._expire)
+
+    def arm(self) -> None:
+        """Listen to what it waits for, and to its own end."""
+        for fence in self._waits:
+            fence.listen(self._waited)
+        self.future.listen(self._ended)
+
+    def ready(self) -> bool:
+        return all([fence.done() for fence in self._waits])
+
+    def check(self) -> None:
+        """As that of a blocking call; its end may also have come from outside."""
+        if self.future.done():
+            raise Cancelled("the call was cancelled")
+        super().check()
+
+    def watcher(self) -> Any:
+        return _Watcher(self.future, self.deadline)
+
+    def timeline(self) -> DeviceFence:
+        """The fence for the next submission."""
+        device = self.context.device
+        if device is None:
+            raise CallerError("the context has no device")
+        return self._lane.timeline(device)
+
+    def begin_turn(self) -> None:
+        """The context is this call's. From here on in the `run` thread."""
+        if self._failed_wait() or self.future.done():
+            self._lane.over()
+            return
+        try:
+            self._operands = self._function.enter(self._staged)
+            self.context.start(self, self._function.code, self._operands)
+        except BaseException as error:  # whatever it is, it belongs to whoever holds the future
+            self._fail(error)
+        else:
+            self._proceed()
+
+    def _proceed(self) -> None:
+        """It ran up to its end, or to a fence."""
+        try:
+            if self.waiting is not None:
+                self._suspend(self.waiting)
+                return
+            self.check()
+            views = [*self._operands, *(view for view in self.results if isinstance(view, BufferView))]
+            if any([_pending(view.buffer) for view in views]):  # it returned without waiting for its work
+                self._lane.agents.wait.post(self._settle)
+                return
+            value = self._function.leave(self._staged, self.results)
+        except BaseException as error:
+            self._fail(error)
+        else:
+            self._operands, self.results = [], ()
+            self._lane.over()
+            self.future.deliver(value)
+
+    def _suspend(self, fence: DeviceFence) -> None:
+        if fence.promised:
+            self._lane.agents.wait.post(self._wait)
+            return
+        self._lane.agents.run.at(time.monotonic() + self._look, self._resume)
+        self._look = min(2 * self._look, _LAST_LOOK)
+
+    def _wait(self) -> None:
+        """In the `wait` thread. Failures are found when the call goes on."""
+        with suppress(HalError):
+            for semaphore, value in self.waiting.points:
+                semaphore.alive().wait(value, None)
+        self._lane.agents.run.post(self._resume)
+
+    def _settle(self) -> None:
+        """In the `wait` thread."""
+        device = self.context.device
+        if device is not None:
+            device.queue.wait_pending(0, None)
+        self._lane.agents.run.post(self._proceed)
+
+    def _resume(self) -> None:
+        fence = self.waiting
+        try:
+            if self.future.done():
+                raise abandon(self, HalError("the call is over"))
+            if not fence.reached:
+                self._suspend(fence)
+                return
+            self.context.resume(self)
+        except BaseException as error:
+            self._fail(error)
+        else:
+            self._proceed()
+
+    def _fail(self, error: BaseException) -> None:
+        """Tell, and let the device finish before the context goes on."""
+        self.future.settle(error)
+        self._lane.agents.wait.post(self._drain)
+
+    def _drain(self) -> None:
+        """In the `wait` thread. What the buffers would say of failed work is said already."""
+        device = self.context.device
+        if device is not None:
+            device.queue.wait_pending(0, None)
+        for view in self._operands:
+            _hear(view.buffer)
+        self._operands = []
+        self._lane.agents.run.post(self._lane.over)
+
+    def _expire(self) -> None:
+        self.future.settle(DeadlineExceeded(f"the call was not over {self.context.limits.deadline} s after submit"))
+
+    def _waited(self) -> None:
+        """One of the fences is reached, in any thread."""
+        self._failed_wait()
+        if self.ready():
+            self._lane.agents.run.post(self._lane.advance)
+
+    def _failed_wait(self) -> bool:
+        """Whether a fence was reached with an error, which ends the call."""
+        for fence in self._waits:
+            error = fence.exception() if fence.done() else None
+            if error is not None:
+                failure = WaitFailed(f"what the call waited for failed: {error}")
+                failure.__cause__ = error
+                self.future.settle(failure)
+                return True
+        return False
+
+    def _ended(self) -> None:
+        """The future is reached, in any thread."""
+        if self._timer is not None:
+            self._timer.stop()
+        for fence in self._waits:
+            fence.forget(self._waited)
+        if self._signal is not None:
+            self._signal.settle(self.future.exception())
+        self._lane.agents.run.post(self._lane.advance)
