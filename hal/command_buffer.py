@@ -54,6 +54,8 @@ class CommandBuffer:
     """A recording with a number of indirect binding slots. Made by `Device.create_command_buffer`.
 
     `needs` is None while recording; afterwards it holds (least length, rights) per slot, and None again once released.
+    Offsets and lengths are bytes. What cannot be (state, range, rights, alignment, overlap) is `InvalidArgument`, what
+    the device cannot do `Unsupported`.
     """
 
     __slots__ = (

@@ -27,7 +27,10 @@ KINDS = ("buffer", "executable", "command buffer", "semaphore")
 
 
 class Device:
-    """An open device. Made by `hal.registry.open_device`, or `Device.of` over a backend."""
+    """An open device. Made by `hal.registry.open_device`, or `Device.of` over a backend.
+
+    `InvalidArgument` meets whoever uses a closed device, or an object that is released or of another device.
+    """
 
     def __init__(self, home: Home, accounts: tuple[Account, ...], executables: ExecutableCache, policy: Policy) -> None:
         self.home = home
@@ -72,11 +75,12 @@ class Device:
         return self.executables.get(self, format, payload, entries)
 
     def create_command_buffer(self, slots: int = 0) -> CommandBuffer:
-        """Start recording; each submit gives one buffer per slot."""
+        """Start recording; each submission gives one buffer per slot."""
         self.check_open()
         return CommandBuffer(self, slots)
 
     def create_semaphore(self, initial: int = 0) -> Semaphore:
+        """A timeline semaphore with that value, 0 to 2**63 - 1."""
         self.check_open()
         return Semaphore(self, initial)
 
