@@ -100,8 +100,17 @@ def _continued(b: KernelBuilder, position: Value, coordinate: Value, size: int) 
     if sum_op is not None and sum_op.name == "kernel.add":
         whole = _divided(b, sum_op.operands[1], coordinate, size)
         if whole is not None:
-            return b.op("add", b.op("multiply", sum_op.operands[0], base), whole)
-    return b.op("add", b.op("multiply", position, base), coordinate)
+            return _sum(b, b.op("multiply", sum_op.operands[0], base), whole)
+    return _sum(b, b.op("multiply", position, base), coordinate)
+
+
+def _sum(b: KernelBuilder, position: Value, coordinate: Value) -> Value:
+    """position + coordinate, where position + (x + constant) is (position + x) + constant: neighbours then differ in
+    the last step, which is what compilers look for when they make vectors of loads and stores."""
+    inner = coordinate.defining_op
+    if inner is None or inner.name != "kernel.add" or b.pattern(inner.operands[1]) is None:
+        return b.op("add", position, coordinate)
+    return b.op("add", b.op("add", position, inner.operands[0]), inner.operands[1])
 
 
 def _divided(b: KernelBuilder, quotient: Value, remainder: Value, size: int) -> Value | None:

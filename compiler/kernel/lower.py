@@ -4,7 +4,8 @@ The entry keeps its name, bindings and binding arguments; its body becomes scala
 `workgroup_size` and a `workload` in invocations. Everything that has no lowering is reported at once.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -21,7 +22,8 @@ from .dialect import Return
 from .elemental import ELEMENT_RULES, Elemental
 from .lowering import refusal
 from .rules import INLINE_CONSTANT_BYTES, shape_of
-from .schedule import Output, choose, hero_of
+from .schedule import SCHEDULES, Output, Work, choose, hero_of, may_tile
+from .tiled import count_ops, tile_of
 
 #: an entry that addresses fewer elements than this counts them in 32 bits
 WIDE_INDEX = 1 << 31
@@ -41,16 +43,24 @@ def lower_entry(entry: Operation) -> None:
     bindings: dict[Value, Value] = dict(zip(old.arguments, block.arguments, strict=True))
     inputs: dict[Value, Value] = {op.value: bindings[op.binding] for op in old if isinstance(op, LoadInput)}
     outputs = [Output(op.value, bindings[op.binding]) for op in old if isinstance(op, StoreOutput)]
-    hero = hero_of(ops)
-    schedule = choose(hero, outputs)
+    work = Work(outputs, hero_of(ops))
     builder = KernelBuilder(block, _index_type(old))
     builder.loc = entry.loc
-    schedule.emit(Elemental(builder, inputs), outputs, hero)
+    if may_tile(work):
+        work = replace(work, tile=tile_of(work.hero, _ops_per_result(builder.index_type, inputs, work)))
+    schedule = choose(work)
+    schedule.emit(Elemental(builder, inputs), work)
     builder.insert(Return())
-    _replace(entry.body, block)
-    most = max((prod(shape_of(output.value)) for output in outputs), default=0)
     entry.workgroup_size = dense_ints(schedule.workgroup_size, 1, 1)
-    entry.workload = dense_ints(most * schedule.invocations_per_element, 1, 1)
+    entry.workload = dense_ints(schedule.invocations(work), 1, 1)
+    _replace(entry.body, block)
+
+
+def _ops_per_result(index_type: str, inputs: Mapping[Value, Value], work: Work) -> int:
+    """How long the code of one result is, found by writing it."""
+    block = Block()
+    SCHEDULES["thread"].emit(Elemental(KernelBuilder(block, index_type), inputs), work)
+    return count_ops(block)
 
 
 def _replace(body: Region, block: Block) -> None:

@@ -3,6 +3,7 @@
 `thread`: one invocation computes one element of every result, whatever folds it needs in loops of its own.
 `workgroup`: one workgroup computes one element: each invocation folds a contiguous part, a tree in shared memory folds
 the parts, neighbours with neighbours, so that the order of the elements is kept; one invocation does the rest.
+`tiled`: one invocation computes a block of a dot's results (`tiled.py`).
 
 The kernel counts from the linear workgroup index and does nothing where that is beyond the work.
 """
@@ -19,9 +20,12 @@ from .elemental import Elemental
 from .fold import FOLDS, Fold, Loops, Scalars, elements_per_turn
 from .index import Index
 from .rules import element_of, shape_of
+from .tiled import Extents, Tile, emit_tile, write_all, write_fresh
 
 #: a fold of more elements than this is worth a workgroup, when there are fewer of them than that
 LONG_FOLD, FEW_FOLDS = 256, 1024
+#: up to this length a tile that shares its loads well beats a workgroup for each of few results
+LONG_TILED_FOLD = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +37,27 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """What a body computes: its outputs, the op that folds, and the block of results that an invocation may take."""
+
+    outputs: Sequence[Output]
+    hero: Operation | None
+    tile: Tile | None = None
+
+    @property
+    def most(self) -> int:
+        """The number of elements of the largest output."""
+        return max((count_of(output.value) for output in self.outputs), default=0)
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
-    """`emit(elemental, outputs, hero)` writes the body; a result takes `invocations_per_element` of the workload."""
+    """`emit(elemental, work)` writes the body; `invocations(work)` says how many the dispatch needs."""
 
     name: str
     workgroup_size: int
-    invocations_per_element: int
-    emit: Callable[[Elemental, Sequence[Output], Operation | None], None]
+    invocations: Callable[[Work], int]
+    emit: Callable[[Elemental, Work], None]
 
 
 def count_of(value: Value) -> int:
@@ -59,27 +77,46 @@ def hero_of(ops: Sequence[Operation]) -> Operation | None:
     return next((op for op in ops if op.name in FOLDS), None)
 
 
-def choose(hero: Operation | None, outputs: Sequence[Output]) -> Schedule:
+def may_tile(work: Work) -> bool:
+    """Whether a tile is worth looking for: not where long folds of few results take a workgroup each anyway."""
+    hero = work.hero
+    if not isinstance(hero, DotGeneral) or not _one_size(work):
+        return False
+    return fold_length(hero) <= LONG_TILED_FOLD or count_of(hero.out) >= FEW_FOLDS
+
+
+def choose(work: Work) -> Schedule:
     """The schedule of a body."""
-    if hero is None or fold_length(hero) <= LONG_FOLD or count_of(hero.results[0]) >= FEW_FOLDS:
+    hero, tile = work.hero, work.tile
+    if hero is None or not _one_size(work):
         return SCHEDULES["thread"]
-    if any(count_of(output.value) != count_of(hero.results[0]) for output in outputs):
-        return SCHEDULES["thread"]
-    return SCHEDULES["workgroup"]
+    long_and_few = fold_length(hero) > LONG_FOLD and count_of(hero.results[0]) < FEW_FOLDS
+    if tile is not None and (tile.shares or not long_and_few):
+        return SCHEDULES["tiled"]
+    return SCHEDULES["workgroup" if long_and_few else "thread"]
+
+
+def _one_size(work: Work) -> bool:
+    assert work.hero is not None
+    return all(count_of(output.value) == count_of(work.hero.results[0]) for output in work.outputs)
 
 
 # thread
 
 
-def emit_thread(elemental: Elemental, outputs: Sequence[Output], hero: Operation | None) -> None:
+def emit_thread(elemental: Elemental, work: Work) -> None:
     """Results of the same number of elements are computed together, all of them before the first is written."""
-    b, size = elemental.builder, SCHEDULES["thread"].workgroup_size
-    local = b.op("convert", b.local_id(), to=b.index_type)
-    position = b.op("add", b.op("multiply", b.workgroup_id(), b.index(size)), local)
-    for count in sorted({count_of(output.value) for output in outputs}):
+    b, position = elemental.builder, _position(elemental.builder, "thread")
+    for count in sorted({count_of(output.value) for output in work.outputs}):
         branch = b.begin_if(b.op("compare_lt", position, b.index(count)))
-        _write(elemental, [output for output in outputs if count_of(output.value) == count], position)
+        _write(elemental, [output for output in work.outputs if count_of(output.value) == count], position)
         b.end_if(branch)
+
+
+def _position(b: KernelBuilder, name: str) -> Value:
+    """The linear index of the invocation in the dispatch, in workgroups of a schedule's size."""
+    local = b.op("convert", b.local_id(), to=b.index_type)
+    return b.op("add", b.op("multiply", b.workgroup_id(), b.index(SCHEDULES[name].workgroup_size)), local)
 
 
 def _write(elemental: Elemental, outputs: Sequence[Output], position: Value) -> None:
@@ -92,8 +129,9 @@ def _write(elemental: Elemental, outputs: Sequence[Output], position: Value) -> 
 # workgroup
 
 
-def emit_workgroup(elemental: Elemental, outputs: Sequence[Output], hero: Operation | None) -> None:
+def emit_workgroup(elemental: Elemental, work: Work) -> None:
     """A workgroup beyond the work computes the last element again, so that all invocations meet at the barriers."""
+    hero = work.hero
     assert hero is not None
     b, size = elemental.builder, SCHEDULES["workgroup"].workgroup_size
     count = count_of(hero.results[0])
@@ -109,7 +147,7 @@ def emit_workgroup(elemental: Elemental, outputs: Sequence[Output], hero: Operat
     values = elemental.run(_finish(fold, _loaded(b, shared, local)))
     for result, value in zip(hero.results, values, strict=True):
         b.memo.set((result, at.key), value)
-    _write(elemental, outputs, position)
+    _write(elemental, work.outputs, position)
     b.end_if(branch)
 
 
@@ -157,11 +195,46 @@ def _store(b: KernelBuilder, values: Sequence[Value], shared: Sequence[Value], p
         b.store_shared(value, array, place)
 
 
+# tiled
+
+
+def tiles(work: Work) -> int:
+    assert isinstance(work.hero, DotGeneral) and work.tile is not None
+    return prod(work.tile.grid(Extents.of(work.hero)))
+
+
+def emit_tiled(elemental: Elemental, work: Work) -> None:
+    """All results of a tile are computed before the first is written."""
+    dot, tile = work.hero, work.tile
+    assert isinstance(dot, DotGeneral) and tile is not None
+    b, number = elemental.builder, _position(elemental.builder, "tiled")
+    branch = b.begin_if(b.op("compare_lt", number, b.index(tiles(work))))
+    places, rows, columns = emit_tile(elemental, dot, tile, number)
+    results = []
+    for place in places:
+        results.append([elemental.element(output.value, _same(b, place, output.value)) for output in work.outputs])
+
+    def write(row: int, column: int) -> None:
+        at = row * tile.columns + column
+        for output, value in zip(work.outputs, results[at], strict=True):
+            b.store(value, output.binding, places[at].linear)
+
+    moved = b.op("or", rows.moved(b), columns.moved(b))
+    b.branch(moved, lambda: write_fresh(b, rows, columns, write), lambda: write_all(tile, write))
+    b.end_if(branch)
+
+
+def _same(b: KernelBuilder, place: Index, value: Value) -> Index:
+    """The same position in a value that may have another shape."""
+    return place if shape_of(value) == place.shape else Index(b, shape_of(value), None, place.linear)
+
+
 #: name -> how it writes a body. Workgroup sizes are powers of two that every Vulkan device takes (128 at most).
 SCHEDULES: dict[str, Schedule] = {
     row.name: row
     for row in (
-        Schedule("thread", 64, 1, emit_thread),
-        Schedule("workgroup", 128, 128, emit_workgroup),
+        Schedule("thread", 64, lambda work: work.most, emit_thread),
+        Schedule("workgroup", 128, lambda work: 128 * work.most, emit_workgroup),
+        Schedule("tiled", 32, tiles, emit_tiled),
     )
 }

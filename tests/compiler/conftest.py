@@ -117,6 +117,12 @@ def check_spirv(words: bytes) -> None:
 
 
 @pytest.fixture(scope="session")
+def entry() -> Callable[[str], Module]:
+    """`entry(text)`: `@main` of StableHLO text as the body of an entry that is not lowered yet."""
+    return entry_module
+
+
+@pytest.fixture(scope="session")
 def lowered() -> Callable[[str, str], Lowered]:
     """`lowered(text, target)`: `@main` of StableHLO text as one lowered and serialized entry."""
     return lower
