@@ -51,6 +51,12 @@ def test_links(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
+@pytest.mark.parametrize("folder", ["docs", "docs/decisions"])
+def test_the_index_lists_every_page(folder: str) -> None:
+    index = ROOT / folder / "README.md"
+    assert set(LINK.findall(prose(index))) >= {page.name for page in index.parent.glob("*.md")} - {index.name}
+
+
 def test_files(page: Path) -> None:
     """What begins with one of the root's folders is there."""
     for span in code(page):

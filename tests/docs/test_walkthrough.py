@@ -1,12 +1,13 @@
 """docs/walkthrough.md shows what the commands print. `BLESS=1` writes it anew; review the diff.
 
 The page's `console` blocks are sessions: a line that starts with `$ ` is a command, what follows is its output. They
-run in their order in one folder. Seconds may differ.
+run in their order in one folder. Seconds, and bytes of the host's memory, may differ.
 """
 
 import os
 import re
 from collections.abc import Callable, Iterator
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "walkthrough.md"
 BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n", re.MULTILINE)
 DEVICE = re.compile(r"--device=(\w+)")
-SECONDS = re.compile(r'(?<="seconds": )[\d.e-]+')
+VARYING = re.compile(r'"(?:seconds|peak_host_bytes)": [\d.e-]+')
 
 Shell = Callable[[str], str]
 
@@ -37,7 +38,7 @@ def rendered(page: str, shell: Shell, device: str | None) -> str:
         if (named[1] if named else None) != device:
             return shown
         got = shell(command)
-        return shown if SECONDS.sub("", got) == SECONDS.sub("", shown) else got
+        return shown if VARYING.sub("", got) == VARYING.sub("", shown) else got
 
     return BLOCK.sub(block, page)
 
@@ -47,8 +48,9 @@ def compare(shell: Shell, device: str | None) -> None:
     now = rendered(page, shell, device)
     if os.environ.get("BLESS"):
         PAGE.write_text(now, encoding="utf-8")
-        page = now
-    assert page == now
+        return
+    difference = unified_diff(page.splitlines(), now.splitlines(), "the page", "the commands", lineterm="")
+    assert page == now, "\n".join(difference)
 
 
 def test_it_shows_what_the_commands_print(shell: Shell) -> None:
