@@ -61,6 +61,7 @@ class ProgramContext:
                 setattr(self, name, function)
 
     def __getitem__(self, name: str) -> AnyFunction:
+        """An export, whatever its name. `CallerError` lists those there are."""
         function = self.functions.get(name)
         if function is None:
             raise CallerError(f"no function {name!r}: the module exports {', '.join(self.functions) or 'none'}")
@@ -102,6 +103,7 @@ class Program(ProgramContext):
 
     @property
     def module(self) -> Module:
+        """The decoded file."""
         return self._linked.module
 
     @property
@@ -119,12 +121,18 @@ class Program(ProgramContext):
     def create_context(
         self, *, fuel: int | None = None, deadline: float | None = None, memory: int | None = None, depth: int = 1000
     ) -> ProgramContext:
-        """Another context: private globals and memory, limits of its own (`Limits`), run in parallel with others."""
+        """Another context: private globals and memory, limits of its own (`Limits`), run in parallel with others.
+
+        Runs the program's context initializers within those limits; `VmError` when one fails.
+        """
         context = self._context(Limits(fuel, deadline, memory, depth))
         return ProgramContext(context, self.exports, self._log)
 
     def put(self, array: Any) -> DeviceArray:
-        """Copy an array to the device."""
+        """Copy an array, of any shape and one of the VM's element types, to the device. `CallerError` for another type.
+
+        `OutOfMemory` (of the HAL) when the device has no room.
+        """
         host = np.asarray(array)
         dtype = _dtype(host.dtype)
         target = self.empty(host.shape, host.dtype)
@@ -132,7 +140,7 @@ class Program(ProgramContext):
         return target
 
     def empty(self, shape: Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
-        """Device memory for a tensor, contents undefined: for `out=`."""
+        """Device memory for a tensor of this shape, contents undefined: for `out=`. Errors as `put`."""
         row = _dtype(np.dtype(dtype))
         size = row.itemsize
         for dim in shape:
