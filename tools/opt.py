@@ -32,7 +32,7 @@ def passed(options: argparse.Namespace) -> "Module":
     """The module in the input after the passes."""
     from orchestrion.compiler.errors import CompileError
     from orchestrion.compiler.ir.parser import parse
-    from orchestrion.compiler.ir.verifier import check_input
+    from orchestrion.compiler.ir.verifier import check_body, check_input
     from orchestrion.compiler.pipeline import Options, named, run_passes
     from orchestrion.schema.profiles import PROFILES
 
@@ -50,6 +50,7 @@ def passed(options: argparse.Namespace) -> "Module":
     except UnicodeDecodeError as error:
         raise cli.InputError(f"{options.input}: not text: {error}") from None
     module = parse(text, options.input)
+    check_body(module)
     verified = False
     for name in names:
         row = rows.get(name)

@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.locations import FileLoc
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.ir.verifier import check_body
 
 from .interface import name_interface
 from .source import Read, Source, read
@@ -29,16 +30,9 @@ def load(source: Source) -> Module:
     """The module in a source, in phase `input`. Raises CompileError."""
     given = read(source)
     module = _parsed(given)
-    _check_body(module)
+    check_body(module)
     name_interface(module)
     return module
-
-
-def _check_body(module: Module) -> None:
-    """The passes before the legality check take any op, in the one block of a module."""
-    blocks = [len(region.blocks) for region in module.regions]
-    if blocks != [1]:
-        raise CompileError([Diagnostic(f"needs one region of one block, has blocks {blocks}", module.loc, module.name)])
 
 
 def _parsed(given: Read) -> Module:

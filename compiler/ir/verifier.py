@@ -38,6 +38,13 @@ def check_input(top: Operation) -> None:
         raise CompileError(found)
 
 
+def check_body(module: Operation) -> None:
+    """Raises CompileError unless a module has its one block: passes that take any input rely on that much."""
+    blocks = [len(region.blocks) for region in module.regions]
+    if blocks != [1]:
+        raise CompileError([Diagnostic(f"needs one region of one block, has blocks {blocks}", module.loc, module.name)])
+
+
 def check_own(top: Operation, made_by: str) -> None:
     """Raises InternalError with everything that is wrong in IR that we made."""
     if found := verify(top):

@@ -167,7 +167,7 @@ PRETTY = "func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {\n  return %ar
 
 def test_the_folder_of_a_file_is_not_in_the_module(tmp_path: Path) -> None:
     (tmp_path / "a.mlir").write_text(PRETTY)
-    (tmp_path / "g.mlir").write_text('"builtin.module"() ({\n}) : () -> ()')
+    (tmp_path / "g.mlir").write_text('"builtin.module"() ({\n^bb0:\n}) : () -> ()')
     for name in ("a.mlir", "g.mlir"):
         text = print_module(load(tmp_path / name))
         assert name in text and str(tmp_path) not in text and '"-"' not in text
@@ -266,7 +266,7 @@ def test_nothing_heavy_is_imported_for_the_generic_form() -> None:
 
     code = (
         "import sys\n"
-        "from orchestrion.compiler.frontend.stablehlo import load\nload('\"builtin.module\"() ({\\n}) : () -> ()')\n"
+        "from orchestrion.compiler.frontend.stablehlo import load\nload('\"builtin.module\"() ({\\n^bb0:\\n}) : () -> ()')\n"
         "print([name for name in ('jax', 'jaxlib', 'numpy', 'flatbuffers') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -38,6 +38,15 @@ def test_no_pass_prints_what_was_read(program: str, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == PROGRAM
 
 
+def test_a_module_without_a_block_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before the first pass, whichever it is."""
+    path = tmp_path / "in.mlir"
+    path.write_text('"builtin.module"() ({\n}) : () -> ()\n')
+    for row in PASSES:
+        assert main([f"--pass={row.name}", str(path)]) == 1
+        assert "needs one region of one block, has blocks [0]" in capsys.readouterr().err
+
+
 def test_from_standard_input_into_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
