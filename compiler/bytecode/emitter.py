@@ -6,7 +6,6 @@ every instruction counts, one command of a recording where registers would run o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from orchestrion.compiler.ir.attributes import IntegerAttr, SymbolRef
@@ -19,8 +18,8 @@ from orchestrion.schema.signature import bank_of, parse_signature
 
 from .vm import OPS, type_name, value_type
 
-#: a call's arguments: values, or numbers that become constants, or None for a null reference
-Arguments = Sequence[Value | int | None]
+#: of a call: a value, a number that becomes a constant, or None for a null reference
+Argument = Value | int | None
 
 
 class Emitter:
@@ -50,7 +49,7 @@ class Emitter:
             return self.op("ref.null", d=result).result
         return self.op(f"{type}.const", value=IntegerAttr(value, scalar(type)), d=result).result
 
-    def call(self, name: str, *arguments: Value | int | None) -> Value | None:
+    def call(self, name: str, *arguments: Argument) -> Value | None:
         """Calls a function of the `hal` module; gives its result, if it has one."""
         signature = parse_signature(HAL_IMPORTS[name].signature)
         types = signature.expand(len(arguments))
@@ -64,7 +63,7 @@ class Emitter:
         op = self.op("call_import", callee=SymbolRef(name), arguments=values, outputs=results)
         return op.results[0] if results else None
 
-    def value(self, name: str, *arguments: Value | int | None) -> Value:
+    def value(self, name: str, *arguments: Argument) -> Value:
         """As `call`, of a function that gives a value."""
         result = self.call(name, *arguments)
         assert result is not None, f"{name} gives nothing"

@@ -16,7 +16,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from .types import I64, Attribute, ScalarType, TensorType, Type, scalar
+from .types import I64, Attribute, TensorType, Type, scalar
 
 if TYPE_CHECKING:
     from typing import Any
@@ -379,9 +379,3 @@ def _nest(items: list[str], shape: tuple[int, ...]) -> str:
     for size in reversed(shape):
         items = [f"[{', '.join(items[i : i + size])}]" for i in range(0, len(items), size)]
     return items[0]
-
-
-def element_type(type: Type) -> ScalarType | None:
-    """The scalar element type of a tensor or the scalar itself; None when it is something else."""
-    inner = type.element if isinstance(type, TensorType) else type
-    return inner if isinstance(inner, ScalarType) else None

@@ -401,14 +401,6 @@ class Block:
         self.arguments.append(argument)
         return argument
 
-    def erase_argument(self, index: int) -> None:
-        """Removes an unused argument (ValueError when it has uses)."""
-        if self.arguments[index].uses:
-            raise ValueError(f"block argument {index} erased while it has uses")
-        del self.arguments[index]
-        for position, argument in enumerate(self.arguments):
-            argument.index = position
-
 
 class Region:
     """A list of blocks, the first being the entry."""

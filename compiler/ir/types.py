@@ -137,5 +137,5 @@ def tensor(shape: tuple[int, ...], element: str) -> TensorType:
     return TensorType(shape, scalar(element))
 
 
-I1, I8, I16, I32, I64 = (scalar(name) for name in ("i1", "i8", "i16", "i32", "i64"))
-F32, F64, INDEX, NONE = (scalar(name) for name in ("f32", "f64", "index", "none"))
+I1, I32, I64 = (scalar(name) for name in ("i1", "i32", "i64"))
+F32, F64, NONE = (scalar(name) for name in ("f32", "f64", "none"))

@@ -320,10 +320,6 @@ def test_regions_and_blocks_say_when_there_is_not_one() -> None:
         _ = box.body.block
     with pytest.raises(ValueError, match="has 0 results, not one"):
         _ = box.result
-    argument = box.body.blocks[1].arguments[0]
-    box.body.blocks[0].append(UnregisteredOp("some.use", [argument]))
-    with pytest.raises(ValueError, match="erased while it has uses"):
-        box.body.blocks[1].erase_argument(0)
 
 
 def test_types_print_and_compare_by_value() -> None:
