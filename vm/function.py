@@ -23,7 +23,7 @@ from .array import Array, DeviceArray
 from .call import Call
 from .code import Code
 from .context import Context
-from .errors import CallerError, Trap
+from .errors import CallerError, MemoryExceeded, Trap
 from .fence import Fence, Future
 from .statistics import CallLog, totals
 from .submit import submit
@@ -192,12 +192,22 @@ class Function:
             if isinstance(x, DeviceArray | BufferView):
                 operands.append(self._resident(x, value, what))
             else:
-                operands.append(as_array(x, value.dtype, value.shape, what).copy())
+                operands.append(self._copied(as_array(x, value.dtype, value.shape, what), what))
         none = (None,) * len(self.export.results)
         if out is None:
             return Staged(operands, None, none)
         views = [operand for operand in operands if isinstance(operand, BufferView)]
         return Staged(operands, *self._destinations(out, views, none))
+
+    def _copied(self, array: Array, what: str) -> Array:
+        """A copy, unless the context's memory has no room for one; an array may be larger than what it is a view of."""
+        budget = self._context.memory.budget
+        if budget.limit is not None and array.nbytes > budget.limit:
+            raise MemoryExceeded(f"{what}: {array.nbytes} bytes exceed the limit of {budget.limit} bytes")
+        try:
+            return array.copy()
+        except MemoryError:
+            raise MemoryExceeded(f"{what}: the machine has no room for a copy of {array.nbytes} bytes") from None
 
     def enter(self, staged: Staged) -> list[BufferView]:
         """The operands of a submitted call whose turn it is."""
