@@ -201,7 +201,7 @@ class Function:
 
     def _copied(self, array: Array, what: str) -> Array:
         """A copy, unless the context's memory has no room for one; an array may be larger than what it is a view of."""
-        budget = self._context.memory.budget
+        budget = self.context.memory.budget
         if budget.limit is not None and array.nbytes > budget.limit:
             raise MemoryExceeded(f"{what}: {array.nbytes} bytes exceed the limit of {budget.limit} bytes")
         try:
