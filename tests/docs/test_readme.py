@@ -35,7 +35,8 @@ def test_its_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     for block in PYTHON:
         exec(block, names)
     want = np.tanh(np.ones((8, 4)) @ np.ones((4, 3))).sum(axis=0)
-    assert capsys.readouterr().out.splitlines() == 2 * [str(want.astype(np.float32))]
+    printed = capsys.readouterr().out.splitlines()
+    assert printed and set(printed) == {str(want.astype(np.float32))}
 
 
 @pytest.mark.parametrize("page", ["README.md", "examples/README.md"])
