@@ -106,6 +106,16 @@ def power_int(x: Array, y: Array, out: Array | None = None) -> Array:
     return _into(np.where(y < 0, small, result), out)
 
 
+def power_float(x: Array, y: Array, out: Array | None = None) -> Array:
+    """C's pow. NumPy takes a square root where one exponent of 0.5 is for many; that of -0 and -inf is another."""
+    if 0 in y.strides or not y.ndim:
+        x = np.where(y == 0.5, np.where(x == -np.inf, np.inf, x + 0), x).astype(x.dtype, copy=False)
+    return _power(x, y, out)
+
+
+_power = Widened(np.power)
+
+
 def maximum(x: Array, y: Array, out: Array | None = None) -> Array:
     return np.asarray(np.maximum(x, y, out=out))
 

@@ -145,7 +145,7 @@ SCALARS: tuple[ScalarOp, ...] = (
         "x^y; floats as C pow (x^0 = 1^y = 1 even for NaN); integers wrap, and for y < 0 give 1 for x = 1, "
         "(-1)^y for x = -1, else 0",
         su=m.power_int,
-        f=m.Widened(np.power),
+        f=m.power_float,
     ),
     _row("atan2", "T T", "T", "angle of the point (y, x) in (-pi, pi], as C atan2(x0, x1)", f=m.Widened(np.arctan2)),
     _row(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stablehlo_text import literal
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
@@ -37,6 +38,23 @@ def xla() -> Oracle:
             module = ir.Module.parse(text)
             program = device.client.compile_and_load(module, _jax.DeviceList((device,)), _jax.CompileOptions())
         return [np.asarray(result) for result in program.execute([jax.device_put(array, device) for array in arrays])]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def interpreter() -> Oracle:
+    """`interpreter(text, *arrays)`: the results of `@main` by StableHLO's own interpreter, which keeps subnormals."""
+    mlir = pytest.importorskip("jax._src.interpreters.mlir")
+    from jaxlib.mlir import ir, passmanager
+    from jaxlib.mlir.dialects import stablehlo
+
+    def run(text: str, *arrays: np.ndarray) -> list[np.ndarray]:
+        with mlir.make_ir_context():
+            module = ir.Module.parse(text)
+            passmanager.PassManager.parse("builtin.module(inline,symbol-dce)").run(module.operation)
+            arguments = [ir.Attribute.parse(literal(array)) for array in arrays]
+            return [np.array(found) for found in stablehlo.eval_module(module, arguments)]
 
     return run
 

@@ -17,7 +17,7 @@ from orchestrion.compiler.stablehlo.elementwise import OPS, Compare, Elementwise
 from orchestrion.schema.dtypes import BOOL, BY_NAME, DTYPES, FLOAT, SIGNED, UNSIGNED, DType
 from orchestrion.schema.scalars import SCALARS
 
-Xla = Callable[..., list[np.ndarray]]
+Oracle = Callable[..., list[np.ndarray]]
 
 #: kind -> values; few enough that a pair of them stays below what is folded
 VALUES: dict[int, tuple[float, ...]] = {
@@ -109,20 +109,6 @@ def cases() -> list[Any]:
     return [pytest.param(*case[:4], id=case[4]) for case in found]
 
 
-@pytest.fixture(scope="session")
-def interpreter() -> Callable[[str], list[np.ndarray]]:
-    """`stablehlo.eval_module` on `@main` of a text without arguments."""
-    mlir = pytest.importorskip("jax._src.interpreters.mlir")
-    from jaxlib.mlir import ir
-    from jaxlib.mlir.dialects import stablehlo
-
-    def run(text: str) -> list[np.ndarray]:
-        with mlir.make_ir_context():
-            return [np.array(found) for found in stablehlo.eval_module(ir.Module.parse(text), [])]
-
-    return run
-
-
 def folded(text: str) -> list[np.ndarray]:
     """What each result of `@main` was folded to."""
     module = Compilation().module(text, "stablehlo")
@@ -156,8 +142,8 @@ def test_folding_is_what_the_specification_says(
     types: list[DType],
     out: DType,
     attributes: str,
-    interpreter: Callable[[str], list[np.ndarray]],
-    xla: Xla,
+    interpreter: Oracle,
+    xla: Oracle,
 ) -> None:
     text = program(cls, types, out, attributes)
     if cls.name.removeprefix("stablehlo.") in OPEN:
@@ -209,7 +195,7 @@ MOVES = [
 
 
 @pytest.mark.parametrize("op", MOVES)
-def test_movement_is_folded_as_the_specification_says(op: str, interpreter: Callable[[str], list[np.ndarray]]) -> None:
+def test_movement_is_folded_as_the_specification_says(op: str, interpreter: Oracle) -> None:
     result = op.rpartition("-> ")[2].replace("T", "tensor<3x4xi32>")
     constants = {
         "x": "dense<[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]> : tensor<3x4xi32>",
@@ -225,7 +211,7 @@ def test_movement_is_folded_as_the_specification_says(op: str, interpreter: Call
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize(("exponent", "mantissa"), [(8, 7), (5, 10), (8, 23), (4, 3), (5, 2), (2, 1), (11, 0), (8, 0)])
-def test_reduce_precision_is_what_xla_does(dtype: str, exponent: int, mantissa: int, xla: Xla) -> None:
+def test_reduce_precision_is_what_xla_does(dtype: str, exponent: int, mantissa: int, xla: Oracle) -> None:
     kind = BY_NAME[dtype]
     width = 8 * kind.itemsize
     random = np.random.default_rng(exponent * 100 + mantissa)

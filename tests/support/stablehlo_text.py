@@ -7,11 +7,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
-DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i8": np.int8, "i1": np.bool_, "ui64": np.uint64}
+DTYPES = {
+    "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "ui8": np.uint8,
+    "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64, "f32": np.float32, "f64": np.float64,
+}  # fmt: skip
+NAMES = {np.dtype(kind): name for name, kind in DTYPES.items()}
 
 
 def tensor(shape: Sequence[int], dtype: str = "i32") -> str:
     return f"tensor<{''.join(f'{size}x' for size in shape)}{dtype}>"
+
+
+def literal(array: np.ndarray) -> str:
+    """`dense<..> : tensor<..>` with these elements, bit for bit."""
+    kind = tensor(array.shape, NAMES[array.dtype])
+    if array.size == 0:
+        return f"dense<> : {kind}"
+    if array.ndim:
+        return f'dense<"0x{array.tobytes().hex().upper()}"> : {kind}'
+    if array.dtype == np.bool_:
+        return f"dense<{str(bool(array)).lower()}> : {kind}"
+    return f"dense<0x{array.tobytes()[::-1].hex().upper()}> : {kind}"
 
 
 def main(arguments: Sequence[str], lines: Sequence[str], results: Sequence[tuple[str, str]]) -> str:

@@ -3,6 +3,9 @@
 Every float instruction, comparisons too, is decorated NoContraction: what the program rounds twice is rounded twice on
 the device. Bindings are decorated Aliased, since the sequencer may place a result over an operand. An i1 is a byte in
 a buffer and a bool everywhere else.
+
+Float zeros are not written as constants: Mesa's gallivm (lavapipe) takes x * 0 for 0, x + 0 for x and x / 0 for
+anything, NaN, infinities and signs forgotten. They are made of a condition that is false but known to no compiler.
 """
 
 from collections.abc import Callable
@@ -82,6 +85,7 @@ class FunctionWords:
         self.bindings: dict[Value, int] = {}
         self.inputs: dict[int, None] = {}
         self.label = 0
+        self.false = 0
 
     def emit(self, block: Block) -> None:
         void = self.a.once("OpTypeVoid")
@@ -90,6 +94,8 @@ class FunctionWords:
         self._bind(block)
         self.a.add("OpFunction", void, function, 0, function_type)
         self._begin(self.a.new())
+        if any(_makes_floats(op) for top in block for op in top.walk()):
+            self.false = self._hidden_false()
         self._ops(block)
         self.a.add("OpReturn")
         self.a.add("OpFunctionEnd")
@@ -123,6 +129,21 @@ class FunctionWords:
     def _ids(self, op: Operation) -> list[int]:
         return [self.ids[operand] for operand in op.operands]
 
+    # zeros
+
+    def _hidden_false(self) -> int:
+        """Whether the workgroup's x is the number of workgroups, which only a device can tell."""
+        vector = self.a.once("OpTypeVector", self.a.scalar(WORD), 3)
+        (x, *_), (nx, *_) = (self._components(name, vector, WORD) for name in ("WorkgroupId", "NumWorkgroups"))
+        return self._make("OpIEqual", self.a.once("OpTypeBool"), x, nx)
+
+    def _zero(self, dtype: DType) -> int:
+        """A zero that is no constant."""
+        one = {32: 0x3F800000, 64: 0x3FF0000000000000}[dtype.bits] if dtype.kind == FLOAT else 1
+        return self._make(
+            "OpSelect", self.a.scalar(dtype), self.false, self.a.constant(dtype, one), self.a.constant(dtype, 0)
+        )
+
     # ops
 
     def _ops(self, block: Block) -> None:
@@ -139,12 +160,19 @@ class FunctionWords:
         if name is None:
             self.ids[op.output] = operands[0]
             return
+        if name in _TO_FLOAT and not isinstance(op.operands[0].defining_op, k.Load):
+            operands = [self._make("OpIAdd", self.a.scalar(subject), operands[0], self._zero(subject))]
         made = self.ids[op.output] = self._make(name, self.a.scalar(result), *operands)
         if FLOAT in (subject.kind, result.kind) and name not in ("OpBitcast", "OpSelect"):
             self.a.decorate(made, "NoContraction")
 
     def constant(self, op: k.Constant) -> None:
-        self.ids[op.output] = self.a.constant(k.dtype_of(op.output), op.bits)
+        dtype = k.dtype_of(op.output)
+        if not _is_float_zero(op):
+            self.ids[op.output] = self.a.constant(dtype, op.bits)
+            return
+        zero = self._zero(dtype)
+        self.ids[op.output] = self._make("OpFNegate", self.a.scalar(dtype), zero) if op.bits else zero
 
     def workgroup_id(self, op: k.WorkgroupId) -> None:
         """x + nx * (y + ny * z), in the index type."""
@@ -278,6 +306,23 @@ class FunctionWords:
     def nothing(self, op: Operation) -> None:
         """The end of an entry or a region: whoever opened it closes it."""
 
+
+def _is_float_zero(op: k.Constant) -> bool:
+    dtype = k.dtype_of(op.output)
+    return dtype.kind == FLOAT and op.bits % (1 << dtype.bits - 1) == 0
+
+
+def _makes_floats(op: Operation) -> bool:
+    """Whether it is a float zero, or may be one where the driver knows its operand."""
+    if isinstance(op, k.Constant):
+        return _is_float_zero(op)
+    if not isinstance(op, k.Scalar):
+        return False
+    subject, result = k.dtype_of(op.operands[-1]), k.dtype_of(op.output)
+    return instruction(op.primitive.name, subject, result) in _TO_FLOAT
+
+
+_TO_FLOAT = frozenset({"OpConvertSToF", "OpConvertUToF"})
 
 _OPS: dict[str, Callable[[FunctionWords, Any], None]] = {
     k.Constant.name: FunctionWords.constant,
