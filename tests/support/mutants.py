@@ -13,6 +13,7 @@ import mmap
 import pickle
 import resource
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -45,6 +46,8 @@ GROWTH = 1 << 30
 MOST_EXPORTS = 12
 #: an argument larger than this is one element, broadcast
 MOST_BYTES = 1 << 20
+#: of so many mutants one has its calls submitted too
+WITH_THREADS = 8
 #: calls of an export, and how many the interpreter takes before it translates a straight function
 ROUNDS, INTERPRETED = 4, 2
 
@@ -57,6 +60,11 @@ _NUMBERS: dict[str, tuple[Any, ...]] = {
     "f32": (1.5, float("nan"), -3.0),
     "f64": (2.5, float("inf"), 1e300),
 }
+
+
+#: what ended a thread
+in_threads: list[str] = []
+threading.excepthook = lambda args: in_threads.append(f"{args.exc_type.__name__}: {args.exc_value}")
 
 
 class Broken(Exception):
@@ -85,13 +93,17 @@ class Natives(NativeModule):
         return len(groups) // 2
 
 
-def run(data: bytes) -> Counter[str]:
-    """What became of a module: how it was refused, or how each of its exports ended. `Broken` when it must not be."""
+def run(data: bytes, threads: bool = False) -> Counter[str]:
+    """What became of a module: how it was refused, or how each of its exports ended. `Broken` when it must not be.
+
+    `threads`: calls are submitted too, which device threads run.
+    """
     found: Counter[str] = Counter()
     device = Device.of(_DRIVER.open(_INFO))
     started = time.monotonic()
     try:
-        program = load(data, device, natives=(Natives(),), fuel=FUEL, deadline=DEADLINE, memory=MEMORY, depth=DEPTH)
+        natives = (Natives(),) if b"test." in data else ()
+        program = load(data, device, natives=natives, fuel=FUEL, deadline=DEADLINE, memory=MEMORY, depth=DEPTH)
     except (ModuleError, VmError, HalError) as error:
         found[f"load: {type(error).__name__}"] += 1
         _check_error(error)
@@ -99,6 +111,8 @@ def run(data: bytes) -> Counter[str]:
         _check_time("load", started, 2 * DEADLINE)
         for name in list(program.functions)[:MOST_EXPORTS]:
             found[_call(program, name)] += 1
+            if threads:
+                found[_submit(program, name)] += 1
         if program.device.allocator.peak_bytes > MEMORY:
             raise Broken(f"{program.device.allocator.peak_bytes} bytes of device memory, {MEMORY} allowed")
         started = time.monotonic()
@@ -109,7 +123,7 @@ def run(data: bytes) -> Counter[str]:
         del program
         _check_time("close", started, DEADLINE)
     _check_time("load and close", started, 4 * DEADLINE)
-    _check_leaks(device, found)
+    _check_leaks(device, found, threads)
     return found
 
 
@@ -132,6 +146,28 @@ def _call(program: Program, name: str) -> str:
         if time.monotonic() > started + DEADLINE / 4:
             break
     return f"run: {outcome}"
+
+
+def _submit(program: Program, name: str) -> str:
+    """Two calls submitted, the second of which waits for the first."""
+    function = program.functions[name]
+    if not isinstance(function, Function):
+        return "submit: no tensors"
+    started = time.monotonic()
+    try:
+        arguments = [_array(value.dtype.numpy, value.shape, 0) for value in function.export.arguments]
+        first = function.submit(*arguments)
+        second = function.submit(*arguments, wait=[first])
+        first.exception(PATIENCE)
+        second.result(PATIENCE)
+    except TimeoutError:
+        raise Broken(f"a submitted call of {name} hangs") from None
+    except (ModuleError, VmError, HalError) as error:
+        _check_error(error)
+        return f"submit: {type(error).__name__}"
+    finally:
+        _check_time(f"submitted {name}", started, 2 * DEADLINE)
+    return "submit: result"
 
 
 def _types(program: Program, name: str) -> list[str]:
@@ -171,12 +207,15 @@ def _check_time(what: str, started: float, allowed: float) -> None:
         raise Broken(f"{what} took {taken:.2f} s; the deadline was {allowed} s")
 
 
-def _check_leaks(device: Device, found: Counter[str]) -> None:
+def _check_leaks(device: Device, found: Counter[str], threads: bool) -> None:
     """Everything is released, if need be after the collector broke cycles that the program made."""
     home = device.home
+    device.executables.clear()
+    end = time.monotonic() + (SLACK if threads else 0)
+    while (home.owned or len(home.shares) != 1) and time.monotonic() < end:
+        time.sleep(0.001)  # threads that served submitted calls let go of the last one a moment later
     if len(home.shares) != 1:
         raise Broken(f"{len(home.shares) - 1} shares of the device are open")
-    device.executables.clear()
     if home.owned:
         gc.collect()
         found["cycles"] += 1
@@ -194,7 +233,9 @@ def check(corpus: mutate.Corpus, name: str, seed: int, written: dict[str, bytes]
         return Counter({"load: not written": 1}), ""
     started = time.process_time()
     try:
-        found = run(made.data)
+        found = run(made.data, seed % WITH_THREADS == 0)
+        if in_threads:
+            raise Broken(f"in a thread: {in_threads.pop()}")
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
