@@ -93,3 +93,30 @@ def test_mutants(phase: str, target: str, cases: dict[str, Any]) -> None:
 def test_message(phase: str, text: str, message: str) -> None:
     with pytest.raises(compiler.CompileError, match=message):
         compiler.Compilation(start=phase).rows(text)
+
+
+PROGRAM = """"builtin.module"() ({
+  "hl_seq.program"() <{sym_name = "spirv"}> ({
+    "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
+    ^bb0(%0: tensor<4xf32>):
+      BODY
+    }) : () -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('"func.return"(%0) : (tensor<4xf32>) -> ()', "func.return: returns what is not exported"),
+        (
+            '%1 = "hl_seq.clone"(%0) : (tensor<4xf32>) -> tensor<4xf32>\n"func.return"(%1) : (tensor<4xf32>) -> ()',
+            "hl_seq.clone: operand source is of type tensor<4xf32>, must be: a resource",
+        ),
+    ],
+    ids=["return", "clone"],
+)
+def test_tensors_are_no_resources(body: str, message: str) -> None:
+    with pytest.raises(compiler.CompileError, match=message):
+        compiler.Compilation(start="hl_seq").rows(PROGRAM.replace("BODY", body))
