@@ -4,12 +4,15 @@
   to wait for a value that was only reached by a failure raises it.
 - A `Worker` runs submissions in order on one thread, which starts with the first of them: `submit` never blocks. Work
   whose waits failed is not run and fails with their error.
+- At exit workers are stopped: a thread that the interpreter ends inside a driver may bring the process down.
 - `drain` is for the blocking calls of a queue (`execute`, `write`, `read`): once it returns, nothing submitted before
   is running, and the caller may work on its own thread. The front holds the queue meanwhile.
 """
 
+import atexit
 import threading
 import traceback
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -74,7 +77,7 @@ class _Submission:
 class Worker:
     """One thread that runs submissions in order."""
 
-    __slots__ = ("_changed", "_name", "_pending", "_stopping", "_thread", "_unheard", "busy")
+    __slots__ = ("__weakref__", "_changed", "_name", "_pending", "_stopping", "_thread", "_unheard", "busy")
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -85,6 +88,7 @@ class Worker:
         self._unheard: HalError | None = None
         #: submissions not over yet; a queue looks at this before it calls `drain`
         self.busy = 0
+        _workers.add(self)
 
     def submit(self, waits: Sequence[Point], run: Callable[[], None] | None, signals: Sequence[Point]) -> None:
         """Run `run` when the waits are reached, then signal. Waits and signals are `SoftSemaphore`s.
@@ -114,6 +118,15 @@ class Worker:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
+
+    def abandon(self) -> None:
+        """End the thread once what it runs is over; what is pending fails."""
+        with self._changed:
+            pending, self._pending = self._pending, deque()
+            self.busy -= len(pending)
+        for submission in pending:
+            _settle(submission, DeviceLost("the process ends"))
+        self.close()
 
     def _work(self) -> None:
         while True:
@@ -162,3 +175,12 @@ def _settle(submission: _Submission, error: HalError | None) -> None:
         else:
             assert isinstance(semaphore, SoftSemaphore)
             semaphore.fail(value, error)
+
+
+_workers: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+
+@atexit.register
+def _abandon() -> None:
+    for worker in [*_workers]:
+        worker.abandon()

@@ -41,7 +41,10 @@ class Fence:
         """Block until it is reached. `TimeoutError` after `timeout` seconds; raises the error it was reached with."""
         error = self.exception(timeout)
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                del self, error  # the error's traceback refers to this frame, and the fence to the error
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """The error it was reached with, or None, once it is reached. `TimeoutError` after `timeout` seconds."""
@@ -92,8 +95,11 @@ class Future(Fence):
 
     def result(self, timeout: float | None = None) -> Any:
         """What the blocking call would have given, once it is there; or raises what that would have raised."""
-        self.wait(timeout)
-        return self._value
+        try:
+            self.wait(timeout)
+            return self._value
+        finally:
+            del self  # see `wait`
 
     def signal(self) -> None:
         """Refused: the call reaches it."""

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,7 +22,7 @@ from orchestrion.hal.errors import HalError
 from orchestrion.hal.semaphore import Fence as DeviceFence
 
 from .call import Call
-from .errors import CallerError, Cancelled, DeadlineExceeded, LimitError, WaitFailed
+from .errors import CallerError, Cancelled, DeadlineExceeded, LimitError, VmError, WaitFailed
 from .fence import Fence, Future
 from .interpreter import abandon
 from .lane import Lane
@@ -63,6 +64,16 @@ def _hear(buffer: Buffer) -> None:
     if buffer.submitted and buffer.home is not None and not _pending(buffer):
         with suppress(HalError):
             buffer.home.wait_for(buffer)
+
+
+def _clear(error: BaseException) -> None:
+    """A future keeps its error, not what the frames refer to that it passed. An error of the VM says itself where."""
+    cause: BaseException | None = error
+    while cause is not None:
+        traceback.clear_frames(cause.__traceback__)
+        if isinstance(cause, VmError | HalError):
+            cause.__traceback__ = None
+        cause = cause.__cause__ or cause.__context__
 
 
 class _Watcher:
@@ -131,7 +142,7 @@ class SubmittedCall(Call):
     def begin_turn(self) -> None:
         """The context is this call's. From here on in the `run` thread."""
         if self._failed_wait() or self.future.done():
-            self._lane.over()
+            self._over()
             return
         try:
             self._operands = self._function.enter(self._staged)
@@ -148,17 +159,15 @@ class SubmittedCall(Call):
                 self._suspend(self.waiting)
                 return
             self.check()
-            views = [*self._operands, *(view for view in self.results if isinstance(view, BufferView))]
-            if any([_pending(view.buffer) for view in views]):  # it returned without waiting for its work
+            if self._unfinished():
                 self._lane.agents.wait.post(self._settle)
                 return
             value = self._function.leave(self._staged, self.results)
         except BaseException as error:
             self._fail(error)
         else:
-            self._operands, self.results = [], ()
-            self._lane.over()
             self.future.deliver(value)
+            self._over()
 
     def _suspend(self, fence: DeviceFence) -> None:
         if fence.promised:
@@ -173,6 +182,11 @@ class SubmittedCall(Call):
             for semaphore, value in self.waiting.points:
                 semaphore.alive().wait(value, None)
         self._lane.agents.run.post(self._resume)
+
+    def _unfinished(self) -> bool:
+        """Whether it returned without waiting for its work."""
+        views = (view for view in self.results if isinstance(view, BufferView))
+        return any([_pending(view.buffer) for view in (*self._operands, *views)])
 
     def _settle(self) -> None:
         """In the `wait` thread."""
@@ -197,6 +211,8 @@ class SubmittedCall(Call):
 
     def _fail(self, error: BaseException) -> None:
         """Tell, and let the device finish before the context goes on."""
+        self.results = ()
+        _clear(error)
         self.future.settle(error)
         self._lane.agents.wait.post(self._drain)
 
@@ -207,11 +223,19 @@ class SubmittedCall(Call):
             device.queue.wait_pending(0, None)
         for view in self._operands:
             _hear(view.buffer)
-        self._operands = []
-        self._lane.agents.run.post(self._lane.over)
+        self._lane.agents.run.post(self._over)
+
+    def _over(self) -> None:
+        """Nothing of it is under way. Whoever may still refer to the call, it keeps no memory."""
+        lane = self._lane
+        self._operands, self.results = [], ()
+        del self.context, self.memory, self._function, self._staged
+        lane.over()
 
     def _expire(self) -> None:
-        self.future.settle(DeadlineExceeded(f"the call was not over {self.context.limits.deadline} s after submit"))
+        if not self.future.done():
+            limit = self.context.limits.deadline
+            self.future.settle(DeadlineExceeded(f"the call was not over {limit} s after submit"))
 
     def _waited(self) -> None:
         """One of the fences is reached, in any thread."""
