@@ -59,11 +59,12 @@ def _pending(buffer: Buffer) -> bool:
     return bool(last) and home is not None and home.timeline is not None and home.timeline.value() < last
 
 
-def _hear(buffer: Buffer) -> None:
-    """The next use of a buffer shall not raise the error of work that is over."""
-    if buffer.submitted and buffer.home is not None and not _pending(buffer):
-        with suppress(HalError):
-            buffer.home.wait_for(buffer)
+def _hear(buffers: Sequence[Buffer]) -> None:
+    """The next use of buffers shall not raise the error of work that is over."""
+    for buffer in buffers:
+        if buffer.submitted and buffer.home is not None and not _pending(buffer):
+            with suppress(HalError):
+                buffer.home.wait_for(buffer)
 
 
 def _clear(error: BaseException) -> None:
@@ -221,8 +222,7 @@ class SubmittedCall(Call):
         device = self.context.device
         if device is not None:
             device.queue.wait_pending(0, None)
-        for view in self._operands:
-            _hear(view.buffer)
+        _hear([view.buffer for view in self._operands])
         self._lane.agents.run.post(self._over)
 
     def _over(self) -> None:

@@ -2,7 +2,6 @@
 
 import threading
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -186,14 +185,3 @@ def test_a_submitted_call_takes_its_turn_after_a_blocking_one(program: vm.Progra
     host.semaphores[0].signal(1)
     np.testing.assert_array_equal(future.result(10), X)
     thread.join()
-
-
-def test_a_failed_call_keeps_nothing_but_its_error(program: vm.Program, host: HostModule) -> None:
-    context = program.create_context(deadline=0.05)
-    futures = [context.refused.submit(X), context.broken.submit(X), context.spin.submit(X), context.held.submit(X)]
-    errors = [future.exception(10) for future in futures]
-    assert all(errors)
-    host.semaphores.clear()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ResourceWarning)
-        context.close()
