@@ -4,7 +4,7 @@ A code is `kind << 8 | bits` and never changes. Storage is little endian; `i1` t
 A type that has no row does not exist yet and is refused by name.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,14 +19,13 @@ class DType:
     kind: int
     bits: int
     numpy: np.dtype
+    #: worked out once: calls compare codes
+    code: int = field(init=False, repr=False, compare=False)
+    itemsize: int = field(init=False, repr=False, compare=False)
 
-    @property
-    def code(self) -> int:
-        return self.kind << 8 | self.bits
-
-    @property
-    def itemsize(self) -> int:
-        return self.numpy.itemsize
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "code", self.kind << 8 | self.bits)
+        object.__setattr__(self, "itemsize", self.numpy.itemsize)
 
     def __str__(self) -> str:
         return self.name

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from orchestrion.hal.buffer import BufferView
+from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.schema.dtypes import DType
 
 from .array import Array, DeviceArray
@@ -49,6 +49,7 @@ class _Slot(NamedTuple):
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     elements: Array | None
+    buffer: Buffer
     view: BufferView
     nbytes: int
 
@@ -113,14 +114,14 @@ class Function:
         self.name = export.name
         self.code = code
         self.context = context
-        self._log = log
+        self._log = log.add
         self._call = Call(context)
         self._statistics = context.device.statistics
         self._before = totals(self._statistics)
         self._inputs: tuple[_Slot, ...] = ()
         self._outputs: tuple[_Slot, ...] = ()
         self._targets: tuple[BufferView, ...] = ()
-        self._plain = False
+        self._plain: _Slot | None = None  #: the output, when there is one and its memory is mapped
         self._ready = False
 
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
@@ -139,9 +140,9 @@ class Function:
                 raise self._wrong_count(arguments)
             operands: list[BufferView] = []
             copied = 0
-            for x, (dtype, shape, elements, view, nbytes) in zip(arguments, inputs):  # noqa: B905
+            for x, (dtype, shape, elements, buffer, view, nbytes) in zip(arguments, inputs):  # noqa: B905
                 if type(x) is _ndarray and x.dtype is dtype and x.shape == shape and elements is not None:
-                    if view.buffer.submitted:
+                    if buffer.submitted:
                         view.write(x)
                     else:
                         elements[...] = x
@@ -159,13 +160,13 @@ class Function:
             results = context.run(self._call, self.code, operands)
             if outs is not None:
                 value = self._deliver(results, outs, targets)
-            elif self._plain and results[0] is targets[0] and not targets[0].buffer.submitted:
-                value = self._outputs[0].elements.copy()  # type: ignore[union-attr]
-                self._statistics.device_to_host_bytes += targets[0].nbytes
+            elif self._plain is not None and results[0] is targets[0] and not self._plain.buffer.submitted:
+                value = self._plain.elements.copy()  # type: ignore[union-attr]
+                self._statistics.device_to_host_bytes += self._plain.nbytes
             else:
                 value = self._collect(results)
             after = totals(self._statistics)
-            self._log.add(self.name, perf_counter() - started, self._before, after, context.constant_bytes)
+            self._log((self.name, perf_counter() - started, self._before, after, context.constant_bytes))
             self._before, context.constant_bytes = after, 0
             return value
 
@@ -232,7 +233,7 @@ class Function:
         value = self._collect(results) if outs is None else self._deliver(results, outs, staged.destinations)
         after = totals(self._statistics)
         context = self.context
-        self._log.add(self.name, perf_counter() - staged.started, staged.before, after, context.constant_bytes)
+        self._log((self.name, perf_counter() - staged.started, staged.before, after, context.constant_bytes))
         self._before, context.constant_bytes = after, 0
         return value
 
@@ -244,13 +245,14 @@ class Function:
         self._inputs = tuple([self._slot(value) for value in self.export.arguments])
         self._outputs = tuple([self._slot(value) for value in self.export.results])
         self._targets = tuple([slot.view for slot in self._outputs])
-        self._plain = len(self._outputs) == 1 and self._outputs[0].elements is not None
+        plain = len(self._outputs) == 1 and self._outputs[0].elements is not None
+        self._plain = self._outputs[0] if plain else None
         self._ready = True
 
     def release(self) -> None:
         """Let go of the slots: the context is being closed."""
         self._inputs = self._outputs = ()
-        self._targets = ()
+        self._targets, self._plain = (), None
         self._ready = False
 
     def __del__(self) -> None:
@@ -264,7 +266,7 @@ class Function:
         for dim in value.shape:
             nbytes *= dim
         view = BufferView(device.allocator.allocate(nbytes), value.dtype, value.shape)
-        return _Slot(value.dtype.numpy, value.shape, view.map(), view, nbytes)
+        return _Slot(value.dtype.numpy, value.shape, view.map(), view.buffer, view, nbytes)
 
     def _wrong_count(self, arguments: Sequence[object]) -> CallerError:
         count = len(self.export.arguments)

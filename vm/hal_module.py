@@ -22,7 +22,7 @@ from orchestrion.schema.hal_imports import HAL_IMPORTS
 from .call import Call
 from .errors import CallerError, Trap
 from .memory import Memory
-from .native import NativeFunction, NativeModule, native
+from .native import Inline, NativeFunction, NativeModule, native
 from .refs import OBJECT_BYTES
 from .selection import choose_variant
 from .tensors import describe
@@ -63,10 +63,33 @@ class Recording:
             self._memory.refund(self._charged)
 
 
-def _hal(name: str, nullable: tuple[int, ...] = (), begin: str = "") -> Callable[[_F], _F]:
+def _hal(
+    name: str, nullable: tuple[int, ...] = (), begin: str = "", inline: Inline | None = None
+) -> Callable[[_F], _F]:
     """Declare the function of that row of `HAL_IMPORTS`."""
     row = HAL_IMPORTS[f"hal.{name}"]
-    return native(name, row.signature, nullable, begin)
+    return native(name, row.signature, nullable, begin, inline)
+
+
+def _inline_same(view: str, dtype: str, *dims: str) -> str:
+    return f"{view}.dtype.code == {dtype} and {view}.shape == ({''.join(f'{dim}, ' for dim in dims)})"
+
+
+def _inline_check(view: str, *of: str) -> tuple[str, str]:
+    return f"{_inline_same(view, *of)} and not {view}.offset", f"{view}.buffer"
+
+
+def _inline_destination(view: str, *of: str) -> tuple[str, str]:
+    return f"{view} is not None and {_inline_same(view, *of)}", view
+
+
+def _inline_buffer(view: str) -> tuple[str, str]:
+    return f"not {view}.offset", f"{view}.buffer"
+
+
+def _inline_execute(recording: str, *buffers: str) -> tuple[str, str]:
+    slots = "".join(f"{buffer}, " for buffer in buffers)
+    return "call.deadline is None", f"call.context.execute({recording}.commands, ({slots}), call)"
 
 
 def _dtype(code: int) -> DType:
@@ -134,13 +157,13 @@ class HalModule(NativeModule):
         buffer: Buffer = _device(call).allocator.allocate(size)
         return buffer
 
-    @_hal("view.check")
+    @_hal("view.check", inline=_inline_check)
     def view_check(self, call: Call, view: BufferView, dtype: int, *dims: int) -> Buffer:
         if view.dtype.code != dtype or view.shape != dims:
             _check_view(view, dtype, dims)
         return _storage(view)
 
-    @_hal("view.destination", nullable=(0,))
+    @_hal("view.destination", nullable=(0,), inline=_inline_destination)
     def view_destination(self, call: Call, view: BufferView | None, dtype: int, *dims: int) -> BufferView:
         if view is not None:
             _check_view(view, dtype, dims)
@@ -152,7 +175,7 @@ class HalModule(NativeModule):
             size *= dim
         return BufferView(_device(call).allocator.allocate(size), element, dims)
 
-    @_hal("view.buffer")
+    @_hal("view.buffer", inline=_inline_buffer)
     def view_buffer(self, call: Call, view: BufferView) -> Buffer:
         return _storage(view)
 
@@ -264,7 +287,7 @@ class HalModule(NativeModule):
     def recording_finish(self, call: Call, recording: Recording) -> None:
         recording.commands.finish()
 
-    @_hal("execute", begin="begin_execute")
+    @_hal("execute", begin="begin_execute", inline=_inline_execute)
     def execute(self, call: Call, recording: Recording, *buffers: Buffer) -> None:
         if call.deadline is not None:
             call.check()

@@ -12,6 +12,8 @@
   the argument's place; for a repeated group places go on counting through its first repetition.
 - No result: return None; one: the value; several: a tuple. Errors: `VmError`, or what the module documents.
 - A function that waits for the device names a method that `begin`s the same and gives the fence: for submitted calls.
+- A short one may say its common case as Python text (`inline`): from the texts of the arguments a condition, and the
+  value where that holds. `straight.py` puts it in place of a call.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,6 +27,8 @@ from .errors import UnresolvedImport, shorten
 from .refs import TYPES
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+#: texts of the arguments -> condition, value; the running call is `call`
+Inline = Callable[..., tuple[str, str]]
 _MARK = "_orchestrion_native"
 #: problems that a message lists: rows of a module may share long strings
 _LISTED = 100
@@ -33,7 +37,7 @@ _LISTED = 100
 class NativeFunction:
     """A function ready to be called: `function(call, *arguments)`. Never changed once made."""
 
-    __slots__ = ("begin", "function", "name", "nullable", "signature")
+    __slots__ = ("begin", "function", "inline", "name", "nullable", "signature")
 
     def __init__(
         self,
@@ -42,12 +46,14 @@ class NativeFunction:
         function: Callable[..., Any],
         nullable: frozenset[int],
         begin: Callable[..., Any] | None = None,
+        inline: Inline | None = None,
     ) -> None:
         self.name = name
         self.signature = signature
         self.function = function
         self.nullable = nullable
         self.begin = begin
+        self.inline = inline
 
     def may_be_null(self, position: int) -> bool:
         fixed, group = len(self.signature.arguments), len(self.signature.repeated)
@@ -60,11 +66,14 @@ class _Declaration:
     signature: Signature
     nullable: frozenset[int]
     begin: str
+    inline: Inline | None
 
 
-def native(name: str, signature: str, nullable: Sequence[int] = (), begin: str = "") -> Callable[[_F], _F]:
+def native(
+    name: str, signature: str, nullable: Sequence[int] = (), begin: str = "", inline: Inline | None = None
+) -> Callable[[_F], _F]:
     """Declare a method as the native function `<module>.<name>`; it has no results if it can `begin`."""
-    declaration = _Declaration(name, parse_signature(signature), frozenset(nullable), begin)
+    declaration = _Declaration(name, parse_signature(signature), frozenset(nullable), begin, inline)
 
     def mark(function: _F) -> _F:
         setattr(function, _MARK, declaration)
@@ -94,7 +103,7 @@ class NativeModule:
             return None
         attribute, row = found
         begin = getattr(self, row.begin) if row.begin else None
-        return NativeFunction(name, row.signature, getattr(self, attribute), row.nullable, begin)
+        return NativeFunction(name, row.signature, getattr(self, attribute), row.nullable, begin, row.inline)
 
 
 class ImportRow(NamedTuple):

@@ -23,27 +23,24 @@ _COUNTERS = (
     "device_to_host_bytes",
     "executables_created",
 )
-_totals: Callable[[Statistics], tuple[int, ...]] = attrgetter(*_COUNTERS)
+#: the counters of a call's row, now
+totals: Callable[[Statistics], tuple[int, ...]] = attrgetter(*_COUNTERS)
+
+#: name, seconds, totals before and after, bytes of constants copied
+Row = tuple[str, float, tuple[int, ...], tuple[int, ...], int]
 
 
 class CallLog:
     """The calls of all contexts of one program."""
 
-    __slots__ = ("_rows",)
+    __slots__ = ("_rows", "add")
 
     def __init__(self) -> None:
-        self._rows: deque[tuple[str, float, tuple[int, ...], tuple[int, ...], int]] = deque(maxlen=HISTORY)
-
-    def add(self, name: str, seconds: float, before: tuple[int, ...], after: tuple[int, ...], constants: int) -> None:
-        self._rows.append((name, seconds, before, after, constants))
+        self._rows: deque[Row] = deque(maxlen=HISTORY)
+        self.add: Callable[[Row], None] = self._rows.append
 
     def rows(self) -> list[dict[str, Any]]:
         return [_row(*row) for row in list(self._rows)]
-
-
-def totals(statistics: Statistics) -> tuple[int, ...]:
-    """The counters of a call's row, now."""
-    return _totals(statistics)
 
 
 def _row(name: str, seconds: float, before: tuple[int, ...], after: tuple[int, ...], constants: int) -> dict[str, Any]:

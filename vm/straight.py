@@ -126,6 +126,9 @@ class _Translator:
             self.names[f"check{place}"] = Check(function, types)
             checks = f"{checks} and check{place}(({', '.join(values)},)); "
         call = f"f{place}({', '.join(['call', *values])})"
+        if function.inline is not None:
+            condition, value = function.inline(*values)
+            call = f"{value} if {condition} else {call}"
         moved = [register & ~MOVE_BIT for register in args if register & MOVE_BIT]
         for register in moved:
             self.known[register] = "None"

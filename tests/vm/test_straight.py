@@ -1,11 +1,18 @@
 """Translated functions mean what the interpreter means: results, errors with their pc, nulls, what is left alone."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from orchestrion.hal.buffer import Buffer, BufferView
+from orchestrion.hal.device import Device
+from orchestrion.schema.dtypes import BY_NAME
+from orchestrion.schema.hal_imports import HAL_IMPORTS
+from orchestrion.vm.context import Context, Limits
 from orchestrion.vm.errors import Trap, VmError
+from orchestrion.vm.hal_module import HalModule
 
 SOURCE = """
 import @test.add (i32, i64, f32, f64, any) -> (any, f64, f32, i64, i32)
@@ -107,3 +114,124 @@ def test_errors(program: Any, translated: bool) -> None:
     with pytest.raises(VmError, match="expected any, got null"):
         program.call("groups", None, "another")
     assert program.call("groups", "a ref", None) == 2
+
+
+VIEWS = """
+import @hal.view.check (hal.view, i32, i64*) -> hal.buffer
+import @hal.view.destination (hal.view, i32, i64*) -> hal.view
+import @hal.view.buffer (hal.view) -> hal.buffer
+import @hal.recording.create (i32) -> hal.recording
+import @hal.recording.finish (hal.recording) -> ()
+import @hal.execute (hal.recording, hal.buffer*) -> ()
+program @p profile "reference" {
+  func @check (hal.view) -> hal.buffer {
+    %i0 = i32.const 1056
+    %l0 = i64.const 4
+    %r1 = call_import @hal.view.check(%r0, %i0, %l0)
+    return (%r1)
+  }
+  func @scalar (hal.view) -> hal.buffer {
+    %i0 = i32.const 1056
+    %r1 = call_import @hal.view.check(%r0, %i0)
+    return (%r1)
+  }
+  func @destination (hal.view) -> hal.view {
+    %i0 = i32.const 1056
+    %l0 = i64.const 4
+    %r1 = call_import @hal.view.destination(%r0, %i0, %l0)
+    return (%r1)
+  }
+  func @anew () -> hal.view {
+    %i0 = i32.const 1056
+    %l0 = i64.const 4
+    %r1 = call_import @hal.view.destination(%r0, %i0, %l0)
+    return (%r1)
+  }
+  func @buffer (hal.view) -> hal.buffer {
+    %r1 = call_import @hal.view.buffer(%r0)
+    return (%r1)
+  }
+  func @execute (hal.view) -> () {
+    %i0 = i32.const 1
+    %r1 = call_import @hal.recording.create(%i0)
+    call_import @hal.recording.finish(%r1)
+    %r2 = call_import @hal.view.buffer(%r0)
+    call_import @hal.execute(%r1, %r2)
+    return ()
+  }
+  func @wrong_count (hal.view) -> () {
+    %i0 = i32.const 2
+    %r1 = call_import @hal.recording.create(%i0)
+    call_import @hal.recording.finish(%r1)
+    %r2 = call_import @hal.view.buffer(%r0)
+    call_import @hal.execute(%r1, %r2)
+    return ()
+  }
+}
+"""
+F32, I32 = BY_NAME["f32"], BY_NAME["i32"]
+GIVEN: dict[str, Callable[[Buffer], BufferView | None]] = {
+    "fits": lambda buffer: BufferView(buffer, F32, (4,)),
+    "null": lambda buffer: None,
+    "another type": lambda buffer: BufferView(buffer, I32, (4,)),
+    "another shape": lambda buffer: BufferView(buffer, F32, (2, 2)),
+    "a scalar": lambda buffer: BufferView(buffer, F32, ()),
+    "behind the start": lambda buffer: BufferView(buffer, F32, (4,), 16),
+    "empty": lambda buffer: BufferView(buffer, F32, (0,)),
+}
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("name", ["check", "scalar", "destination", "anew", "buffer", "execute", "wrong_count"])
+def test_inlined_functions_are_the_functions(
+    assembled: Callable[[str], Any], device: Device, name: str, given: str
+) -> None:
+    """Same result, or same error with the same place, and the same work for the device."""
+    views = assembled(VIEWS)
+    assert views.translate() == set(views.codes)
+    code = views.codes[name]
+    straight = code.straight
+    buffer = device.allocator.allocate(64)
+    arguments = [GIVEN[given](buffer)] if code.arguments else []
+    results = []
+    for limits in ({}, {"deadline": 10.0}):
+        for translated in (False, True):
+            share = device.share()
+            context = Context(views.linked, Limits(**limits), device=share)
+            code.straight = straight if translated else None
+            try:
+                found = context.invoke(code, arguments)
+                outcome: Any = [one if one in (buffer, *arguments) else type(one) for one in found]
+            except VmError as error:
+                outcome = type(error), str(error)
+            results.append((outcome, share.statistics.submissions, share.statistics.dispatches))
+            found = ()
+            context.close()
+    assert results.count(results[0]) == 4
+
+
+def test_functions_that_are_inlined() -> None:
+    """Each stands in `VIEWS`."""
+    hal = HalModule()
+    inlined = {row.name for name in HAL_IMPORTS if (row := hal.find(name)) and row.inline}
+    assert inlined == {"hal.view.check", "hal.view.destination", "hal.view.buffer", "hal.execute"}
+    assert all(f"import @{name} " in VIEWS for name in inlined)
+
+
+def test_threads(program: Any) -> None:
+    """One translation serves contexts that run at once."""
+    program.translate()
+    code, wrong = program.codes["swap"], []
+
+    def work(seed: int) -> None:
+        context = program.new_context()
+        for i in range(300):
+            if context.invoke(code, (seed, i)) != (i, seed):
+                wrong.append((seed, i))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
