@@ -2,7 +2,7 @@
 
 A payload is UTF-8 text; entry `i` is the kernel of that name, which takes a `__global` pointer per binding and then a
 `uint` per parameter word, and states `reqd_work_group_size`. Built so that arithmetic stays IEEE: nothing is relaxed,
-and division and square root are correctly rounded where the device can.
+and division and square root are correctly rounded where the device can. Without warnings, which some drivers print.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from orchestrion.hal.backend import BackendExecutable, Entry
 from orchestrion.hal.cache import Cache
 from orchestrion.schema.errors import ModuleError
 
-OPTIONS = ("-cl-std=CL1.2",)
+OPTIONS = ("-cl-std=CL1.2", "-w")
 ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 
 
@@ -67,11 +67,13 @@ def _build(context: cl.Context, device: cl.Device, cache: Cache, payload: memory
 
 def _load(context: cl.Context, device: cl.Device, binary: bytes) -> cl.Program | None:
     """A program from a binary; None when the driver takes it no more, and the source is built again."""
-    try:
-        program = cl.Program(context, [device], [binary])
-        program.build()
-    except cl.Error:
-        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            program = cl.Program(context, [device], [binary])
+            program.build()
+        except cl.Error:
+            return None
     return program
 
 

@@ -48,6 +48,15 @@ def test_conformance_without_shared_memory(case: str) -> None:
     catalogue.run_on(case, driver, driver.devices()[0])
 
 
+def test_a_build_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    number = id(capfd)  # PoCL caches by the text
+    source = SOURCE % number + f" int g{number}(int x) {{ int unused; return x != x; }}"
+    for _ in range(2):  # from the source, from the cache
+        with opencl() as device:
+            device.create_executable("opencl-c", memoryview(source.encode()), NOTHING).release()
+    assert capfd.readouterr() == ("", "")
+
+
 def test_memory_without_sharing_is_not_mapped() -> None:
     driver = CopyingDriver()
     with Device.of(driver.open(driver.devices()[0])) as device:
