@@ -42,7 +42,7 @@ bench: $(VENV)/ready-bench ## run every benchmark beside its peers
 bless: $(VENV)/ready-test ## rewrite expected texts; review the diff
 	BLESS=1 $(BIN)/python -m pytest -q
 
-fuzz: $(VENV)/ready-test ## the long mutation run (about an hour)
+fuzz: $(VENV)/ready-test ## the long mutation run (some ten minutes)
 	ORCHESTRION_MUTANTS=200000 $(BIN)/python -m pytest -q tests/fuzz
 
 clean: ## remove what make made

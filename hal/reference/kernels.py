@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrion.schema.dtypes import FLOAT, DType
+from orchestrion.schema.scalar_meanings import Widened
 from orchestrion.schema.tensor_bytecode import Body, Code, Instruction
 from orchestrion.schema.tensor_shapes import Ints, TensorType, Types
 
@@ -21,12 +22,16 @@ Poll = Callable[[], None]
 
 #: Multiplications of one matrix product between two calls of `poll`: BLAS takes floats, NumPy's own loops the rest.
 FLOAT_PIECE, INTEGER_PIECE = 1 << 31, 1 << 27
+#: Elements of a scalar op that is more than one NumPy call; its temporaries are no larger.
+PIECE = 1 << 16
 
 
 def kernel_of(code: Code, instruction: Instruction, poll: Poll) -> Kernel:
     """The function that computes an instruction of this code. Those that take very long call `poll` between pieces."""
     if instruction.row.scalar is not None:
-        return _scalar_kernel(code, instruction)
+        kernel, shape = _scalar_kernel(code, instruction), instruction.types[0].shape
+        whole = prod(shape) <= PIECE or isinstance(kernel, np.ufunc | Widened)
+        return kernel if whole else _in_pieces(kernel, shape, poll)
     operands = [code.values[operand] for operand in instruction.operands]
     return KERNELS[instruction.row.name](poll, operands, instruction.types, *instruction.attributes)
 
@@ -35,6 +40,21 @@ def _scalar_kernel(code: Code, instruction: Instruction) -> Kernel:
     scalar = instruction.row.scalar
     assert scalar is not None
     return scalar.meaning(code.values[instruction.operands[-1]].dtype.kind)
+
+
+def _in_pieces(kernel: Kernel, shape: Ints, poll: Poll) -> Kernel:
+    """An elementwise kernel that works on some rows at a time."""
+    axis = next(axis for axis in range(len(shape)) if prod(shape[axis + 1 :]) <= PIECE)
+    step = max(1, PIECE // prod(shape[axis + 1 :]))
+
+    def run(*arrays: Array) -> None:
+        for outer in np.ndindex(shape[:axis]):
+            for start in range(0, shape[axis], step):
+                piece = (*outer, slice(start, start + step))
+                kernel(*[x[piece] for x in arrays])
+                poll()
+
+    return run
 
 
 def constant_array(type: TensorType, data: bytes) -> Array:
@@ -145,7 +165,7 @@ def reduce(poll: Poll, operands: Types, results: Types, axes: Ints, body: Body) 
     depth, lanes = prod(shape[axis] for axis in reduced), prod(shape[axis] for axis in kept)
     matrix = (lanes, depth) if last else (depth, lanes)
     axis = 1 if last else 0
-    combine = body_function(body)
+    combine = body_function(body, poll)
 
     def run(*arrays: Array) -> None:
         initial, outs = arrays[count : 2 * count], arrays[2 * count :]
@@ -177,7 +197,7 @@ def _tree(level: list[Array], axis: int, depth: int, combine: Kernel, poll: Poll
     return level
 
 
-def body_function(body: Body) -> Kernel:
+def body_function(body: Body, poll: Poll) -> Kernel:
     """The body over many lanes at once: takes an array per parameter, all of one shape, gives the list of results."""
     steps = []
     constants: dict[int, Array] = {}
@@ -185,16 +205,22 @@ def body_function(body: Body) -> Kernel:
         if one.row.scalar is None:
             constants[one.first] = constant_array(*one.attributes)
         else:
-            steps.append((_scalar_kernel(body, one), one.operands, one.first, one.types[0].dtype.numpy))
+            kernel = _scalar_kernel(body, one)
+            single = isinstance(kernel, np.ufunc | Widened)
+            steps.append((kernel, single, one.operands, one.first, one.types[0].dtype.numpy))
 
     def run(*parameters: Array) -> list[Array]:
         shape = parameters[0].shape
         values: dict[int, Array] = dict(enumerate(parameters))
         for ordinal, constant in constants.items():
             values[ordinal] = np.broadcast_to(constant, shape)
-        for kernel, operands, result, dtype in steps:
+        large = prod(shape) > PIECE
+        for kernel, single, operands, result, dtype in steps:
             values[result] = out = np.empty(shape, dtype)
-            kernel(*[values[operand] for operand in operands], out)
+            compute = kernel if single or not large else _in_pieces(kernel, shape, poll)
+            compute(*[values[operand] for operand in operands], out)
+            if large:
+                poll()
         return [values[result] for result in body.results]
 
     return run

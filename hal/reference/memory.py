@@ -12,6 +12,8 @@ from orchestrion.schema.scalar_meanings import Widened
 from orchestrion.schema.tensor_bytecode import Body, Code, Instruction
 from orchestrion.schema.tensor_shapes import TensorType
 
+from .kernels import PIECE
+
 #: Temporaries of a meaning that is not one NumPy call: at most this many arrays of 8-byte elements.
 TEMPORARIES = 10
 
@@ -48,7 +50,7 @@ def temporaries(code: Code, instruction: Instruction) -> int:
     row, types = instruction.row, instruction.types
     operands = [code.values[operand] for operand in instruction.operands]
     if row.scalar is not None:
-        return _per_element(code, instruction) * types[0].elements
+        return _per_element(code, instruction) * min(PIECE, types[0].elements)
     if row.name == "reduce":
         return _reduce(operands, instruction.attributes[1])
     if row.name == "dot_general":

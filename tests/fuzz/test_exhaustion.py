@@ -20,7 +20,8 @@ from orchestrion.schema.assembler import assemble
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 from orchestrion.schema.isa import BY_NAME
-from orchestrion.schema.tensor_bytecode import EntryCode
+from orchestrion.schema.tensor_bytecode import BY_NAME as TENSOR_OPS
+from orchestrion.schema.tensor_bytecode import Body, EntryCode
 from orchestrion.schema.tensor_shapes import TensorType
 from orchestrion.vm.errors import (
     DeadlineExceeded,
@@ -293,7 +294,7 @@ def test_bodies_do_not_nest() -> None:
         tensor_encoding.decode(payload)
 
 
-def run_entry(code: EntryCode, lengths: list[int]) -> None:
+def run_entry(code: EntryCode, lengths: list[int], **limits: int) -> None:
     """Dispatch an entry over direct buffers of so many bytes; the last is written."""
     bindings = [("read", length) for length in lengths[:-1]] + [("write", lengths[-1])]
     given = ", ".join(f"%r{2 + at}, %i0, %l0, %l{2 + at}" for at in range(len(lengths)))
@@ -306,7 +307,7 @@ def run_entry(code: EntryCode, lengths: list[int]) -> None:
     data = looping(
         "call_import @hal.execute(%r1)", before + " call_import @hal.recording.finish(%r1)", executable(code, bindings)
     )
-    ends(data, (DeadlineExceeded, MemoryExceeded))
+    ends(data, (DeadlineExceeded, MemoryExceeded), **limits)
 
 
 def test_a_product_of_very_many_empty_matrices() -> None:
@@ -329,6 +330,30 @@ def test_a_product_that_takes_long() -> None:
     (z,) = code.emit("dot_general", (x, y), (), (), (1,), (0,), i64)
     code.emit("store_output", (z,), 2)
     run_entry(code, [8 * size * size] * 3)
+
+
+def test_a_scalar_op_that_takes_long() -> None:
+    """A power of integers is a loop over all bits of the exponent."""
+    size, i64 = 4_000_000, dtypes.BY_NAME["i64"]
+    code = EntryCode(2)
+    (x,) = code.emit("load_input", (), 0, TensorType(i64, (size,)))
+    (ones,) = code.emit("not", (x,))
+    (y,) = code.emit("power", (ones, ones))
+    code.emit("store_output", (y,), 1)
+    run_entry(code, [8 * size] * 2, memory=1 << 30)
+
+
+def test_a_reduction_that_takes_long() -> None:
+    size, i64 = 4_000_000, dtypes.BY_NAME["i64"]
+    code = EntryCode(3)
+    (x,) = code.emit("load_input", (), 0, TensorType(i64, (size,)))
+    (zero,) = code.emit("load_input", (), 1, TensorType(i64, ()))
+    body = Body((TensorType(i64, ()), TensorType(i64, ())))
+    (ones,) = body.emit("not", (1,))
+    body.finish(tuple(body.emit("power", (ones, ones))))
+    (y,) = code.append(TENSOR_OPS["reduce"], (x, zero), ((0,), body))
+    code.emit("store_output", (y,), 2)
+    run_entry(code, [8 * size, 8, 8], memory=2 << 30)
 
 
 def test_an_iota_as_long_as_memory_without_elements() -> None:
