@@ -3,7 +3,8 @@
 Decoding and verifying are functions of a module's root alone, and so is its code once it is linked with the `hal`
 module. All of that is kept under the root's SHA-256, which `container.py` compares with the root's bytes whenever a
 file is opened. What belongs to a file (its directory, its segments and which of them were verified) is never kept, nor
-is anything of a device. The modules used last are kept, within the limits below.
+is anything of a device. Most modules are loaded once, so one is kept from its second load on; those used last are kept,
+within the limits below.
 """
 
 import threading
@@ -23,6 +24,8 @@ from .verifier import verify
 
 #: modules kept, and bytes of all their roots together; what is kept takes some thirty times that
 MOST_MODULES, MOST_BYTES = 32, 1 << 20
+#: digests of modules loaded once that are remembered
+_MOST_SEEN = 256
 
 
 class _Known:
@@ -44,6 +47,7 @@ class Loader:
         self._most_bytes = most_bytes
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._bytes = 0
+        self._seen: OrderedDict[bytes, None] = OrderedDict()
         self._lock = threading.Lock()
         self._hal = HalModule()
 
@@ -75,13 +79,19 @@ class Loader:
             return known
 
     def _keep(self, file: Container, module: Module, ordinal: int, code: ProgramCode) -> None:
-        size = len(file.root)
+        size, digest = len(file.root), file.digest
         if size > self._most_bytes:
             return
         with self._lock:
-            known = self._known.get(file.digest)
+            known = self._known.get(digest)
+            if known is None and digest not in self._seen:
+                self._seen[digest] = None
+                if len(self._seen) > _MOST_SEEN:
+                    self._seen.popitem(last=False)
+                return
             if known is None:
-                known = self._known[file.digest] = _Known(module.without_file(), size)
+                del self._seen[digest]
+                known = self._known[digest] = _Known(module.without_file(), size)
                 self._bytes += size
             known.programs[ordinal] = code
             while self._bytes > self._most_bytes or len(self._known) > self._most_modules:

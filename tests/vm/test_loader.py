@@ -16,6 +16,7 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.writer import write
 from orchestrion.vm import loader
 from orchestrion.vm.call import Call
+from orchestrion.vm.linker import LinkedProgram
 from orchestrion.vm.loader import Loader
 from orchestrion.vm.native import NativeModule, native
 
@@ -44,16 +45,25 @@ def named(name: str, size: int = 0) -> Container:
     return open_bytes(write(assemble(f'attribute "size" = "{"x" * size}" {program}')))
 
 
-def test_a_program_is_verified_once(device: Device, verified: list[int]) -> None:
+def link_twice(loader: Loader, file: Container, device: Device) -> LinkedProgram:
+    """A module is kept from its second load on."""
+    loader.link(file, device.info, ())
+    return loader.link(file, device.info, ())
+
+
+def test_a_program_is_kept_from_its_second_load_on(device: Device, verified: list[int]) -> None:
     one = Loader()
+    one.link(named("p"), device.info, ())
+    assert verified == [0] and len(one) == 0
     first, second = named("p"), named("p")
     linked, again = one.link(first, device.info, ()), one.link(second, device.info, ())
-    assert verified == [0] and len(one) == 1
+    assert verified == [0, 0] and len(one) == 1
     assert again.codes is linked.codes
     assert again.module.container is second and linked.module.container is first
 
 
 def test_loads_share_code_and_nothing_else(tensors: bytes) -> None:
+    vm.load(tensors).close()
     first, second = vm.load(tensors), vm.load(bytes(bytearray(tensors)))
     assert first.module is not second.module
     np.testing.assert_array_equal(first.main(X, Y), Z)
@@ -65,6 +75,7 @@ def test_loads_share_code_and_nothing_else(tensors: bytes) -> None:
 
 def test_what_is_wrong_with_a_file_is_found_in_each(tensors: bytes) -> None:
     """The root is the same; a segment, or where it lies, is not."""
+    vm.load(tensors).close()
     vm.load(tensors).close()
     file = open_bytes(tensors)
     rows = vm.load(tensors)
@@ -89,7 +100,7 @@ def test_no_file_is_kept_open(tensors: bytes, device: Device) -> None:
     one = Loader()
     data = Memory(tensors)
     gone = weakref.ref(data)
-    linked = one.link(open_bytes(data), device.info, ())
+    linked = link_twice(one, open_bytes(data), device)
     assert bytes(linked.module.bytecode)
     del data, linked
     gc.collect()
@@ -99,20 +110,30 @@ def test_no_file_is_kept_open(tensors: bytes, device: Device) -> None:
 def test_the_oldest_go(device: Device, verified: list[int]) -> None:
     one = Loader(most_modules=2)
     for name in ("a", "b", "a", "c"):
-        one.link(named(name), device.info, ())
-    assert len(one) == 2 and len(verified) == 3
+        link_twice(one, named(name), device)
+    assert len(one) == 2 and len(verified) == 6
     one.link(named("a"), device.info, ())
-    assert len(verified) == 3
+    assert len(verified) == 6
     one.link(named("b"), device.info, ())
-    assert len(verified) == 4
+    assert len(verified) == 7
+
+
+def test_digests_are_bounded(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "_MOST_SEEN", 2)
+    one = Loader()
+    for name in ("a", "b", "c", "a"):
+        one.link(named(name), device.info, ())
+    assert len(one) == 0
+    one.link(named("a"), device.info, ())
+    assert len(one) == 1
 
 
 def test_bytes_are_bounded(device: Device, verified: list[int]) -> None:
     one = Loader(most_bytes=10_000)
-    one.link(named("large", 20_000), device.info, ())
+    link_twice(one, named("large", 20_000), device)
     assert len(one) == 0
     for name in "abcde":
-        one.link(named(name, 4_000), device.info, ())
+        link_twice(one, named(name, 4_000), device)
     assert len(one) == 2
 
 
@@ -147,7 +168,7 @@ def test_a_refused_module_is_refused_again(device: Device, verified: list[int]) 
       func @f () -> () { %i0 = i32.const 1 global.store.i32 %i0, @g return () }
     }"""
     one, file = Loader(), open_bytes(write(assemble(text)))
-    for _ in range(2):
+    for _ in range(3):
         with pytest.raises(ModuleError, match="global 0 is not mutable"):
             one.link(file, device.info, ())
-    assert verified == [0, 0] and len(one) == 0
+    assert verified == [0, 0, 0] and len(one) == 0
