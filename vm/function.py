@@ -93,7 +93,6 @@ class Function:
     """An export in one context: `function(x, y, out=None)`, and `function.submit(x, y)` for a future of the same."""
 
     __slots__ = (
-        "_before",
         "_call",
         "_inputs",
         "_log",
@@ -117,7 +116,6 @@ class Function:
         self._log = log.add
         self._call = Call(context)
         self._statistics = context.device.statistics
-        self._before = totals(self._statistics)
         self._inputs: tuple[_Slot, ...] = ()
         self._outputs: tuple[_Slot, ...] = ()
         self._targets: tuple[BufferView, ...] = ()
@@ -133,6 +131,7 @@ class Function:
         context = self.context
         with context.lock:
             started = perf_counter()
+            before = totals(self._statistics)
             if not self._ready:
                 self._prepare()
             inputs = self._inputs
@@ -166,8 +165,8 @@ class Function:
             else:
                 value = self._collect(results)
             after = totals(self._statistics)
-            self._log((self.name, perf_counter() - started, self._before, after, context.constant_bytes))
-            self._before, context.constant_bytes = after, 0
+            self._log((self.name, perf_counter() - started, before, after, context.constant_bytes))
+            context.constant_bytes = 0
             return value
 
     def submit(
@@ -234,14 +233,13 @@ class Function:
         after = totals(self._statistics)
         context = self.context
         self._log((self.name, perf_counter() - staged.started, staged.before, after, context.constant_bytes))
-        self._before, context.constant_bytes = after, 0
+        context.constant_bytes = 0
         return value
 
     def _prepare(self) -> None:
         """Make the slots: at the first call, since a program may have exports that nobody calls."""
         if self.context.device is None:
             raise CallerError(f"the program of {self.name!r} is closed")
-        self._before = totals(self._statistics)
         self._inputs = tuple([self._slot(value) for value in self.export.arguments])
         self._outputs = tuple([self._slot(value) for value in self.export.results])
         self._targets = tuple([slot.view for slot in self._outputs])

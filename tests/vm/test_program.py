@@ -356,6 +356,20 @@ def test_statistics(program: vm.Program) -> None:
     assert 0 < memory["peak_host_bytes"] < 10_000
 
 
+def test_a_call_counts_what_is_its_own(program: vm.Program) -> None:
+    """Neither what other functions did in between nor what a call that failed did."""
+    for _ in range(3):
+        program.main(X, Y)
+        program.two(X, Y)
+        with pytest.raises(CallerError):
+            program.main(X, Y[:2])
+    rows = program.statistics()["calls"]
+    assert {(row["function"], row["submissions"], row["host_to_device_bytes"]) for row in rows} == {
+        ("main", 1, 32),
+        ("two", rows[1]["submissions"], rows[1]["host_to_device_bytes"]),
+    }
+
+
 def test_history_is_bounded(program: vm.Program) -> None:
     for _ in range(1100):
         program.main(X, Y)
