@@ -360,7 +360,7 @@ def test_a_call_counts_what_is_its_own(program: vm.Program) -> None:
     """Neither what other functions did in between nor what a call that failed did."""
     for _ in range(3):
         program.main(X, Y)
-        program.two(X, Y)
+        program.two(np.float32(1), np.zeros((0, 3), np.int8))
         with pytest.raises(CallerError):
             program.main(X, Y[:2])
     rows = program.statistics()["calls"]
