@@ -30,8 +30,9 @@ _ZEROS = {"i32.zero": "0", "i64.zero": "0", "f32.zero": "0.0", "f64.zero": "0.0"
 _LOADS = frozenset(f"global.load.{bank}" for bank in BANKS)
 _COPIES = frozenset(f"{bank}.copy" for bank in BANKS)
 _FIRST_LINE = 3
-#: instructions of a function worth translating: Python's compiler takes its time, and no limit of a context ends it
-_LONGEST = 2000
+#: instructions, and bytes of code, of a function worth translating: Python's compiler takes its time, and no limit of a
+#: context ends it
+_LONGEST, _MOST_BYTES = 2000, 32_000
 
 
 class Translation:
@@ -60,7 +61,7 @@ def translate(
     imports: Sequence[NativeFunction | None],
 ) -> Translation | None:
     """The translation of a function, or None when it is not straight, long, or uses an op that has no text here."""
-    if len(decoded) > _LONGEST:
+    if len(decoded) > _LONGEST or decoded[-1].pc > _MOST_BYTES:
         return None
     return _Translator(parameters, zeros, imports).translate(decoded)
 

@@ -97,6 +97,18 @@ def test_long_instructions_cost_more_fuel(name: str) -> None:
     ends(looping(body, extra=extra), DeadlineExceeded)
 
 
+def test_long_functions_are_not_translated() -> None:
+    """Python's compiler takes microseconds per operand, and cannot be ended."""
+    calls = f"call_import @hal.recording.parameters(%r0, {REGISTERS})\n" * 20
+    body = f"%r0 = call_import @hal.recording.create(%i0) {calls} return ()"
+    text = IMPORTS + EMPTY.replace("return ()", body) % ""
+    program = load(writer.write(assemble(text)))
+    for _ in range(25):
+        with within(SLACK):
+            program["f"]()
+    program.close()
+
+
 def test_dimensions_beyond_any_rank() -> None:
     before = "%i0 = i32.const 1056 %l0 = i64.const 4611686018427387904 %r0 = call_import @hal.allocate(%l1)"
     ends(
