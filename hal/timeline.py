@@ -77,12 +77,13 @@ class _Submission:
 class Worker:
     """One thread that runs submissions in order."""
 
-    __slots__ = ("__weakref__", "_changed", "_name", "_pending", "_stopping", "_thread", "_unheard", "busy")
+    __slots__ = ("__weakref__", "_changed", "_current", "_name", "_pending", "_stopping", "_thread", "_unheard", "busy")
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._changed = threading.Condition()
         self._pending: deque[_Submission] = deque()
+        self._current: _Submission | None = None
         self._thread: threading.Thread | None = None
         self._stopping = False
         self._unheard: HalError | None = None
@@ -120,12 +121,17 @@ class Worker:
             self._thread.join()
 
     def abandon(self) -> None:
-        """End the thread once what it runs is over; what is pending fails."""
+        """End the thread once what it runs is over; what is pending, or waits for what may never come, fails."""
         with self._changed:
             pending, self._pending = self._pending, deque()
             self.busy -= len(pending)
+            current = self._current
         for submission in pending:
             _settle(submission, DeviceLost("the process ends"))
+        for semaphore, value in () if current is None else current.waits:
+            if semaphore.value() < value:
+                assert isinstance(semaphore, SoftSemaphore)
+                semaphore.fail(value, DeviceLost("the process ends"))
         self.close()
 
     def _work(self) -> None:
@@ -134,13 +140,14 @@ class Worker:
                 self._changed.wait_for(lambda: self._pending or self._stopping)
                 if not self._pending:
                     return
-                submission = self._pending.popleft()
+                submission = self._current = self._pending.popleft()
             error = _outcome(submission)
             _settle(submission, error)
             if error is not None and not submission.signals:
                 self._unheard = self._unheard or error
             del submission
             with self._changed:
+                self._current = None
                 self.busy -= 1
                 self._changed.notify_all()
 

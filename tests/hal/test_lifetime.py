@@ -181,11 +181,12 @@ def _random_use(device: Device, chance: random.Random) -> None:
     device.queue.wait_idle()
 
 
+@pytest.mark.parametrize("pause", [0, 0.2], ids=["at once", "once the worker waits"])
 @pytest.mark.parametrize("driver", ["null", "reference", "opencl", "vulkan"])
-def test_exit_with_everything_open(driver: str) -> None:
+def test_exit_with_everything_open(driver: str, pause: float) -> None:
     """A program that closes nothing ends well, with work in flight that will never start."""
     code = f"""
-import sys
+import sys, time
 from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.registry import open_device
 from orchestrion.hal.semaphore import Fence
@@ -202,6 +203,7 @@ commands.finish()
 device.queue.execute(commands)
 device.queue.submit(commands, (), Fence([(gate, 1)]))
 sys.kept = [device, buffer, commands, gate]
+time.sleep({pause})
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     if done.returncode == 77:
