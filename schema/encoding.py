@@ -8,8 +8,9 @@
 """
 
 import struct
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from .errors import ModuleError
 from .isa import INSTRUCTIONS, KINDS, Instruction
@@ -64,7 +65,20 @@ def _form(row: Instruction) -> _Form:
     return _Form(row, whole, struct.Struct("<" + layout), tail, whole.size // 2, plain)
 
 
+_CALL = ("registers", "registers")
 _FORMS: dict[int, _Form] = {row.opcode: _form(row) for row in INSTRUCTIONS}
+#: opcode -> row, 16-bit units of opcode and fixed operands, how to read those unless all are registers, kinds behind
+_READERS: dict[int, tuple[Instruction, int, Callable[..., tuple[Any, ...]] | None, tuple[str, ...]]] = {
+    opcode: (
+        form.row,
+        form.halves,
+        None if form.plain else form.operands.unpack_from,
+        _CALL if form.tail == _CALL else form.tail,
+    )
+    for opcode, form in _FORMS.items()
+}
+#: the constructor of a named tuple takes three times as long
+_decoded = partial(tuple.__new__, Decoded)
 
 
 def encode(row: Instruction, operands: Sequence[Operand]) -> bytes:
@@ -127,30 +141,33 @@ def decode(code: bytes | memoryview, where: str = "bytecode") -> list[Decoded]:
         raise ModuleError(f"{where}: {end} bytes of bytecode, an even count wanted")
     count = end // 2
     halves = struct.unpack(f"<{count}H", code)
-    found: list[Decoded] = []
-    forms, new = _FORMS, tuple.__new__  # the constructor of a named tuple takes three times as long
+    found: list[tuple[int, Instruction, tuple[Operand, ...]]] = []
+    readers = _READERS
     at = 0
     while at < count:
-        form = forms.get(halves[at])
-        if form is None:
+        reader = readers.get(halves[at])
+        if reader is None:
             raise ModuleError(f"{where} pc {2 * at:#x}: unknown opcode {halves[at]:#06x}")
-        row, _, fixed, tail, width, plain = form
+        row, width, unpack, tail = reader
         after = at + width
         if after > count:
             raise _truncated(where, 2 * at, row)
-        operands: tuple[Operand, ...] = halves[at + 1 : after] if plain else fixed.unpack_from(code, 2 * at + 2)
-        for kind in tail:
-            if kind == "registers" and after < count:
-                start, after = after + 1, after + 1 + halves[after]
-                operands += (halves[start:after],)
-            else:
+        operands: tuple[Operand, ...] = halves[at + 1 : after] if unpack is None else unpack(code, 2 * at + 2)
+        if tail is _CALL and after < count:
+            # two rows of registers: most operands of most code
+            middle = after + halves[after] + 1
+            last = middle + halves[middle] + 1 if middle < count else count + 1
+            operands += halves[after + 1 : middle], halves[middle + 1 : last]
+            after = last
+        else:
+            for kind in tail:
                 value, after = _counted(kind, code, halves, after, f"{where} pc {2 * at:#x}")
                 operands += (value,)
-            if after > count:
-                raise _truncated(where, 2 * at, row)
-        found.append(new(Decoded, (2 * at, row, operands)))
+        if after > count:
+            raise _truncated(where, 2 * at, row)
+        found.append((2 * at, row, operands))
         at = after
-    return found
+    return list(map(_decoded, found))
 
 
 def _truncated(where: str, pc: int, row: Instruction) -> ModuleError:
@@ -163,6 +180,8 @@ def _counted(kind: str, code: bytes | memoryview, halves: tuple[int, ...], at: i
     start = at + (2 if kind == "targets" else 1)
     if start > len(halves):
         return (), beyond
+    if kind == "registers":
+        return halves[start : start + halves[at]], start + halves[at]
     if kind == "targets":
         count = halves[at] | halves[at + 1] << 16
         if start + 2 * count > len(halves):

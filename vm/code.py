@@ -21,7 +21,6 @@ from .ops.suspension import wait_native
 from .ops.table import HIDDEN, Op, Registers
 from .straight import Translation, translate
 
-_ZEROS = (0, 0, 0.0, 0.0, None)
 _FRAME_WEIGHT = 16
 #: an instruction may have thousands of operands: so many bytes of code cost a unit of fuel more
 BYTES_PER_UNIT = 64
@@ -83,9 +82,8 @@ class Code:
         self.length = len(decoded) + decoded[-1].pc // BYTES_PER_UNIT  #: in units of fuel
         self.straight: Translation | None = None  #: once it is called often, if it can be translated
         self._runs = 0
-        self.zeros: list[Any] = []
-        for count, zero in zip(counts, _ZEROS, strict=True):
-            self.zeros += [zero] * count
+        i32, i64, f32, f64, ref = counts
+        self.zeros: list[Any] = [0] * (i32 + i64) + [0.0] * (f32 + f64) + [None] * ref
         self.template: list[Any] = self.zeros + [None] * HIDDEN
         self.weight = len(self.template) + _FRAME_WEIGHT
 

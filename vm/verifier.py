@@ -195,13 +195,12 @@ class _Verifier:
 
 def _parameters(where: str, counts: tuple[int, ...], arguments: Sequence[str], length: int) -> tuple[int, ...]:
     """The register of each argument; checks the register counts."""
-    bases = [0, 0, 0, 0, 0]
-    total = 0
-    for bank, count in enumerate(counts):
-        bases[bank] = total
-        total += count
+    total = sum(counts)
     if total > MAX_REGISTERS or total > len(arguments) + length // 2:
         raise ModuleError(f"{where} has {total} registers for {len(arguments)} arguments and {length} bytes of code")
+    if not arguments:
+        return ()
+    bases = [sum(counts[:bank]) for bank in range(5)]
     used = [0, 0, 0, 0, 0]
     found = []
     for name in arguments:
