@@ -99,12 +99,12 @@ def test_long_instructions_cost_more_fuel(name: str) -> None:
 
 def test_long_functions_are_not_translated() -> None:
     """Python's compiler takes microseconds per operand, and cannot be ended."""
-    calls = f"call_import @hal.recording.parameters(%r0, {REGISTERS})\n" * 20
+    calls = f"call_import @hal.recording.parameters(%r0, {REGISTERS})\n" * 30
     body = f"%r0 = call_import @hal.recording.create(%i0) {calls} return ()"
     text = IMPORTS + (EMPTY % "").replace("return ()", body)
     program = load(writer.write(assemble(text)))
-    for _ in range(25):
-        with within(SLACK):
+    for _ in range(21):
+        with within(SLACK / 2):
             program["f"]()
     program.close()
 
