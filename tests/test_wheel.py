@@ -39,9 +39,7 @@ def test_the_wheel_stands_alone(wheel: Path, tmp_path: Path) -> None:
     program.write_bytes((ROOT / "examples" / "simple_mul.generic.mlir").read_bytes())
     done = run(python.parent / "vm-compile", program, "-o", "simple_mul.fb", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    done = run(
-        python.parent / "vm-run", "simple_mul.fb", *INPUTS, "--expected_output=4xf32=10,40,90,160", cwd=tmp_path
-    )
+    done = run(python.parent / "vm-run", "simple_mul.fb", *INPUTS, "--expected_output=4xf32=10,40,90,160", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 of 1 results are as expected" in done.stdout
     listed = run(python.parent / "vm-run", "--list_devices", cwd=tmp_path)
