@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from .backend import BackendExecutable, Entry, Limits
@@ -17,6 +18,8 @@ from .lifetime import Home, Lease
 if TYPE_CHECKING:
     from .device import Device
 
+#: executables kept for the next program that wants them
+MOST_KEPT = 1024
 ACCESSES = ("read", "write", "readwrite")
 
 
@@ -53,23 +56,31 @@ class Executable:
 
 
 class ExecutableCache:
-    """Built executables of one open device by content, shared by its shares; emptied when the last one closes."""
+    """Built executables of one open device by content, shared by its shares; emptied when the last one closes.
+
+    Those asked for last are kept whether anybody uses them or not, the others while somebody does: a process may load
+    modules without end.
+    """
 
     __slots__ = ("_built", "_lock")
 
     def __init__(self) -> None:
-        self._built: dict[tuple[str, tuple[Entry, ...], bytes], tuple[BackendExecutable, Lease]] = {}
+        self._built: OrderedDict[tuple[str, tuple[Entry, ...], bytes], tuple[BackendExecutable, Lease]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, device: Device, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> Executable:
         key = format, entries, hashlib.sha256(payload).digest()
         with self._lock:
             found = self._built.get(key)
-            if found is None:
+            if found is not None:
+                self._built.move_to_end(key)
+            else:
                 check_entries(entries, device.info.limits)
                 backend = device.home.backend.create_executable(format, payload, entries)
                 device.statistics.executables_created += 1
                 found = self._built[key] = backend, Lease(device.home, backend)
+                if len(self._built) > MOST_KEPT:
+                    self._built.popitem(last=False)
         return Executable(device, *found, entries)
 
     def clear(self) -> None:

@@ -9,6 +9,8 @@ import threading
 import numpy as np
 import pytest
 
+from orchestrion.hal import executable
+from orchestrion.hal.backend import Entry
 from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import CommandBuffer
 from orchestrion.hal.device import Device
@@ -16,6 +18,8 @@ from orchestrion.hal.errors import InvalidArgument, OutOfMemory
 from orchestrion.hal.lifetime import Account
 from orchestrion.hal.registry import open_device
 from orchestrion.hal.semaphore import Fence, Semaphore
+from orchestrion.schema import tensor_encoding
+from orchestrion.schema.tensor_bytecode import EntryCode
 
 PATIENCE = 20.0
 
@@ -300,3 +304,21 @@ def test_shares_closed_at_once() -> None:
         for thread in threads:
             thread.join()
         assert root.home.abandoned and root.home.shares == []
+
+
+def test_executables_of_modules_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is dropped from the cache lives as long as somebody uses it."""
+    monkeypatch.setattr(executable, "MOST_KEPT", 3)
+    payload = tensor_encoding.encode([EntryCode(0)])
+    with open_device("reference") as device:
+
+        def create(name: str) -> executable.Executable:
+            return device.create_executable("tensor-bytecode", memoryview(payload), (Entry(name, (), 0, (1, 1, 1)),))
+
+        first = create("first")
+        for number in range(10):
+            create(f"e{number}")
+        assert len(device.home.owned) == 4
+        assert create("e9").backend is create("e9").backend
+        first.check(device.home)
+        assert device.statistics.executables_created == 11
