@@ -46,14 +46,14 @@ class Code:
     __slots__ = (
         "_entry",
         "link",
-        "_runs",
-        "arguments",
+                "arguments",
         "decoded",
         "length",
         "name",
         "ordinal",
         "parameters",
         "results",
+        "runs",
         "straight",
         "template",
         "weight",
@@ -81,7 +81,7 @@ class Code:
         self.decoded = decoded
         self.length = len(decoded) + decoded[-1].pc // BYTES_PER_UNIT  #: in units of fuel
         self.straight: Translation | None = None  #: once it is called often, if it can be translated
-        self._runs = 0
+        self.runs = 0
         i32, i64, f32, f64, ref = counts
         self.zeros: list[Any] = [0] * (i32 + i64) + [0.0] * (f32 + f64) + [None] * ref
         self.template: list[Any] = self.zeros + [None] * HIDDEN
@@ -93,8 +93,8 @@ class Code:
 
     def ran(self) -> None:
         """Count a run of the interpreter; the last before the function is worth a translation makes one."""
-        self._runs += 1
-        if self._runs == _RUNS_TO_TRANSLATE:
+        self.runs += 1
+        if self.runs == _RUNS_TO_TRANSLATE:
             self.straight = translate(self.decoded, self.parameters, self.zeros, self.link.imports)
 
     def extend_template(self, further: list[Any], own: dict[int, Any]) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .lane import Lane
     from .linker import LinkedProgram
+    from .straight import Translation
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,12 @@ class Context:
                 call = Call(self)
                 for code in codes:
                     call.spend(code.length)
-                    if straight_line(code):
+                    if code.straight is not None:
+                        self._straight(call, code, code.straight, ())
+                        continue
+                    first = not code.runs and straight_line(code)
+                    code.ran()
+                    if first:
                         run_once(call, code, self.globals)
                         continue
                     self.start(call, code, ())
@@ -124,11 +130,7 @@ class Context:
             self.cancelled = False
             if call.limited:
                 call.begin()
-            try:
-                return straight.run(self.globals, call, arguments)
-            except (VmError, HalError, MemoryError) as error:
-                pc = straight.pc(error.__traceback__)
-                raise located(error, call, code, pc, []) from (None if isinstance(error, VmError) else error)
+            return self._straight(call, code, straight, arguments)
         code.ran()
         call.begin()
         self.start(call, code, arguments)
@@ -137,6 +139,13 @@ class Context:
             run(call, call.regs, call.resumption)
         results, call.results = call.results, ()
         return results
+
+    def _straight(self, call: Call, code: Code, straight: Translation, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        try:
+            return straight.run(self.globals, call, arguments)
+        except (VmError, HalError, MemoryError) as error:
+            pc = straight.pc(error.__traceback__)
+            raise located(error, call, code, pc, []) from (None if isinstance(error, VmError) else error)
 
     def start(self, call: Call, code: Code, arguments: Sequence[Any]) -> None:
         """Run a call up to its end or its first suspension (`Call.waiting`), where `resume` goes on."""

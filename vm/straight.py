@@ -28,6 +28,7 @@ Straight = Callable[[list[Any], Any, Sequence[Any]], tuple[Any, ...]]
 _CONSTANTS = {f"{bank}.const": bank for bank in ("i32", "i64", "f32", "f64")}
 _ZEROS = {"i32.zero": "0", "i64.zero": "0", "f32.zero": "0.0", "f64.zero": "0.0"}
 _LOADS = frozenset(f"global.load.{bank}" for bank in BANKS)
+_STORES = frozenset(f"global.store.{bank}" for bank in BANKS)
 _COPIES = frozenset(f"{bank}.copy" for bank in BANKS)
 _FIRST_LINE = 3
 #: instructions, and bytes of code, of a function worth translating: Python's compiler takes its time, and no limit of a
@@ -104,6 +105,8 @@ class _Translator:
             return f"{self.written(operands[0])} = None"  # lets go of what the register held
         if name in _LOADS:
             return f"{self.written(operands[1])} = globals[{int(operands[0])}]"
+        if name in _STORES and not operands[0] & MOVE_BIT:
+            return f"globals[{int(operands[1])}] = {self.read(operands[0])}"
         if name in _COPIES and not operands[0] & MOVE_BIT:
             source = self.read(operands[0])
             return f"{self.written(operands[1])} = {source}"
