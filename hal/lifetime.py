@@ -171,6 +171,9 @@ class Home:
 
     def wait_submitted(self) -> None:
         """Wait until all that was submitted is over. Raises the first error that no fence was there to tell of."""
+        if self.timeline is None and not self.sources:  # nothing ever was, nor do writes wait
+            self.collect()
+            return
         last = self.submitted
         if self.timeline is not None and self.timeline.value() < last:
             _failure(self.timeline, last, None)

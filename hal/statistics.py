@@ -39,8 +39,9 @@ class Statistics:
     command_buffers_recorded: int
 
     def __init__(self) -> None:
-        for name in COUNTERS:
-            setattr(self, name, 0)
+        self.submissions = self.dispatches = self.waits = self.allocations = self.bytes_copied = self.imports = 0
+        self.host_to_device_bytes = self.device_to_host_bytes = 0
+        self.executables_created = self.command_buffers_recorded = 0
 
     def snapshot(self) -> dict[str, int]:
         return {name: getattr(self, name) for name in COUNTERS}

@@ -114,7 +114,7 @@ class Function:
         self.code = code
         self.context = context
         self._log = log.add
-        self._call = Call(context)
+        self._call: Any = None  #: to be used again and again, from the first call on
         self._statistics = context.device.statistics
         self._inputs: tuple[_Slot, ...] = ()
         self._outputs: tuple[_Slot, ...] = ()
@@ -240,6 +240,7 @@ class Function:
         """Make the slots: at the first call, since a program may have exports that nobody calls."""
         if self.context.device is None:
             raise CallerError(f"the program of {self.name!r} is closed")
+        self._call = Call(self.context)
         self._inputs = tuple([self._slot(value) for value in self.export.arguments])
         self._outputs = tuple([self._slot(value) for value in self.export.results])
         self._targets = tuple([slot.view for slot in self._outputs])

@@ -32,6 +32,8 @@ def _lacking(module: Module, row: Program, info: DeviceInfo) -> str:
         return f"its profile {shorten(name)} is unknown to this version"
     if profile.format not in info.formats:
         return f"wants {profile.format}, the device runs {', '.join(info.formats) or 'nothing'}"
+    if not row.features:
+        return ""
     missing = [feature for feature in feature_names(row.features) if feature not in info.features]
     unknown = row.features >> len(FEATURES) << len(FEATURES)
     if unknown:
