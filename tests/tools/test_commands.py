@@ -2,12 +2,10 @@
 
 import json
 import os
-import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,19 +22,18 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 def command(tmp_path: Path) -> Command:
     """Run `vm-NAME` in a process of its own, with a trust store and caches of its own."""
 
-    def run(name: str, *arguments: str | Path, preexec: Any = None) -> subprocess.CompletedProcess[str]:
+    def run(name: str, *arguments: str | Path, prefix: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {
             "ORCHESTRION_HOME": str(tmp_path / "home"),
             "ORCHESTRION_CACHE": str(tmp_path / "cache"),
         }
         return subprocess.run(
-            [sys.executable, "-m", f"orchestrion.tools.{name}", *map(str, arguments)],
+            [*prefix, sys.executable, "-m", f"orchestrion.tools.{name}", *map(str, arguments)],
             capture_output=True,
             text=True,
             cwd=tmp_path,
             env=environment,
             timeout=120,
-            preexec_fn=preexec,
         )
 
     return run
@@ -201,10 +198,8 @@ def test_everything_unsupported_is_said_at_once(command: Command, tmp_path: Path
 
 
 def test_a_full_disk_leaves_nothing_behind(command: Command, tmp_path: Path) -> None:
-    def small_files() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
-
-    done = command("compile", SIMPLE_MUL, "-o", "out.fb", preexec=small_files)
+    small_files = ("/bin/sh", "-c", 'ulimit -f 1; exec "$@"', "sh")
+    done = command("compile", SIMPLE_MUL, "-o", "out.fb", prefix=small_files)
     refused(done, 1, "out.fb")
     assert not [path for path in tmp_path.iterdir() if "out.fb" in path.name]
 
