@@ -42,8 +42,9 @@ bench: $(VENV)/ready-bench ## run every benchmark beside its peers
 bless: $(VENV)/ready-test ## rewrite expected texts; review the diff
 	BLESS=1 $(BIN)/python -m pytest -q
 
-fuzz: $(VENV)/ready-test ## the long mutation run (some ten minutes)
+fuzz: $(VENV)/ready-test ## the long runs: mutants of modules, random programs (some ten minutes each)
 	ORCHESTRION_MUTANTS=200000 $(BIN)/python -m pytest -q tests/fuzz
+	ORCHESTRION_PROGRAMS=4000 $(BIN)/python -m pytest -q -n 2 tests/e2e/test_random_programs.py
 
 clean: ## remove what make made
 	rm -rf $(VENV) build dist *.egg-info

@@ -1,0 +1,155 @@
+"""A StableHLO function in the making, in generic text: its lines, its values, and values of a wanted type from them.
+
+Floats are *exact* (made by correctly rounded ops, moved, compared, selected) or *near* (transcendental, summed up).
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from stablehlo_text import DTYPES, literal, tensor
+
+Array = npt.NDArray[Any]
+
+SIGNED = ("i8", "i16", "i32", "i64")
+UNSIGNED = ("ui8", "ui16", "ui32", "ui64")
+INTEGERS = SIGNED + UNSIGNED
+FLOATS = ("f32", "f64")
+ALL = ("i1", *INTEGERS, *FLOATS)
+
+
+@dataclass(frozen=True)
+class Value:
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    near: bool = False
+
+    @property
+    def type(self) -> str:
+        return tensor(self.shape, self.dtype)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+
+@dataclass
+class Body:
+    """A function in the making: its lines and the values that exist so far."""
+
+    rng: random.Random
+    prefix: str = "v"
+    lines: list[str] = field(default_factory=list)
+    values: list[Value] = field(default_factory=list)
+    count: int = 0
+
+    def fresh(self) -> str:
+        self.count += 1
+        return f"%{self.prefix}{self.count}"
+
+    def op(
+        self, name: str, operands: Sequence[Value], shape: Sequence[int], dtype: str, attributes: str = "",
+        near: bool | None = None, region: str = "",
+    ) -> Value:  # fmt: skip
+        made = Value(self.fresh(), tuple(shape), dtype, any(x.near for x in operands) if near is None else near)
+        self.emit(name, operands, [made], attributes, region)
+        return made
+
+    def emit(
+        self, name: str, operands: Sequence[Value], results: Sequence[Value], attributes: str = "", region: str = ""
+    ) -> None:
+        left = f"{', '.join(r.name for r in results)} = " if results else ""
+        types = ", ".join(x.type for x in operands)
+        outs = ", ".join(r.type for r in results)
+        properties = f" <{{{attributes}}}>" if attributes else ""
+        body = f" ({region})" if region else ""
+        names = ", ".join(x.name for x in operands)
+        self.lines.append(f'{left}"{name}"({names}){properties}{body} : ({types}) -> ({outs})')
+        self.values += results
+
+    # Values of a wanted kind.
+
+    def pick(self, test: Callable[[Value], bool] = lambda v: True) -> Value | None:
+        found = [v for v in self.values if test(v)]
+        return self.rng.choice(found[-8:] if self.rng.random() < 0.7 else found) if found else None
+
+    def constant(self, array: Array, dtype: str) -> Value:
+        array = np.asarray(array)
+        return self.op("stablehlo.constant", [], array.shape, dtype, f"value = {literal(array.astype(DTYPES[dtype]))}")
+
+    def number(self, value: Any, dtype: str, shape: tuple[int, ...] = ()) -> Value:
+        """A splat."""
+        element = literal(np.asarray(value).astype(DTYPES[dtype])).partition(" : ")[0]
+        return self.op("stablehlo.constant", [], shape, dtype, f"value = {element} : {tensor(shape, dtype)}")
+
+    def like(self, x: Value, value: Any) -> Value:
+        return self.number(value, x.dtype, x.shape)
+
+    def of(self, dtype: str, shape: tuple[int, ...], near: bool = True) -> Value:
+        """Some value of this type: one that is there, one made from another, or a new constant or iota."""
+        rng = self.rng
+        ok = lambda v: v.dtype == dtype and v.shape == shape and (near or not v.near)  # noqa: E731
+        found = self.pick(ok) if rng.random() < 0.7 else None
+        if found is not None:
+            return found
+        other = self.pick(lambda v: v.shape == shape and not v.near)
+        if other is not None and rng.random() < 0.7:
+            return self.converted(other, dtype)
+        other = self.pick(lambda v: v.dtype == dtype and v.size == prod(shape) and (near or not v.near))
+        if other is not None and rng.random() < 0.7:
+            return self.op("stablehlo.reshape", [other], shape, dtype)
+        other = self.pick(lambda v: v.shape == () and v.dtype == dtype and (near or not v.near))
+        if other is not None and rng.random() < 0.6:
+            return self.op("stablehlo.broadcast_in_dim", [other], shape, dtype, "broadcast_dimensions = array<i64>")
+        if shape and dtype != "i1" and rng.random() < 0.4 and max(shape) < 100:
+            return self.iota(shape, dtype)
+        if rng.random() < 0.5:
+            return self.number(numbers(rng, dtype, ())[()], dtype, shape)
+        return self.constant(numbers(rng, dtype, shape), dtype)
+
+    def iota(self, shape: tuple[int, ...], dtype: str) -> Value:
+        axis = self.rng.randrange(len(shape))
+        return self.op("stablehlo.iota", [], shape, dtype, f"iota_dimension = {axis} : i64")
+
+    def converted(self, x: Value, dtype: str) -> Value:
+        """In another type, in range where it goes from float to integer."""
+        if x.dtype == dtype and self.rng.random() < 0.9:
+            return x
+        if dtype == "i1":
+            return x if x.dtype == "i1" else self.compare(x, self.like(x, 0), "NE")
+        if x.dtype in FLOATS and dtype not in FLOATS:
+            low, high = (-100, 100) if dtype in SIGNED else (0, 100)
+            isnan = self.compare(x, x, "NE")
+            x = self.op("stablehlo.select", [isnan, self.like(x, 1), x], x.shape, x.dtype)
+            bounds = [self.number(low, x.dtype), self.number(high, x.dtype)]
+            x = self.op("stablehlo.clamp", [bounds[0], x, bounds[1]], x.shape, x.dtype)
+        return self.op("stablehlo.convert", [x], x.shape, dtype)
+
+    def compare(self, x: Value, y: Value, direction: str, kind: str = "") -> Value:
+        given = f", compare_type = #stablehlo<comparison_type {kind}>" if kind else ""
+        attributes = f"comparison_direction = #stablehlo<comparison_direction {direction}>{given}"
+        return self.op("stablehlo.compare", [x, y], x.shape, "i1", attributes)
+
+
+def numbers(rng: random.Random, dtype: str, shape: tuple[int, ...]) -> Array:
+    """Small numbers mostly; the extremes of integers, infinities and NaN here and there."""
+    state = np.random.default_rng(rng.randrange(2**32))
+    if dtype == "i1":
+        return np.asarray(state.integers(0, 2, shape).astype(bool))
+    if dtype in FLOATS:
+        values = np.asarray(state.integers(-40, 41, shape) / 8)
+        if rng.random() < 0.3:
+            special = state.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e-30], shape)
+            values = np.where(state.random(shape) < 0.3, special, values)
+        return values.astype(DTYPES[dtype])
+    info = np.iinfo(DTYPES[dtype])
+    if rng.random() < 0.5:
+        return np.asarray(state.integers(max(info.min, -9), 10, shape).astype(DTYPES[dtype]))
+    wide = state.integers(info.min, info.max, shape, dtype=DTYPES[dtype], endpoint=True)
+    edge = state.choice(np.array([info.min, info.max, 0, 1], DTYPES[dtype]), shape)
+    return np.asarray(np.where(state.random(shape) < 0.3, edge, wide).astype(DTYPES[dtype]))

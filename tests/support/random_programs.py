@@ -1,0 +1,77 @@
+"""Random StableHLO programs in generic text, from a seed: every op and element type, private functions, calls.
+
+`generate(seed)` gives the text, arguments for it, and what is known of the results. Imports nothing under test.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from random_body import ALL, Array, Body, Value, numbers
+from random_ops import CONTRACTION, ELEMENTWISE, MOVEMENT, Rule
+
+SHAPES = (
+    (), (1,), (4,), (7,), (64,), (130,), (2, 3), (3, 4), (5, 1), (1, 1), (4, 6), (2, 3, 4), (3, 1, 5), (8, 17),
+    (2, 2, 3, 3), (0,), (3, 0), (1, 2, 1, 3, 1, 2), (600,), (3, 700), (40, 50), (2500,),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Program:
+    text: str
+    arguments: list[Array]
+    results: list[Value]
+
+
+def _function(name: str, b: Body, arguments: Sequence[Value], results: Sequence[Value], public: bool) -> str:
+    ins, outs = ", ".join(v.type for v in arguments), ", ".join(v.type for v in results)
+    names = ", ".join(f"{v.name}: {v.type}" for v in arguments)
+    visibility = "" if public else ', sym_visibility = "private"'
+    head = f'"func.func"() <{{sym_name = "{name}", function_type = ({ins}) -> ({outs}){visibility}}}> ({{'
+    returned = f'"func.return"({", ".join(v.name for v in results)}) : ({outs}) -> ()'
+    return "\n".join([head, f"^bb0({names}):", *b.lines, returned, "}) : () -> ()"])
+
+
+def _arguments(b: Body, count: int) -> list[Value]:
+    made = [Value(b.fresh(), b.rng.choice(SHAPES), b.rng.choice(ALL)) for _ in range(count)]
+    b.values += made
+    return made
+
+
+def _fill(b: Body, count: int, calls: Sequence[Rule] = ()) -> None:
+    weights = b.rng.choice(((5, 4, 2), (8, 1, 1), (2, 8, 1), (3, 3, 4)))
+    for _ in range(count):
+        if calls and b.rng.random() < 0.1:
+            b.rng.choice(calls)(b)
+            continue
+        b.rng.choice(b.rng.choices((ELEMENTWISE, MOVEMENT, CONTRACTION), weights)[0])(b)
+
+
+def _call_of(name: str, arguments: Sequence[Value], results: Sequence[Value]) -> Rule:
+    def call(b: Body) -> None:
+        operands = [b.of(v.dtype, v.shape, near=False) for v in arguments]
+        outs = [Value(b.fresh(), v.shape, v.dtype, v.near) for v in results]
+        b.emit("func.call", operands, outs, f"callee = @{name}")
+
+    return call
+
+
+def generate(seed: int, length: int = 20) -> Program:
+    rng = random.Random(seed)
+    functions, calls = [], []
+    for number in range(rng.choice((0, 0, 1, 2))):
+        inner = Body(rng, f"f{number}_")
+        arguments = _arguments(inner, rng.randint(0, 3))
+        if not arguments:
+            inner.of(rng.choice(ALL), rng.choice(SHAPES))
+        _fill(inner, rng.randint(0, 6), calls)
+        results = [rng.choice(inner.values) for _ in range(rng.randint(0, 3))]
+        functions.append(_function(f"f{number}", inner, arguments, results, False))
+        calls.append(_call_of(f"f{number}", arguments, results))
+    b = Body(rng)
+    arguments = _arguments(b, rng.randint(1, 5))
+    _fill(b, length, calls)
+    results = [rng.choice(b.values) for _ in range(rng.randint(1, 6))] + b.values[-2:]
+    functions.insert(rng.randint(0, len(functions)), _function("main", b, arguments, results, True))
+    arrays = [numbers(rng, v.dtype, v.shape) for v in arguments]
+    return Program("\n".join(functions) + "\n", arrays, results)
