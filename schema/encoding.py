@@ -68,7 +68,7 @@ def _form(row: Instruction) -> _Form:
 _CALL = ("registers", "registers")
 _FORMS: dict[int, _Form] = {row.opcode: _form(row) for row in INSTRUCTIONS}
 #: opcode -> row, 16-bit units of opcode and fixed operands, how to read those unless all are registers, kinds behind
-_READERS: dict[int, tuple[Instruction, int, Callable[..., tuple[Any, ...]] | None, tuple[str, ...]]] = {
+READERS: dict[int, tuple[Instruction, int, Callable[..., tuple[Any, ...]] | None, tuple[str, ...]]] = {
     opcode: (
         form.row,
         form.halves,
@@ -142,7 +142,7 @@ def decode(code: bytes | memoryview, where: str = "bytecode") -> list[Decoded]:
     count = end // 2
     halves = struct.unpack(f"<{count}H", code)
     found: list[tuple[int, Instruction, tuple[Operand, ...]]] = []
-    readers = _READERS
+    readers = READERS
     at = 0
     while at < count:
         reader = readers.get(halves[at])

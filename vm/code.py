@@ -46,12 +46,13 @@ class Code:
     __slots__ = (
         "_entry",
         "link",
-                "arguments",
+        "arguments",
         "decoded",
         "length",
         "name",
         "ordinal",
         "parameters",
+        "plain",
         "results",
         "runs",
         "straight",
@@ -70,6 +71,7 @@ class Code:
         results: tuple[str, ...],
         parameters: tuple[int, ...],
         decoded: list[Decoded],
+        plain: bool,
     ) -> None:
         self.link = link
         self._entry: Block | None = None
@@ -79,6 +81,7 @@ class Code:
         self.results = results
         self.parameters = parameters
         self.decoded = decoded
+        self.plain = plain  #: straight, and no ref is moved
         self.length = len(decoded) + decoded[-1].pc // BYTES_PER_UNIT  #: in units of fuel
         self.straight: Translation | None = None  #: once it is called often, if it can be translated
         self.runs = 0

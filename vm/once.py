@@ -4,6 +4,7 @@ Each instruction is made into its op and run at once; a native function is calle
 is taken (no branch, no call of the VM, no suspension). Registers, checks and errors are those of the interpreter.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from orchestrion.hal.errors import HalError
@@ -23,22 +24,27 @@ _INTEGERS = ("i32.const", "i64.const")
 def straight_line(code: Code) -> bool:
     """Whether `run_once` takes the function: its only end is the return at the end."""
     decoded = code.decoded
-    return decoded[-1].row.name == "return" and not any([row.name in ENDS for _, row, _ in decoded[:-1]])
+    return decoded[-1].row.name == "return" and (
+        code.plain or not any([row.name in ENDS for _, row, _ in decoded[:-1]])
+    )
 
 
 def run_once(call: Call, code: Code, values: list[Any]) -> None:
     """Run a straight-line function without arguments and results; `values` are the globals."""
     regs = code.template.copy()
     regs[CALL], regs[GLOBALS] = call, values
-    pc = 0
+    pc, plain = 0, code.plain
+    operands: Any
+    moved: Sequence[int] = ()
     try:
         for instruction in code.decoded[:-1]:
-            pc, row, plain = instruction
+            pc, row, operands = instruction
             name = row.name
             if name in _INTEGERS:
-                regs[plain[1]] = plain[0]  # type: ignore[index]
+                regs[operands[1]] = operands[0]
                 continue
-            operands, moved = without_moves(instruction)
+            if not plain:
+                operands, moved = without_moves(instruction)
             if name == "call_import":
                 _native(call, code, regs, *operands)
             elif name == "import.present":

@@ -30,6 +30,8 @@ from orchestrion.schema.signature import (
 )
 
 from .native import ImportRow
+from .quick import prove
+from .refs import TYPES
 from .reftypes import WITHOUT_TYPES, RefTypes
 
 # plain integers: an operation on enums takes longer than the rest of a row
@@ -51,6 +53,7 @@ class VerifiedFunction(NamedTuple):
     results: tuple[str, ...]
     parameters: tuple[int, ...]  #: register of each argument
     decoded: list[Decoded]
+    plain: bool  #: it has no branch, call of the VM or suspension, and moves no ref
 
 
 class VerifiedProgram(NamedTuple):
@@ -101,7 +104,7 @@ class _Verifier:
         strings, types = module.strings, module.types
         self.types = [strings[name] for name in types]
         for name in self.types:
-            if not is_value_type(name):
+            if name not in TYPES and not is_value_type(name):
                 raise ModuleError(f"{name!r} is not a value type")
         self.rows = module.functions[program.functions_start : program.functions_end]
         self.signatures = [self._signature(row) for row in self.rows]
@@ -111,6 +114,7 @@ class _Verifier:
         ]
         self.constants = program.constants_end - program.constants_start
         self.imports: list[ImportRow | None] = [None] * len(module.imports)
+        self.shapes: dict[tuple[int, int], tuple[Shape, Shape]] = {}  #: by import and number of arguments
         self.parsed: dict[int, Signature] = {}  #: by the ordinal of its string, which many imports may share
         self.calls: list[set[int]] = [set() for _ in self.rows]
         self.stores: list[list[tuple[int, int]]] = [[] for _ in self.rows]  #: (pc, global) per function
@@ -134,13 +138,18 @@ class _Verifier:
         code = self.module.bytecode[row.bytecode_start : row.bytecode_end]
         counts = row[-5:]
         parameters = _parameters(where, counts, arguments, len(code))
+        name = self.module.strings[row.name]
+        refs = [(register, type) for register, type in zip(parameters, arguments) if type not in _BANK_OF]  # noqa: B905
+        proof = prove(self, counts, refs, shape_of(results), code)
+        if proof is not None:
+            self.stores[ordinal] += proof.stores
+            return VerifiedFunction(ordinal, name, counts, arguments, results, parameters, proof.decoded, True)
         decoded = decode(code, where)
         if not decoded or not decoded[-1].row.terminator:
             last = f"ends with {decoded[-1].row.name}" if decoded else "has no instructions"
             raise ModuleError(f"{where} {last}: control would run off its end")
         _Body(self, ordinal, counts, arguments, results, parameters, decoded).check()
-        name = self.module.strings[row.name]
-        return VerifiedFunction(ordinal, name, counts, arguments, results, parameters, decoded)
+        return VerifiedFunction(ordinal, name, counts, arguments, results, parameters, decoded, False)
 
     def import_row(self, ordinal: int) -> ImportRow:
         found = self.imports[ordinal]
@@ -149,8 +158,19 @@ class _Verifier:
             signature = self.parsed.get(row.signature)
             if signature is None:
                 signature = self.parsed[row.signature] = parse_signature(self.module.strings[row.signature])
-            optional = bool(row.flags & _OPTIONAL)
+            optional = row.flags & _OPTIONAL != 0
             found = self.imports[ordinal] = ImportRow(self.module.strings[row.name], signature, optional)
+        return found
+
+    def call_shape(self, ordinal: int, arguments: int) -> tuple[Shape, Shape]:
+        """Of arguments and results of a call of an import. `LookupError` or `ModuleError` if there can be none."""
+        found = self.shapes.get((ordinal, arguments))
+        if found is None:
+            signature = (self.imports[ordinal] or self.import_row(ordinal)).signature
+            taken = signature.shape(arguments)
+            if taken is None:
+                raise LookupError
+            found = self.shapes[ordinal, arguments] = taken, signature.given
         return found
 
     def _initializers(self) -> None:
