@@ -83,7 +83,7 @@ def prove(
     results: Shape,
     code: memoryview,
 ) -> Proof | None:
-    """`arguments`: register and type of each that is a ref. One loop, with as few calls as may be: loading waits for it."""
+    """`arguments`: register and type of each that is a ref. One loop with few calls, since loading waits for it."""
     count = len(code) // 2
     if count * 2 != len(code):
         return None
