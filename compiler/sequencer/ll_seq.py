@@ -21,7 +21,7 @@ from orchestrion.compiler.ir.attributes import (
 from orchestrion.compiler.ir.core import Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result
 from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.types import DialectType, FunctionType, TensorType, Type
+from orchestrion.compiler.ir.types import I32, DialectType, FunctionType, TensorType, Type
 
 BINDING: Final = DialectType("ll_seq.binding")
 SLOT: Final = DialectType("ll_seq.slot")
@@ -29,6 +29,9 @@ BUFFER: Final = DialectType("hal.buffer")
 VIEW: Final = DialectType("hal.view")
 EXECUTABLE: Final = DialectType("hal.executable")
 RECORDING: Final = DialectType("hal.recording")
+
+#: what `read` takes -> its bytes
+READ_BYTES: Final[dict[str, int]] = {"i1": 1, "i32": 4}
 
 
 def is_binding(type: Type) -> bool:
@@ -44,6 +47,11 @@ def is_memory(type: Type) -> bool:
 def is_buffer(type: Type) -> bool:
     """!hal.buffer"""
     return type == BUFFER
+
+
+def is_i32(type: Type) -> bool:
+    """i32"""
+    return type == I32
 
 
 def is_view(type: Type) -> bool:
@@ -215,6 +223,45 @@ class Execute(Operation):
     slots = operands(is_buffer)
 
 
+class Enqueue(Operation):
+    """Adds a recording, with these buffers in its slots, to what the next `execute` submits, in order."""
+
+    name = "ll_seq.enqueue"
+    recording = operand(is_recording)
+    slots = operands(is_buffer)
+
+
+class Read(Operation):
+    """A predicate (`i1`, one byte) or an index (`i32`, four) from a buffer, after what was executed before."""
+
+    name = "ll_seq.read"
+    offset = attr(IntegerAttr)
+    type = attr(StringAttr)
+    buffer = operand(is_buffer)
+    output = result(is_i32)
+
+    def check(self) -> Iterator[str]:
+        if self.type.value not in READ_BYTES:
+            yield f"reads {self.type}, one of {', '.join(READ_BYTES)} wanted"
+
+
+class CacheLoad(Operation):
+    """1 when the buffer was filled from the user's cache, with what `cache_save` of this key kept there; else 0."""
+
+    name = "ll_seq.cache_load"
+    key = attr(IntegerAttr)
+    buffer = operand(is_buffer)
+    output = result(is_i32)
+
+
+class CacheSave(Operation):
+    """Keeps what the buffer holds in the user's cache, under this key of the program."""
+
+    name = "ll_seq.cache_save"
+    key = attr(IntegerAttr)
+    buffer = operand(is_buffer)
+
+
 class Function(Operation):
     """The run part of an exported function: takes views of arguments and destinations, gives views of results.
 
@@ -243,6 +290,6 @@ DIALECT = Dialect(
     [
         Executable, Entry, LoadInput, StoreOutput, End,
         CreateExecutable, Constant, Allocate, Record, Dispatch, Copy, Fill, Barrier,
-        Check, Destination, Storage, Execute, Function, Return,
+        Check, Destination, Storage, Enqueue, Execute, Read, CacheLoad, CacheSave, Function, Return,
     ],
 )  # fmt: skip
