@@ -20,8 +20,17 @@ from orchestrion.compiler.ir.attributes import (
     UnitAttr,
 )
 from orchestrion.compiler.ir.core import Operation, Trait
-from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
-from orchestrion.compiler.ir.declare import successor as successor_field
+from orchestrion.compiler.ir.declare import (
+    attr,
+    operand,
+    operands,
+    optional,
+    region,
+    result,
+    results,
+    successor,
+    successors,
+)
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import Attribute, DialectType, FunctionType, Type, scalar
 from orchestrion.schema.isa import INSTRUCTIONS, Instruction
@@ -153,12 +162,6 @@ SYMBOLS: Final[dict[str, type[Operation]]] = {
 }
 
 
-class _Successors(successor_field):
-    """Any number of branch targets."""
-
-    variadic = True
-
-
 def field_name(row: Row) -> str:
     """The field that an operand of the table becomes."""
     return _RENAMED.get(row.name, row.name)
@@ -166,9 +169,9 @@ def field_name(row: Row) -> str:
 
 def _field(row: Row) -> Any:
     if row.kind == "target":
-        return successor_field()
+        return successor()
     if row.kind == "targets":
-        return _Successors()
+        return successors()
     if row.kind == "registers":
         return results() if row.result else operands()
     if row.kind in _PROPERTIES:

@@ -1,17 +1,22 @@
-"""The util dialect: globals and initializers, used by every phase from flow to ll_seq.
+"""The util dialect: globals, initializers and branches, used by every phase from flow to ll_seq.
 
-A global with a value is a constant. One without is stored to exactly once, by the initializer of its kind, before any
-function runs; a function only loads.
+A global that is not mutable is a constant with its value, or is stored to exactly once, by an initializer, before any
+function runs; functions only load it. A mutable one is a variable of each context, which functions load and store; it
+may have a value to begin with.
+
+Branches end the blocks of a function of several blocks and give the arguments of the blocks they go to. Values of any
+type may travel; a value is used in other blocks freely, too, where its definition dominates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
-from orchestrion.compiler.ir.attributes import DenseElements, StringAttr, SymbolRef
-from orchestrion.compiler.ir.core import Operation, Trait
-from orchestrion.compiler.ir.declare import attr, operand, optional, region, result
+from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, StringAttr, SymbolRef, UnitAttr
+from orchestrion.compiler.ir.core import Block, Operation, Trait, Value
+from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, successor, successors
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import Type
 
@@ -23,11 +28,12 @@ KINDS: Final[dict[str, str]] = {
 
 
 class Global(Operation):
-    """A variable of the program, or a constant when it has a value."""
+    """A constant, a value that an initializer makes, or a variable; see above."""
 
     name = "util.global"
     sym_name = attr(StringAttr)
     type = attr(Type)
+    mutable = optional(UnitAttr)
     value = optional(DenseElements)
     traits = frozenset({Trait.SYMBOL})
 
@@ -69,4 +75,101 @@ class Return(Operation):
     traits = frozenset({Trait.TERMINATOR})
 
 
-DIALECT = Dialect("util", [Global, GlobalLoad, GlobalStore, Initializer, Return])
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A way out of a block: the block it leads to, and the terminator's operands that are the arguments there.
+
+    `values[i]` is the terminator's operand number `start + i` and becomes argument number i of `target`.
+    """
+
+    target: Block
+    start: int
+    values: tuple[Value, ...]
+
+
+class BranchOp(Operation):
+    """What the terminators with successors have in common."""
+
+    #: operands that choose the way; those behind them travel
+    choosing: ClassVar[int] = 1
+    traits = frozenset({Trait.TERMINATOR})
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many operands go to each successor."""
+        raise NotImplementedError(self.name)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """The ways out, in the order of the successors."""
+        found, start = [], self.choosing
+        for target, size in zip(self.successors, self.sizes, strict=True):
+            found.append(Edge(target, start, tuple(self.operands[start : start + size])))
+            start += size
+        return tuple(found)
+
+    def check(self) -> Iterator[str]:
+        sizes, travelling = self.sizes, len(self.operands) - self.choosing
+        if len(sizes) != len(self.successors) or min(sizes) < 0 or sum(sizes) != travelling:
+            yield f"counts {list(sizes)} do not fit {len(self.successors)} successors and {travelling} arguments"
+            return
+        for index, edge in enumerate(self.edges):
+            given = [value.type for value in edge.values]
+            taken = [argument.type for argument in edge.target.arguments]
+            if given != taken:
+                yield f"gives {_types(given)} to successor {index}, which takes {_types(taken)}"
+
+
+def _types(types: Sequence[Type]) -> str:
+    return f"({', '.join(map(str, types))})"
+
+
+class Branch(BranchOp):
+    """Goes on in another block."""
+
+    name = "util.branch"
+    arguments = operands()
+    to = successor()
+    choosing = 0
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (len(self.operands),)
+
+
+class CondBranch(BranchOp):
+    """Goes to `then` when the condition is not 0, else to `otherwise`. `counts`: arguments for each of them."""
+
+    name = "util.cond_branch"
+    condition = operand()
+    arguments = operands()
+    then = successor()
+    otherwise = successor()
+    counts = attr(DenseArray)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.counts.ints
+
+
+class Switch(BranchOp):
+    """Goes to target number `index`, or to the last one when there is none. `counts`: arguments for each of them."""
+
+    name = "util.switch"
+    index = operand()
+    arguments = operands()
+    targets = successors()
+    counts = attr(DenseArray)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.counts.ints
+
+    def check(self) -> Iterator[str]:
+        if not self.successors:
+            yield "needs a target"
+        else:
+            yield from super().check()
+
+
+DIALECT = Dialect("util", [Global, GlobalLoad, GlobalStore, Initializer, Return, Branch, CondBranch, Switch])

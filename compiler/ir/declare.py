@@ -10,8 +10,9 @@
         traits = frozenset({Trait.PURE})
 
 Operands, results, regions and successors are matched by position in the order of the fields. One variadic group takes
-what is left over; with several, sizes are in `operandSegmentSizes` / `resultSegmentSizes`, or, when the class says
-`same_size = True`, all groups are equally long. A constraint is a Type class or a predicate over types.
+what is left over; with several of operands or results, sizes are in `operandSegmentSizes` / `resultSegmentSizes`, or,
+when the class says `same_size = True`, all groups are equally long. A constraint is a Type class or a predicate over
+types.
 """
 
 from __future__ import annotations
@@ -131,6 +132,20 @@ class region(Field):
         return self if op is None else op.declaration.group(op, self)[0]
 
 
+class regions(Field):
+    """Any number of regions."""
+
+    kind = "region"
+    variadic = True
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: Operation, owner: type) -> tuple[Region, ...]: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | tuple[Region, ...]:
+        return self if op is None else tuple(op.declaration.group(op, self))
+
+
 class successor(Field):
     """One block that control may go to."""
 
@@ -142,6 +157,20 @@ class successor(Field):
     def __get__(self, op: Operation, owner: type) -> Block: ...
     def __get__(self, op: Operation | None, owner: type) -> Self | Block:
         return self if op is None else op.declaration.group(op, self)[0]
+
+
+class successors(Field):
+    """Any number of blocks that control may go to."""
+
+    kind = "successor"
+    variadic = True
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: Operation, owner: type) -> tuple[Block, ...]: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | tuple[Block, ...]:
+        return self if op is None else tuple(op.declaration.group(op, self))
 
 
 class attr(Field, Generic[A]):

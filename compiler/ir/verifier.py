@@ -1,8 +1,9 @@
 """Checks IR against its rules and says everything that is wrong, each with its location.
 
 Rules: every op fits its declaration (counts, types, properties, regions); blocks end in a terminator and have one only
-there; uses are dominated by definitions and do not cross isolated ops; symbols are unique in their scope and
-references are found; then what each op's own `check` says. What is unregistered has only the general rules to keep.
+there; control stays in its region and never goes to the entry; uses are dominated by definitions and do not cross
+isolated ops; symbols are unique in their scope and references are found; then what each op's own `check` says. What is
+unregistered has only the general rules to keep.
 """
 
 from __future__ import annotations
@@ -78,6 +79,11 @@ def _terminators(op: Operation) -> Iterator[str]:
         yield f"ends its block but {op.next_op.name} follows"
     if op.successors and op.next_op is not None and not op.has(Trait.TERMINATOR):
         yield f"has successors but {op.next_op.name} follows"
+    for index, target in enumerate(op.successors):
+        if target.region is not op.parent_region:
+            yield f"successor {index} is a block of another region"
+        elif target.region is not None and target is target.region.blocks[0]:
+            yield f"successor {index} is the entry block, to which nothing may go"
     if op.has(Trait.NO_TERMINATOR) or isinstance(op, UnregisteredOp):
         return
     for number, region in enumerate(op.regions):
@@ -115,9 +121,10 @@ def _counts_and_types(op: Operation) -> Iterator[str]:
                 if not field.allows(value.type):
                     yield f"{kind} {field.name} is of type {value.type}, must be: {field.wanted}"
     for kind, total in (("region", len(op.regions)), ("successor", len(op.successors))):
-        wanted = len(getattr(declaration, kind))
-        if total != wanted:
-            yield f"needs {wanted} {kind}s, has {total}"
+        try:
+            declaration.sizes(op, kind, total)
+        except ValueError as error:
+            yield str(error)
 
 
 def _properties(op: Operation) -> Iterator[str]:
