@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow import util
-from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
+from orchestrion.compiler.flow.layout import storage_bytes
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
@@ -50,7 +50,7 @@ def _convert(op: Operation) -> Operation:
 
 def _resource(type: Type, lifetime: str) -> DialectType:
     assert isinstance(type, TensorType)
-    return hl_seq.resource(lifetime, type.num_elements * ELEMENT_BYTES[str(type.element)])
+    return hl_seq.resource(lifetime, storage_bytes(type))
 
 
 class _Function:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, ArrayAttr, DenseArray, SymbolRef, attribute_of
+from orchestrion.compiler.flow.layout import storage_bytes
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, SymbolRef, attribute_of
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
@@ -71,4 +72,4 @@ def _entry(func: Operation, workload: DenseArray) -> Operation:
 
 def _binding(access: str, type: Type) -> Attribute:
     assert isinstance(type, TensorType)
-    return attribute_of({"access": access, "length": type.num_elements * ELEMENT_BYTES[str(type.element)]})
+    return attribute_of({"access": access, "length": storage_bytes(type)})

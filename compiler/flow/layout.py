@@ -1,0 +1,178 @@
+"""How the elements of a tensor lie in memory, as the encoding of its type says it.
+
+A type without encoding lies in row-major order. `#util.encoding<...>` is symbolic: it says what the tensor is to the
+dot that reads it, and nothing about memory yet. `#util.layout<...>` is concrete. Its axes stand in groups; a group
+counts as one dimension, its axes in row-major order. Dimension g is cut into tiles of `tiles[g]`, the last filled up
+with padding that nobody reads but loops over whole tiles: it is zero. In memory, row-major, stand the numbers of the
+tiles, in the order of the groups, and inside a tile the places along the dimensions that are cut, in the order `inner`.
+
+    tensor<64x100xf32, #util.layout<axes = [[1], [0]], tiles = [8, 1], inner = [0]>>
+
+is 13 x 64 x 8 elements: element (i, j) stands at (j / 8, i, j mod 8), and the last four of a tile j / 8 = 12 are zero.
+Texts have one form each; anything else is refused, so that equal types have equal texts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
+from orchestrion.compiler.ir.types import TensorType
+
+#: what a tensor is to a dot
+ROLES: Final = ("lhs", "rhs")
+#: a tile along one dimension is no larger
+MOST_TILE: Final = 1024
+
+_INTS: Final = r"\[(?:[0-9]{1,15}(?:, [0-9]{1,15})*)?\]"
+_LISTS: Final = rf"\[(?:{_INTS}(?:, {_INTS})*)?\]"
+_ENCODING: Final = re.compile(
+    rf"#util\.encoding<role = (\w+), batch = ({_INTS}), free = ({_INTS}), contract = ({_INTS}), sizes = ({_INTS})>"
+)
+_LAYOUT: Final = re.compile(rf"#util\.layout<axes = ({_LISTS}), tiles = ({_INTS}), inner = ({_INTS})>")
+
+
+class EncodingError(ValueError):
+    """A text that is no encoding, or one that does not fit its tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """Symbolic: the axes of one operand of a dot by what they are to it, and the dot's (rows, columns, depth)."""
+
+    role: str
+    batch: tuple[int, ...]
+    free: tuple[int, ...]
+    contract: tuple[int, ...]
+    sizes: tuple[int, int, int]
+
+    def __str__(self) -> str:
+        axes = f"batch = {list(self.batch)}, free = {list(self.free)}, contract = {list(self.contract)}"
+        return f"#util.encoding<role = {self.role}, {axes}, sizes = {list(self.sizes)}>"
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        """Raises EncodingError unless it fits a tensor of that shape."""
+        _each_axis_once((self.batch, self.free, self.contract), len(shape))
+        rows, columns, depth = self.sizes
+        free = rows if self.role == "lhs" else columns
+        for name, axes, size in (("free", self.free, free), ("contract", self.contract, depth)):
+            found = prod(shape[axis] for axis in axes)
+            if found != size:
+                raise EncodingError(f"the {name} axes have {found} elements, sizes say {size}")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Concrete: see the head of the file. `inner` names groups."""
+
+    axes: tuple[tuple[int, ...], ...]
+    tiles: tuple[int, ...]
+    inner: tuple[int, ...]
+
+    def __str__(self) -> str:
+        axes = [list(group) for group in self.axes]
+        return f"#util.layout<axes = {axes}, tiles = {list(self.tiles)}, inner = {list(self.inner)}>"
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        """Raises EncodingError unless it fits a tensor of that shape."""
+        _each_axis_once(self.axes, len(shape))
+        if len(self.tiles) != len(self.axes):
+            raise EncodingError(f"{len(self.axes)} groups of axes, {len(self.tiles)} tiles")
+        if not all(1 <= tile <= MOST_TILE for tile in self.tiles):
+            raise EncodingError(f"tiles {list(self.tiles)} are not between 1 and {MOST_TILE}")
+        cut = [group for group, tile in enumerate(self.tiles) if tile > 1]
+        if sorted(self.inner) != cut:
+            raise EncodingError(f"inner {list(self.inner)} must be the groups that are cut, {cut}, in some order")
+
+    def sizes(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The number of elements along each group."""
+        return tuple(prod(shape[axis] for axis in group) for group in self.axes)
+
+    def tile_counts(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The number of tiles along each group."""
+        return tuple(-(-size // tile) for size, tile in zip(self.sizes(shape), self.tiles, strict=True))
+
+    def physical_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The dimensions in memory: of the tiles, then inside a tile."""
+        return (*self.tile_counts(shape), *(self.tiles[group] for group in self.inner))
+
+
+def encoding_of(type: TensorType) -> Encoding | Layout | None:
+    """What the encoding of a static tensor type says; None without one. Raises EncodingError for any other text."""
+    return _parsed(type.encoding, type.shape) if type.encoding else None
+
+
+def layout_of(type: TensorType) -> Layout | None:
+    """The layout of a type whose encoding, if it has one, is concrete; None for row-major order."""
+    found = encoding_of(type)
+    if isinstance(found, Encoding):
+        raise EncodingError(f"{type} has no layout yet")
+    return found
+
+
+def plain(type: TensorType) -> TensorType:
+    """The type without its encoding."""
+    return TensorType(type.shape, type.element)
+
+
+def encoded(type: TensorType, encoding: Encoding | Layout) -> TensorType:
+    """The type with that encoding in place of its own. Raises EncodingError where it does not fit."""
+    encoding.check(type.shape)
+    return TensorType(type.shape, type.element, str(encoding))
+
+
+def storage_elements(type: TensorType) -> int:
+    """Elements of a static tensor in memory, padding included; a symbolic encoding has none."""
+    layout = encoding_of(type)
+    return prod(layout.physical_shape(type.shape)) if isinstance(layout, Layout) else type.num_elements
+
+
+def storage_bytes(type: TensorType) -> int:
+    """Bytes of a static tensor in memory, padding included; a symbolic encoding has none."""
+    return storage_elements(type) * ELEMENT_BYTES[str(type.element)]
+
+
+def problem(type: TensorType) -> str | None:
+    """What is wrong with the encoding of a static tensor type; None where nothing is."""
+    try:
+        encoding_of(type)
+    except EncodingError as error:
+        return f"{type}: {error}"
+    return None
+
+
+def _each_axis_once(groups: tuple[tuple[int, ...], ...], rank: int) -> None:
+    if sorted(axis for group in groups for axis in group) != list(range(rank)):
+        raise EncodingError(f"axes {[list(group) for group in groups]} are not those of rank {rank}, each once")
+
+
+@cache
+def _parsed(text: str, shape: tuple[int, ...]) -> Encoding | Layout:
+    found = _read(text)
+    if found is None or str(found) != text:
+        raise EncodingError(f"the encoding {text} is neither #util.encoding<...> nor #util.layout<...>")
+    found.check(shape)
+    return found
+
+
+def _read(text: str) -> Encoding | Layout | None:
+    try:
+        if match := _ENCODING.fullmatch(text):
+            role, (batch, free, contract, sizes) = match[1], map(_ints, match.groups()[1:])
+            if role in ROLES and len(sizes) == 3:
+                return Encoding(role, batch, free, contract, (sizes[0], sizes[1], sizes[2]))
+        elif match := _LAYOUT.fullmatch(text):
+            axes = tuple(tuple(group) for group in json.loads(match[1]))
+            return Layout(axes, _ints(match[2]), _ints(match[3]))
+    except ValueError:  # a number that starts with zero
+        pass
+    return None
+
+
+def _ints(text: str) -> tuple[int, ...]:
+    return tuple(json.loads(text))
