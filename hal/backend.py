@@ -182,19 +182,26 @@ class Watcher(Protocol):
         """Raises when it is time to stop."""
 
 
+#: a recording, and the buffer of each of its slots
+BackendWork = tuple[BackendCommandBuffer, Sequence[BackendBuffer]]
+
+
 class BackendQueue(ABC):
-    """Work in order. Submissions of one queue start in the order they were submitted."""
+    """Work in order. Submissions of one queue start in the order they were submitted.
+
+    A batch is recordings that go to the device as one submission, as if a barrier stood between them. The same
+    recording may be in it again and again, with the same or with other tables.
+    """
 
     @abstractmethod
     def submit(
         self,
-        commands: BackendCommandBuffer | None,
-        table: Sequence[BackendBuffer],
+        batch: Sequence[BackendWork],
         waits: Sequence[Point],
         signals: Sequence[Point],
         watcher: Watcher | None = None,
     ) -> None:
-        """Enqueue without blocking. `table` gives the buffer of each slot.
+        """Enqueue without blocking. An empty batch only waits and signals.
 
         When the work fails its signals advance all the same, and waiting for them raises the error. A driver that works
         on the host asks the watcher now and then, in a thread of its own: the `HalError` it raises ends the work.
@@ -208,6 +215,10 @@ class BackendQueue(ABC):
 
         A driver that works in the calling thread asks the watcher now and then; what it raises ends the work halfway.
         """
+
+    @abstractmethod
+    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
+        """As `execute`, for several recordings: one submission and one wait."""
 
     @abstractmethod
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:

@@ -2,6 +2,7 @@
 
 - Submissions start in the order they were made, whatever thread or share made them; `execute` holds the
   queue until its work is done, `submit` returns at once.
+- A batch is several recordings in one submission, in order, as if a barrier stood between them.
 - Everything a submission touches is kept alive until it is over.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from .backend import BackendBuffer, Bytes, Point, Watcher
+from .backend import BackendWork, Bytes, Point, Watcher
 from .buffer import Buffer, name_rights
 from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, HalError, InvalidArgument
@@ -19,6 +20,9 @@ from .semaphore import Fence, Semaphore
 
 if TYPE_CHECKING:
     from .device import Device
+
+#: a recording, and the buffer of each of its slots
+Work = tuple[CommandBuffer, Sequence[Buffer]]
 
 #: host bytes that writes may keep waiting in the driver before the queue is drained
 WRITE_BACKLOG = 64 << 20
@@ -66,6 +70,21 @@ class Queue:
         if home.garbage:
             home.collect()
 
+    def execute_batch(self, batch: Sequence[Work], watcher: Watcher | None = None) -> None:
+        """As `execute`, for several recordings in order: one submission and one wait."""
+        home = self._home
+        if not batch:
+            raise InvalidArgument("a batch of no command buffers")
+        self.device.check_open()
+        with self._lock:
+            self._backend.execute_batch([self._work(*work) for work in batch], watcher)
+            if home.backlog:
+                home.forget_sources()
+            self._statistics.waits += 1
+            self._count(batch)
+        if home.garbage:
+            home.collect()
+
     def submit(
         self,
         commands: CommandBuffer | None,
@@ -79,10 +98,27 @@ class Queue:
         Without `commands` only the fences are chained. If the work fails, waiting for `signal` raises its error. Where
         the driver works on the host, the `HalError` that `watcher.check` raises ends the work.
         """
+        if commands is None and buffers:
+            raise InvalidArgument(f"{len(buffers)} buffers without a command buffer")
+        self.submit_batch([] if commands is None else [(commands, buffers)], wait, signal, watcher)
+
+    def submit_batch(
+        self,
+        batch: Sequence[Work],
+        wait: Fence | None = None,
+        signal: Fence | None = None,
+        watcher: Watcher | None = None,
+    ) -> None:
+        """As `submit`, for several recordings in order, as one submission."""
         home = self._home
         self.device.check_open()
         with self._lock:
-            table, leases = self._table(commands, buffers)
+            works: list[BackendWork] = []
+            leases: list[object] = []
+            for commands, buffers in batch:
+                works.append(self._work(commands, buffers))
+                leases += [buffer.lease for buffer in buffers]
+                leases += commands.leases
             waits = [(semaphore.alive(), value) for semaphore, value in wait.points] if wait else []
             leases += [semaphore.lease for semaphore, _ in wait.points] if wait else []
             promised: list[Semaphore] = []
@@ -92,19 +128,18 @@ class Queue:
                     signals.append(semaphore.promise(value))
                     promised.append(semaphore)
                     leases.append(semaphore.lease)
-                self._enqueue(commands, table, waits, signals, leases, watcher)
+                self._enqueue(works, waits, signals, leases, watcher)
             except BaseException:
                 for semaphore in promised:
                     semaphore.break_promise()
                 raise
-            self._count(commands, buffers)
+            self._count(batch, home.submitted)
         if home.garbage:
             home.collect()
 
     def _enqueue(
         self,
-        commands: CommandBuffer | None,
-        table: Sequence[BackendBuffer],
+        works: Sequence[BackendWork],
         waits: Sequence[Point],
         signals: list[Point],
         leases: list[object],
@@ -115,7 +150,7 @@ class Queue:
         home.retire()
         signals.append(home.track(leases, not signals))
         try:
-            self._backend.submit(None if commands is None else commands.backend, table, waits, signals, watcher)
+            self._backend.submit(works, waits, signals, watcher)
         except BaseException:
             home.untrack()
             raise
@@ -162,40 +197,33 @@ class Queue:
         self._statistics.waits += 1
         self._home.wait_submitted()
 
-    def _count(self, commands: CommandBuffer | None, buffers: Sequence[Buffer]) -> None:
-        number = self._home.submitted
-        for buffer in buffers:
-            buffer.submitted = number
-        self._statistics.submissions += 1
-        if commands is None:
-            return
-        for buffer in commands.direct:
-            buffer.submitted = number
-        self._statistics.dispatches += commands.dispatches
-        self._statistics.bytes_copied += commands.bytes_copied
+    def _count(self, batch: Sequence[Work], number: int = 0) -> None:
+        """`number`: of the submission on the home's timeline, 0 if it is over."""
+        statistics = self._statistics
+        statistics.submissions += 1
+        for commands, buffers in batch:
+            statistics.dispatches += commands.dispatches
+            statistics.bytes_copied += commands.bytes_copied
+            if number:
+                for buffer in (*buffers, *commands.direct):
+                    buffer.submitted = number
 
-    def _table(
-        self, commands: CommandBuffer | None, buffers: Sequence[Buffer]
-    ) -> tuple[list[BackendBuffer], list[object]]:
-        needs = () if commands is None else commands.needs
-        if needs is None or len(buffers) != len(needs) or (commands is not None and commands.home is not self._home):
+    def _work(self, commands: CommandBuffer, buffers: Sequence[Buffer]) -> BackendWork:
+        """A recording and its slots, checked."""
+        home, needs = self._home, commands.needs
+        if needs is None or len(buffers) != len(needs) or commands.home is not home:
             self._refuse(commands, buffers)
         for buffer, (length, rights) in zip(buffers, needs, strict=True):
-            if buffer.home is not self._home or buffer.size < length or rights & ~buffer.rights:
+            if buffer.home is not home or buffer.size < length or rights & ~buffer.rights:
                 self._refuse(commands, buffers)
-        leases: list[object] = [buffer.lease for buffer in buffers]
-        if commands is not None:
-            for overlap in commands.overlaps:
-                overlap.check(buffers)
-            leases += commands.leases
-        return [buffer.backend for buffer in buffers], leases
+        for overlap in commands.overlaps:
+            overlap.check(buffers)
+        return commands.backend, [buffer.backend for buffer in buffers]
 
-    def _refuse(self, commands: CommandBuffer | None, buffers: Sequence[Buffer]) -> NoReturn:
+    def _refuse(self, commands: CommandBuffer, buffers: Sequence[Buffer]) -> NoReturn:
         """Say what is wrong: the hot path only finds that something is."""
         self.device.check_open()
         name = self.device.info.id
-        if commands is None:
-            raise InvalidArgument(f"{len(buffers)} buffers without a command buffer")
         if commands.home is not self._home:
             raise InvalidArgument(f"command buffer of device {commands.device.info.id} submitted to {name}")
         if commands.needs is None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 #: counter -> what one unit of it is; the order is the order of printing
 COUNTERS: dict[str, str] = {
-    "submissions": "command buffers given to the driver",
+    "submissions": "submissions to the driver, each of one command buffer or a batch of them",
     "dispatches": "dispatches inside those command buffers",
     "waits": "times the caller waited for the device",
     "allocations": "calls of the driver's allocator",

@@ -6,7 +6,7 @@ from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import load_driver
 
-from . import buffers, dispatches, errors, lifetimes, recordings, semaphores, statistics, transfers
+from . import batches, buffers, dispatches, errors, lifetimes, recordings, semaphores, statistics, transfers
 from .case import Case
 from .rig import Rig
 
@@ -15,6 +15,7 @@ CASES: dict[str, Case] = (
     | transfers.case.cases
     | dispatches.case.cases
     | recordings.case.cases
+    | batches.case.cases
     | semaphores.case.cases
     | statistics.case.cases
     | lifetimes.case.cases

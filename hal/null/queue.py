@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from functools import partial
 
-from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendQueue, Bytes, Point, Watcher
+from orchestrion.hal.backend import (
+    BackendBuffer,
+    BackendCommandBuffer,
+    BackendQueue,
+    BackendWork,
+    Bytes,
+    Point,
+    Watcher,
+)
 from orchestrion.hal.timeline import Worker
 
 from .command_buffer import NullCommandBuffer
@@ -15,22 +23,22 @@ class NullQueue(BackendQueue):
 
     def submit(
         self,
-        commands: BackendCommandBuffer | None,
-        table: Sequence[BackendBuffer],
+        batch: Sequence[BackendWork],
         waits: Sequence[Point],
         signals: Sequence[Point],
         watcher: Watcher | None = None,
     ) -> None:
-        assert commands is None or isinstance(commands, NullCommandBuffer)
-        self._worker.submit(waits, None if commands is None else partial(commands.run, table), signals)
+        self._worker.submit(waits, partial(_run, batch), signals)
 
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
     ) -> None:
-        assert isinstance(commands, NullCommandBuffer)
+        self.execute_batch([(commands, table)])
+
+    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
         if self._worker.busy:
             self._worker.drain()
-        commands.run(table)
+        _run(batch)
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         self._worker.drain()
@@ -47,3 +55,9 @@ class NullQueue(BackendQueue):
 
     def close(self) -> None:
         self._worker.close()
+
+
+def _run(batch: Sequence[BackendWork]) -> None:
+    for commands, table in batch:
+        assert isinstance(commands, NullCommandBuffer)
+        commands.run(table)

@@ -71,7 +71,7 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
             self._table = []
 
     def bind(self, table: Table) -> None:
-        """Make the steps use this table; the same one twice is free. No earlier run is under way."""
+        """Make the steps use this table; the same one twice is free. No earlier run goes on enqueuing."""
         if table == self._table:
             return
         self._table = None  # for when a binder fails, and only some of them took the new table

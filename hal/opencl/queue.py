@@ -8,7 +8,15 @@ from functools import partial
 
 import pyopencl as cl
 
-from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendQueue, Bytes, Point, Watcher
+from orchestrion.hal.backend import (
+    BackendBuffer,
+    BackendCommandBuffer,
+    BackendQueue,
+    BackendWork,
+    Bytes,
+    Point,
+    Watcher,
+)
 from orchestrion.hal.timeline import Worker
 
 from .buffer import OpenCLBuffer
@@ -24,20 +32,22 @@ class OpenCLQueue(BackendQueue):
 
     def submit(
         self,
-        commands: BackendCommandBuffer | None,
-        table: Sequence[BackendBuffer],
+        batch: Sequence[BackendWork],
         waits: Sequence[Point],
         signals: Sequence[Point],
         watcher: Watcher | None = None,
     ) -> None:
-        self._worker.submit(waits, None if commands is None else partial(self._run, commands, table), signals)
+        self._worker.submit(waits, partial(self._run, batch) if batch else None, signals)
 
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
     ) -> None:
+        self.execute_batch([(commands, table)])
+
+    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
         if self._worker.busy:
             self._worker.drain()
-        self._run(commands, table)
+        self._run(batch)
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         assert isinstance(buffer, OpenCLBuffer)
@@ -75,12 +85,14 @@ class OpenCLQueue(BackendQueue):
         except cl.Error as error:
             raise translate(f"write of {data.size} bytes", error) from error
 
-    def _run(self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
-        assert isinstance(commands, OpenCLCommandBuffer)
+    def _run(self, batch: Sequence[BackendWork]) -> None:
+        """Enqueue and wait once. What a step takes is its own when it is enqueued, so the next table may be bound."""
         try:
-            commands.bind(table)
-            for step in commands.steps:
-                step()
+            for commands, table in batch:
+                assert isinstance(commands, OpenCLCommandBuffer)
+                commands.bind(table)
+                for step in commands.steps:
+                    step()
             self._finish()
         except cl.Error as error:
             raise translate("execution", error) from error

@@ -10,7 +10,15 @@ from functools import partial
 
 import numpy as np
 
-from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendQueue, Bytes, Point, Watcher
+from orchestrion.hal.backend import (
+    BackendBuffer,
+    BackendCommandBuffer,
+    BackendQueue,
+    BackendWork,
+    Bytes,
+    Point,
+    Watcher,
+)
 from orchestrion.hal.timeline import Worker
 
 from .command_buffer import ReferenceCommandBuffer
@@ -24,6 +32,12 @@ def silent_context() -> Context:
     return context
 
 
+def _run_all(batch: Sequence[BackendWork]) -> None:
+    for commands, table in batch:
+        assert isinstance(commands, ReferenceCommandBuffer)
+        commands.run(table)
+
+
 class ReferenceQueue(BackendQueue):
     __slots__ = ("_interrupt", "_run", "_worker", "_worker_run")
 
@@ -35,22 +49,19 @@ class ReferenceQueue(BackendQueue):
 
     def submit(
         self,
-        commands: BackendCommandBuffer | None,
-        table: Sequence[BackendBuffer],
+        batch: Sequence[BackendWork],
         waits: Sequence[Point],
         signals: Sequence[Point],
         watcher: Watcher | None = None,
     ) -> None:
-        assert commands is None or isinstance(commands, ReferenceCommandBuffer)
-        work = None if commands is None else partial(self._work, commands, table, watcher)
-        self._worker.submit(waits, work, signals)
+        self._worker.submit(waits, partial(self._work, batch, watcher) if batch else None, signals)
 
-    def _work(self, commands: ReferenceCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None) -> None:
+    def _work(self, batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
         if watcher is not None:
             watcher.check()
         self._interrupt.watcher = watcher
         try:
-            self._worker_run(commands.run, table)
+            self._worker_run(_run_all, batch)
         finally:
             self._interrupt.watcher = None
 
@@ -62,6 +73,15 @@ class ReferenceQueue(BackendQueue):
         self._interrupt.watcher = watcher
         try:
             self._run(commands.run, table)  # type: ignore[attr-defined]
+        finally:
+            self._interrupt.watcher = None
+
+    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
+        if self._worker.busy:
+            self._worker.drain()
+        self._interrupt.watcher = watcher
+        try:
+            self._run(_run_all, batch)
         finally:
             self._interrupt.watcher = None
 

@@ -2,8 +2,8 @@
 
 Vulkan fixes buffers when commands are recorded, and binding them later (update after bind, push descriptors) is not
 there or not faster everywhere. So recordings are cached by the places of the buffers in the table, RECORDINGS of them,
-the least recently used going first. A recording in flight is never touched: the same table submitted again meanwhile
-gets another one.
+the least recently used going first. The same table submitted again meanwhile, or twice at once, uses the same one; a
+recording in flight is never encoded anew.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         commands.append(Barrier(self._device, host=True))
 
     def recording(self, table: Sequence[Any]) -> Recording:
-        """The program encoded for this table and not in flight."""
+        """The program encoded for this table."""
         key = tuple([buffer.place for buffer in table])
         recording = self._recordings.get(key)
-        if recording is None or recording.pending > self._timeline.reached:
+        if recording is None:
             return self._encode(key, table)
         self._recordings.move_to_end(key)
         return recording
@@ -102,12 +102,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
 
     def _encode(self, key: Key, table: Sequence[Any]) -> Recording:
         reached = self._timeline.poll()
-        known = self._recordings.get(key)
-        if known is not None:
-            if known.pending <= reached:
-                return known
-            self._spare.append(self._recordings.pop(key))
-        elif len(self._recordings) >= RECORDINGS:
+        if len(self._recordings) >= RECORDINGS:
             self._spare.append(self._recordings.popitem(last=False)[1])
         index = next((index for index, spare in enumerate(self._spare) if spare.pending <= reached), -1)
         recording = self._spare.pop(index) if index >= 0 else Recording(self._device, self._pool, self._program)

@@ -35,7 +35,7 @@ class VulkanDevice(BackendDevice):
         self.handle = self._create(api, physical)
         self.vk: Any = api.device_functions(self.handle, physical.suffix, physical.extensions)
         self.cache = Cache("vulkan")
-        self.begin_info = api.new("VkCommandBufferBeginInfo")
+        self.begin_info = api.new("VkCommandBufferBeginInfo", flags=api.vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT)
         self.allocator = Allocator(api, physical, self.handle, self.vk)
         self.empty = self.allocator.allocate(EMPTY_BYTES, MemoryType.DEVICE_LOCAL)
         queue = VulkanQueue(self)

@@ -16,6 +16,7 @@ from orchestrion.hal.backend import (
     BackendBuffer,
     BackendCommandBuffer,
     BackendQueue,
+    BackendWork,
     Binding,
     Bytes,
     MemoryType,
@@ -80,7 +81,17 @@ class VulkanQueue(BackendQueue):
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
     ) -> None:
-        info = commands.recording(table).submit_info  # type: ignore[attr-defined]
+        self._run(commands.recording(table).submit_info)  # type: ignore[attr-defined]
+
+    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
+        recordings = self._recordings(batch)
+        buffers = self._api.ffi.new("VkCommandBuffer[]", [recording.buffer for recording in recordings])
+        self._run(self._api.new("VkSubmitInfo", commandBufferCount=len(recordings), pCommandBuffers=buffers))
+        for recording in recordings:
+            recording.pending = 0
+
+    def _run(self, info: Any) -> None:
+        """Submit and wait."""
         result = self._submit(self._handle, 1, info, self._fence)
         if result:
             raise self._api.error(result, "submitting work")
@@ -96,16 +107,14 @@ class VulkanQueue(BackendQueue):
 
     def submit(
         self,
-        commands: BackendCommandBuffer | None,
-        table: Sequence[BackendBuffer],
+        batch: Sequence[BackendWork],
         waits: Sequence[Point],
         signals: Sequence[Point],
         watcher: Watcher | None = None,
     ) -> None:
         self._retire()
         try:
-            recording = None if commands is None else commands.recording(table)  # type: ignore[attr-defined]
-            self._enqueue(recording, waits, signals)
+            self._enqueue(self._recordings(batch), waits, signals)
         except HalError as error:
             self._fail(signals, error)
 
@@ -118,7 +127,7 @@ class VulkanQueue(BackendQueue):
             staging.host[:] = part
             commands = self._transfer(Binding(staging, 0, part.size), Binding(buffer, offset + start, part.size))
             self._staging.append((self.timeline.submitted + 1, commands, staging))
-            self._enqueue(commands.recording(()), (), ())
+            self._enqueue(self._recordings([(commands, ())]), (), ())
             if part.size == STAGING_BYTES:
                 self.wait_idle()
 
@@ -144,7 +153,18 @@ class VulkanQueue(BackendQueue):
         self.timeline.semaphore.release()
         self._device.vk.vkDestroyFence(self._device_handle, self._fence, self._api.null)
 
-    def _enqueue(self, recording: Recording | None, waits: Sequence[Point], signals: Sequence[Point]) -> None:
+    def _recordings(self, batch: Sequence[BackendWork]) -> list[Recording]:
+        """Those of the next submission. Each counts as under way from here on, so that none is encoded anew for another
+        table.
+        """
+        found = []
+        for commands, table in batch:
+            recording = commands.recording(table)  # type: ignore[attr-defined]
+            recording.pending = self.timeline.submitted + 1
+            found.append(recording)
+        return found
+
+    def _enqueue(self, recordings: list[Recording], waits: Sequence[Point], signals: Sequence[Point]) -> None:
         api, timeline = self._api, self.timeline
         value = timeline.submitted + 1
         ends: list[Any] = [*signals, (timeline.semaphore, value)]
@@ -162,15 +182,13 @@ class VulkanQueue(BackendQueue):
             waitSemaphoreCount=len(starts),
             pWaitSemaphores=api.ffi.new("VkSemaphore[]", [semaphore.handle for semaphore, _ in starts]),
             pWaitDstStageMask=api.ffi.new("uint32_t[]", [STAGES] * len(starts)),
-            commandBufferCount=0 if recording is None else 1,
-            pCommandBuffers=api.null if recording is None else recording.buffers,
+            commandBufferCount=len(recordings),
+            pCommandBuffers=api.ffi.new("VkCommandBuffer[]", [recording.buffer for recording in recordings]),
             signalSemaphoreCount=len(ends),
             pSignalSemaphores=api.ffi.new("VkSemaphore[]", [semaphore.handle for semaphore, _ in ends]),
         )
         api.check(self._submit(self._handle, 1, info, api.null), "submitting work")
         timeline.submitted = value
-        if recording is not None:
-            recording.pending = value
 
     def _fail(self, signals: Sequence[Point], error: HalError) -> None:
         """What could not be submitted fails its signals, once earlier work, which may signal lower values, is over."""

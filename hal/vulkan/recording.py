@@ -2,8 +2,8 @@
 
 - A `Program` is what was recorded: commands, each of which knows its arguments and asks the table only for what depends
   on it, and the descriptor sets they share.
-- A `Recording` is not encoded for simultaneous use: `pending` is the value of the queue's timeline at which its
-  last submission is over.
+- A `Recording` may be submitted while it is under way, and several times at once. `pending` is the value of the queue's
+  timeline at which its last submission is over: until then it is not encoded anew.
 - It ends with a barrier to everything after it, the host included, so that the submissions of a queue follow
   each other like commands between which a barrier was recorded.
 """
@@ -153,14 +153,13 @@ class Recording:
     """A program encoded for a table. `submit_info` submits it alone."""
 
     __slots__ = (
-        "_buffer",
         "_device",
         "_infos",
         "_pool",
         "_program",
         "_sets",
         "_writes",
-        "buffers",
+        "buffer",
         "pending",
         "submit_info",
     )
@@ -171,12 +170,12 @@ class Recording:
         self._program = program
         self._pool = None
         self.pending = 0
-        self.buffers = api.ffi.new("VkCommandBuffer[1]")
+        buffers = api.ffi.new("VkCommandBuffer[1]")
         info = api.new("VkCommandBufferAllocateInfo", commandPool=command_pool, commandBufferCount=1)
-        result = device.vk.vkAllocateCommandBuffers(device.handle, info, self.buffers)
+        result = device.vk.vkAllocateCommandBuffers(device.handle, info, buffers)
         api.check(result, "a command buffer")
-        self._buffer = self.buffers[0]
-        self.submit_info = api.new("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=self.buffers)
+        self.buffer = buffers[0]
+        self.submit_info = api.new("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=buffers)
         self._sets = api.ffi.new("VkDescriptorSet[]", max(1, len(program.sets)))
         self._infos = api.ffi.new("VkDescriptorBufferInfo[]", sum(len(bindings) for _, bindings in program.sets))
         self._writes = api.ffi.new("VkWriteDescriptorSet[]", len(program.sets))
@@ -185,7 +184,7 @@ class Recording:
 
     def encode(self, table: Table) -> None:
         """Record anew, for these buffers; no earlier submission is under way."""
-        api, vk, buffer = self._device.api, self._device.vk, self._buffer
+        api, vk, buffer = self._device.api, self._device.vk, self.buffer
         self._write_sets(table)
         api.check(vk.vkBeginCommandBuffer(buffer, self._device.begin_info), "recording commands")
         for command in self._program.commands:

@@ -314,13 +314,16 @@ def test_a_recording_in_flight_is_not_touched(device: VulkanDevice) -> None:
     commands, buffers = filled(device, 1)
     gate = device.create_semaphore(0)
     for _ in range(3):
-        device.queue.submit(commands, buffers, [(gate, 1)], [])
-    assert len(commands._recordings) + len(commands._spare) == 3
+        device.queue.submit([(commands, buffers)], [(gate, 1)], [])
+    assert len(commands._recordings) + len(commands._spare) == 1
+    others = [device.allocate(256, BOTH, ANY) for _ in range(20)]
+    device.queue.submit([(commands, [buffer]) for buffer in others], [(gate, 1)], [])
+    assert len(commands._recordings) + len(commands._spare) == 21
     gate.signal(1)
     device.queue.wait_idle()
-    device.queue.execute(commands, buffers)
-    assert len(commands._recordings) + len(commands._spare) == 3
-    release(commands, gate, *buffers)
+    device.queue.execute_batch([(commands, [buffer]) for buffer in others[:3]])
+    assert len(commands._recordings) + len(commands._spare) == 21
+    release(commands, gate, *buffers, *others)
 
 
 def test_the_barrier_at_the_end_stands_once(device: VulkanDevice) -> None:
@@ -356,14 +359,14 @@ def failing(result: int) -> Any:
 
 def test_a_failed_submission_fails_its_signals(device: VulkanDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     semaphore = device.create_semaphore(0)
-    device.queue.submit(None, (), [], [(semaphore, 1)])
+    device.queue.submit([], [], [(semaphore, 1)])
     monkeypatch.setattr(device.queue, "_submit", failing(device.api.vk.VK_ERROR_OUT_OF_DEVICE_MEMORY))
-    device.queue.submit(None, (), [], [(semaphore, 3)])
+    device.queue.submit([], [], [(semaphore, 3)])
     monkeypatch.undo()
     assert semaphore.wait(1, 1.0)
     with pytest.raises(OutOfMemory, match="submitting work: VK_ERROR_OUT_OF_DEVICE_MEMORY"):
         semaphore.wait(3, 1.0)
-    device.queue.submit(None, (), [(semaphore, 3)], [(semaphore, 4)])
+    device.queue.submit([], [(semaphore, 3)], [(semaphore, 4)])
     assert semaphore.wait(4, 1.0)
     semaphore.release()
 
