@@ -105,7 +105,7 @@ def _references(names: list[str]) -> list[str]:
 
 
 def _locations(module: Module, program: Program) -> dict[int, dict[int, str]]:
-    """function -> pc -> source location."""
+    """function -> pc -> source location, and executable, counted from `ENTRIES` on -> entry -> ops."""
     found: dict[int, dict[int, str]] = {}
     if program.source_map != NONE:
         source = sourcemap.decode(module.segment(program.source_map))
@@ -126,18 +126,23 @@ def _program(module: Module, program: Program, readable: Readable | None) -> Ite
         segment = constant.segment
         value = f"= hex {quote(bytes(module.segment(segment)).hex())}" if readable is None else f"segment {segment}"
         yield f"  constant {symbol(strings[constant.name])} : {tensor} {value}"
-    yield from _executables(module, program, readable)
     locations = _locations(module, program)
+    yield from _executables(module, program, readable, locations)
     for at, function in enumerate(module.functions[program.functions_start : program.functions_end]):
         yield from _function(module, function, names, locations.pop(at, {}))
     if locations:
-        raise ModuleError(f"the source map speaks of function {min(locations)}, which the program does not have")
+        raise ModuleError(f"the source map speaks of {_owner(min(locations))}, which the program does not have")
     for initializer in module.initializers[program.initializers_start : program.initializers_end]:
         kind = InitializerKind(initializer.kind).name.lower()
         yield f"  initializer {kind} {names('function', initializer.function)}"
     for entry in module.entries[program.entries_start : program.entries_end]:
         yield f"  entry {names('function', entry)}"
     yield "}"
+
+
+def _owner(function: int) -> str:
+    """Whom a row of the source map speaks of."""
+    return f"function {function}" if function < sourcemap.ENTRIES else f"executable {function - sourcemap.ENTRIES}"
 
 
 def _global(module: Module, row: Global) -> str:
@@ -158,17 +163,23 @@ def _number(bits: int, kind: str) -> str:
     return repr(value)
 
 
-def _executables(module: Module, program: Program, readable: Readable | None) -> Iterator[str]:
+def _executables(
+    module: Module, program: Program, readable: Readable | None, locations: dict[int, dict[int, str]]
+) -> Iterator[str]:
     strings = module.strings
-    for row in module.executables[program.executables_start : program.executables_end]:
+    for at, row in enumerate(module.executables[program.executables_start : program.executables_end]):
         yield f"  executable {symbol(strings[row.name])} {{"
-        for entry in module.executable_entries[row.entries_start : row.entries_end]:
+        made_from = locations.pop(at + sourcemap.ENTRIES, {})
+        for number, entry in enumerate(module.executable_entries[row.entries_start : row.entries_end]):
             words = f" parameters {entry.parameter_words}" if entry.parameter_words else ""
             bindings = [
                 f"{Access(binding.access).name.lower()} {binding.length}"
                 for binding in module.bindings[entry.bindings_start : entry.bindings_end]
             ]
-            yield f"    entry {symbol(strings[entry.name])}{words} bindings [{', '.join(bindings)}]"
+            ops = f" from {quote(made_from.pop(number))}" if number in made_from else ""
+            yield f"    entry {symbol(strings[entry.name])}{words} bindings [{', '.join(bindings)}]{ops}"
+        if made_from:
+            raise ModuleError(f"the source map speaks of entry {min(made_from)}, which executable {at} does not have")
         for variant in module.variants[row.variants_start : row.variants_end]:
             features = f" features [{', '.join(feature_names(variant.features))}]" if variant.features else ""
             shared = f" shared {variant.shared_memory_bytes}" if variant.shared_memory_bytes else ""

@@ -93,6 +93,15 @@ class Module:
 
     def location(self, program: int, function: int, pc: int) -> str | None:
         """Where in the source an instruction comes from, if the file says so. `function` counts within the program."""
+        found = self._source_map(program)
+        return None if found is None else found.find(function, pc)
+
+    def source_ops(self, program: int, executable: int, entry: int) -> tuple[str, ...]:
+        """Which ops of the source an entry computes, the main one first, if the file says so."""
+        found = self._source_map(program)
+        return () if found is None else found.source_ops(executable, entry)
+
+    def _source_map(self, program: int) -> sourcemap.SourceMap | None:
         ordinal = self.programs[program].source_map
         if ordinal == NONE or not self.container.spans[ordinal][0]:
             return None
@@ -105,7 +114,7 @@ class Module:
             self._locations[ordinal] = found
         if isinstance(found, str):
             raise ModuleError(found)
-        return found.find(function, pc)
+        return found
 
 
 _ROWS = tuple(name for name in Module.__slots__ if name not in ("_locations", "_verified", "container"))

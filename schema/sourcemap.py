@@ -1,19 +1,23 @@
-"""The source map of a program, a debug segment of its own: which source location each instruction comes from.
+"""The source map of a program, a debug segment of its own: what instructions and device code come from.
 
-    u32 rows | u32 bytes of text | rows: u32 function, u32 pc, u32 location, ascending | text: UTF-8, a NUL between two
+    u32 rows | u32 bytes of text | rows: u32 function, u32 pc, u32 text, ascending | text: UTF-8, a NUL between two
 
-Functions count within the program. A row holds from its pc on, until the next row of the same function. It is read
-only when an error or a listing needs it.
+Functions count within the program. A row holds from its pc on, until the next row of the same function; its text is a
+source location. Rows of a function from `ENTRIES` on speak of the executable of that number: pc is one of its entries
+and the text names, with a blank between two, the ops of the source that the entry computes, the main one first. The map
+is read only when an error, a listing or a profile needs it.
 """
 
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 from .errors import ModuleError
 
 _HEAD = struct.Struct("<II")
 _ROW = struct.Struct("<III")
+#: added to an executable's ordinal where a function's ordinal would stand
+ENTRIES = 1 << 31
 
 
 class SourceMap:
@@ -31,9 +35,17 @@ class SourceMap:
             return None
         return self.texts[self.rows[place][2]]
 
+    def source_ops(self, executable: int, entry: int) -> tuple[str, ...]:
+        """The ops that an entry computes, the main one first; none where the map does not say."""
+        key = (executable + ENTRIES, entry)
+        place = bisect_left(self.rows, (*key, 0))
+        if place == len(self.rows) or self.rows[place][:2] != key:
+            return ()
+        return tuple(self.texts[self.rows[place][2]].split())
+
 
 def encode(locations: Iterable[tuple[int, int, str]]) -> bytes:
-    """The segment for (function, pc, text) in ascending order; equal texts are stored once."""
+    """The segment for rows (function, pc, text) in ascending order; equal texts are stored once."""
     texts: dict[str, int] = {}
     rows = b"".join(_ROW.pack(function, pc, texts.setdefault(text, len(texts))) for function, pc, text in locations)
     if any("\0" in text for text in texts):

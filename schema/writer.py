@@ -103,9 +103,12 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
+    """`source_ops` names the ops of the source that it computes, the main one first: debug information."""
+
     name: str
     bindings: Sequence[Binding] = ()
     parameter_words: int = 0
+    source_ops: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,8 +337,14 @@ class _Tables:
         )
 
     def _source_map(self, program: Program) -> int:
-        locations = [(f, pc, text) for f, row in enumerate(program.functions) for pc, text in row.locations]
-        return self.segment(SegmentKind.Debug, sourcemap.encode(locations)) if locations else NONE
+        rows = [(f, pc, text) for f, row in enumerate(program.functions) for pc, text in row.locations]
+        rows += [
+            (at + sourcemap.ENTRIES, number, " ".join(entry.source_ops))
+            for at, row in enumerate(program.executables)
+            for number, entry in enumerate(row.entries)
+            if entry.source_ops
+        ]
+        return self.segment(SegmentKind.Debug, sourcemap.encode(rows)) if rows else NONE
 
     def _global(self, row: Global) -> tuple[Any, ...]:
         flags = GlobalFlags.Mutable if row.mutable else 0

@@ -135,7 +135,8 @@ def _sorted(features: set[str]) -> list[str]:
 def _entry(entry: ll_seq.Entry) -> dict[str, object]:
     size = entry.workgroup_size
     assert size is not None, f"{entry.sym_name} was not lowered"
-    return {"name": entry.sym_name, "bindings": entry.bindings, "workgroup_size": size}
+    ops = {} if entry.source_ops is None else {"source_ops": entry.source_ops}
+    return {"name": entry.sym_name, "bindings": entry.bindings, "workgroup_size": size, **ops}
 
 
 class _Body:

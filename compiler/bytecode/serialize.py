@@ -135,9 +135,10 @@ def _workgroup_size(entry: DictAttr) -> tuple[int, int, int]:
 
 
 def _entry(entry: DictAttr) -> writer.Entry:
-    name, bindings = entry.get("name"), entry.get("bindings")
+    name, bindings, ops = entry.get("name"), entry.get("bindings"), entry.get("source_ops")
     assert isinstance(name, StringAttr) and isinstance(bindings, ArrayAttr)
-    return writer.Entry(name.value, [_binding(item) for item in bindings])
+    source_ops = list(_strings(ops)) if isinstance(ops, ArrayAttr) else []
+    return writer.Entry(name.value, [_binding(item) for item in bindings], source_ops=source_ops)
 
 
 def _binding(item: Attribute) -> writer.Binding:

@@ -29,7 +29,7 @@ from orchestrion.schema.profiles import FEATURES, PROFILES
 from orchestrion.schema.signature import bank_of, is_value_type, parse_signature
 
 from .engine import Rules
-from .ll_seq import is_binding, values_fit
+from .ll_seq import is_binding, is_source_ops, values_fit
 
 _REGISTER: Final = re.compile(r"([ilfdr])(\d{1,5})\Z")
 _INSTRUCTIONS: Final = tuple(vm.OPS.values())
@@ -125,7 +125,10 @@ def _executable(op: vm.Executable) -> Iterator[str]:
 
 
 def _is_entry(item: Attribute) -> bool:
-    if not isinstance(item, DictAttr) or set(item.mapping) != {"name", "bindings", "workgroup_size"}:
+    if not isinstance(item, DictAttr) or set(item.mapping) - {"source_ops"} != {"name", "bindings", "workgroup_size"}:
+        return False
+    ops = item.get("source_ops")
+    if ops is not None and not is_source_ops(ops):
         return False
     size, bindings = item.get("workgroup_size"), item.get("bindings")
     if not isinstance(size, DenseArray) or len(size) != 3 or not 0 < min(size.ints) <= max(size.ints) < 1 << 32:

@@ -11,7 +11,7 @@ from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.base import StablehloOp
 
 from .engine import Rules
-from .ll_seq import around_entries, problems_around_entries
+from .ll_seq import around_entries, is_source_ops, problems_around_entries
 
 
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
@@ -24,6 +24,8 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         size = op.workgroup_size.ints if op.workgroup_size is not None else ()
         if len(size) != 3 or min(size) < 1:
             yield f"workgroup_size {list(size)} must be three positive numbers"
+        if op.source_ops is not None and not is_source_ops(op.source_ops):
+            yield f"source_ops {op.source_ops} must be names of ops, without blanks"
 
 
 RULES: Final = Rules(around_entries, problems)

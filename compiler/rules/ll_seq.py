@@ -147,6 +147,13 @@ def is_binding(item: Attribute) -> bool:
     return known and isinstance(length, IntegerAttr) and length.value > 0
 
 
+def is_source_ops(item: Attribute) -> bool:
+    """Names of ops: a source map puts a blank between two."""
+    return isinstance(item, ArrayAttr) and all(
+        isinstance(name, StringAttr) and name.value.split() == [name.value] for name in item
+    )
+
+
 def _access(binding: Value, type: Type, wanted: str) -> Iterator[str]:
     """A tensor read or written through a binding that allows it and is long enough."""
     entry = binding.parent_block.parent_op if binding.parent_block is not None else None

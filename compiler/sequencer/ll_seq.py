@@ -79,13 +79,17 @@ class Executable(Operation):
 
 
 class Entry(Operation):
-    """One entry point: bindings with access and least length, static workload, and, once lowered, workgroup size."""
+    """One entry point: bindings with access and least length, and a static workload.
+
+    Once lowered, also the workgroup size and the names of the source ops that it computes, the main one first.
+    """
 
     name = "ll_seq.entry"
     sym_name = attr(StringAttr)
     workload = attr(DenseArray)
     bindings = attr(ArrayAttr)
     workgroup_size = optional(DenseArray)
+    source_ops = optional(ArrayAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
 

@@ -1,4 +1,7 @@
-"""lower-executables: each target replaces the bodies of its entries. All that cannot be lowered is said at once."""
+"""lower-executables: each target replaces the bodies of its entries. All that cannot be lowered is said at once.
+
+An entry first notes which ops of the source it computes: nothing of them is left afterwards, and profiles name them.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 
+from .source_ops import name_source_ops
 from .target import target
 
 if TYPE_CHECKING:
@@ -21,6 +25,7 @@ def run(module: Module, options: Options) -> None:
             continue
         lower = target(program.sym_name.value).lower
         for entry in [op for op in program.walk() if isinstance(op, ll_seq.Entry)]:
+            name_source_ops(entry)
             try:
                 lower(entry)
             except CompileError as error:

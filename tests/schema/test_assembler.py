@@ -31,7 +31,7 @@ program @one profile "reference" features [int64, robust] {
   constant @w : tensor<2x2xi8> = hex "01 02 03 04"
   executable @e {
     entry @d parameters 2 bindings [read 16, write 16, readwrite 0]
-    entry @f bindings []
+    entry @f bindings [] from "stablehlo.add stablehlo.reduce(maximum)"
     variant "tensor-bytecode" workgroups [(1, 1, 1), (8, 2, 1)] payload hex "0011"
     variant "spirv" features [int8] shared 64 workgroups [(64, 1, 1), (8, 8, 1)] payload hex ""
   }

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from orchestrion.schema import sourcemap
 from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.sourcemap import ENTRIES
 
 LOCATIONS = [(0, 0, "a.py:1"), (0, 8, "b.py:2"), (2, 4, "a.py:1"), (2, 5, "größe.py:3")]
 
@@ -19,6 +20,15 @@ def test_finds_the_last_row_at_or_before_the_pc() -> None:
     assert [found.find(*case) for case in cases] == [
         "a.py:1", "a.py:1", "b.py:2", "b.py:2", None, None, None, "a.py:1", "größe.py:3", None,
     ]  # fmt: skip
+
+
+def test_entries_have_the_ops_they_compute() -> None:
+    rows = [*LOCATIONS, (ENTRIES + 1, 0, "stablehlo.dot_general stablehlo.add"), (ENTRIES + 1, 2, "stablehlo.tanh")]
+    found = sourcemap.decode(memoryview(sourcemap.encode(rows)))
+    assert found.source_ops(1, 0) == ("stablehlo.dot_general", "stablehlo.add")
+    assert found.source_ops(1, 2) == ("stablehlo.tanh",)
+    assert found.source_ops(1, 1) == found.source_ops(0, 0) == found.source_ops(2, 0) == ()
+    assert found.find(2, 10**6) == "größe.py:3" and found.find(3, 0) is None
 
 
 def test_a_nul_is_the_callers_mistake() -> None:

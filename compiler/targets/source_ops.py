@@ -1,0 +1,31 @@
+"""Which ops of the source an entry computes: noted on the entry before a target replaces its body.
+
+The main op comes first: the hero, or else the last op before the stores, which is where the entry's location comes
+from, too. The others follow in the order of the program, each name once. Constants are left out, for they are part of
+whatever reads them. A reduction says by what: `stablehlo.reduce(maximum)`.
+"""
+
+from __future__ import annotations
+
+from orchestrion.compiler.flow.access import HEROES
+from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.sequencer import ll_seq
+from orchestrion.compiler.stablehlo.structural import Constant
+
+_FRAME = (ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End, Constant)
+
+
+def name_source_ops(entry: ll_seq.Entry) -> None:
+    """Set `source_ops` of an entry whose body is not lowered yet."""
+    ops = [op for op in entry.body.block if not isinstance(op, _FRAME)]
+    if not ops:
+        return
+    main = next((op for op in ops if isinstance(op, HEROES)), ops[-1])
+    names = dict.fromkeys(_name(op) for op in (main, *ops))
+    entry.source_ops = ArrayAttr(tuple(StringAttr(name) for name in names))
+
+
+def _name(op: Operation) -> str:
+    inner = [inside.name for region in op.regions for block in region.blocks for inside in list(block)[:-1]]
+    return f"{op.name}({inner[0].rpartition('.')[2]})" if len(inner) == 1 else op.name
