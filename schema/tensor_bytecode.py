@@ -12,8 +12,9 @@ rule (SSA: a value is defined before it is used). A load reads, and a store writ
 binding is stored to at most once and not loaded from after. Rows say what they compute in `doc`; elementwise ops mean
 what `scalars.py` says. `tensor_encoding.py` writes and verifies; `tensor_disassembler.py` prints.
 
-Version rule: readers take their own major version and any minor up to their own. Codes are never reused; the code of an
-elementwise op is 0x100 + its position in `SCALARS`, which is append-only.
+Version rule: readers take their own major version and any minor up to their own. A row came with a minor version, and a
+payload states the least one that has all of its rows. Codes are never reused; the code of an elementwise op is 0x100 +
+its position in `SCALARS`, which is append-only.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ from .scalars import SCALARS, ScalarOp
 from .tensor_shapes import ShapeError, TensorType, Types
 
 MAGIC = b"OTBC"
-MAJOR, MINOR = 1, 0
+MAJOR, MINOR = 1, 1
 FORMAT = "tensor-bytecode"
 SCALAR_BASE = 0x100
 
@@ -58,6 +59,8 @@ class TensorOp:
     scalar: ScalarOp | None = None
     #: The result may share its operand's memory.
     view: bool = False
+    #: The minor version it came with.
+    since: int = 0
 
     @property
     def attributes(self) -> tuple[tuple[str, str], ...]:
@@ -191,9 +194,9 @@ class Program:
     entries: tuple[EntryCode, ...]
 
 
-def _row(code: int, name: str, fields: str, rule: Rule, doc: str, view: bool = False) -> TensorOp:
+def _row(code: int, name: str, fields: str, rule: Rule, doc: str, view: bool = False, since: int = 0) -> TensorOp:
     pairs = [field.partition(":") for field in fields.split()]
-    return TensorOp(code, name, tuple((name, kind) for name, _, kind in pairs), rule, doc, None, view)
+    return TensorOp(code, name, tuple((name, kind) for name, _, kind in pairs), rule, doc, None, view, since)
 
 
 def _scalar_row(position: int, scalar: ScalarOp) -> TensorOp:
@@ -277,6 +280,22 @@ _STRUCTURAL: tuple[TensorOp, ...] = (
         shapes.dot_general,
         "sums of products over the contracting axes, in the wider of the operands' and the result's type; integers "
         "wrap, i1 is or of ands",
+    ),
+    _row(
+        14,
+        "dynamic_slice",
+        "value:value starts:values sizes:ints",
+        shapes.dynamic_slice,
+        "operand[start:start + size] along each axis, start clamped to what leaves the slice inside",
+        since=1,
+    ),
+    _row(
+        15,
+        "dynamic_update_slice",
+        "value:value update:value starts:values",
+        shapes.dynamic_update_slice,
+        "the operand with operand[start:start + size] replaced by the update, start clamped as in dynamic_slice",
+        since=1,
     ),
 )
 

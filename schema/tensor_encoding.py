@@ -38,12 +38,18 @@ _I64S = tuple(Struct(f"<{count}q") for count in range(MAX_RANK + 1))
 
 def encode(entries: Sequence[EntryCode]) -> bytes:
     """The payload that `decode` gives these entries back from."""
-    out = [_HEADER.pack(MAGIC, MAJOR, MINOR, len(entries))]
+    out = [_HEADER.pack(MAGIC, MAJOR, max(map(_minor, entries), default=0), len(entries))]
     for entry in entries:
         out.append(_ENTRY.pack(entry.bindings, len(entry.instructions)))
         for instruction in entry.instructions:
             _write_instruction(out, instruction)
     return b"".join(out)
+
+
+def _minor(code: Code) -> int:
+    """The least minor version that has every row of the code and its bodies."""
+    bodies = [a for one in code.instructions for a in one.attributes if isinstance(a, Body)]
+    return max([one.row.since for one in code.instructions] + [_minor(body) for body in bodies], default=0)
 
 
 def decode(payload: bytes | bytearray | memoryview) -> Program:
@@ -61,11 +67,12 @@ def decode(payload: bytes | bytearray | memoryview) -> Program:
 class _Reader:
     """A position in the payload, and where that is in the program's terms."""
 
-    __slots__ = ("at", "code", "data", "operands", "where")
+    __slots__ = ("at", "code", "data", "minor", "operands", "where")
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.at = 0
+        self.minor = MINOR
         self.where = ""
         self.code: Code = Code()
         self.operands: list[int] = []
@@ -76,7 +83,7 @@ class _Reader:
             raise ShapeError(f"starts with {magic!r}, expected {MAGIC!r}")
         if major != MAJOR or minor > MINOR:
             raise ShapeError(f"version {major}.{minor}, this reader takes {MAJOR}.0 to {MAJOR}.{MINOR}")
-        self.at = _HEADER.size
+        self.at, self.minor = _HEADER.size, minor
         entries = tuple([self.entry(ordinal) for ordinal in self.counted(count, _ENTRY.size)])
         if self.at != len(self.data):
             raise ShapeError(f"{len(self.data) - self.at} bytes after the last entry")
@@ -102,9 +109,9 @@ class _Reader:
             start = self.at
             (opcode,) = _U16.unpack_from(self.data, start)
             row = BY_CODE.get(opcode)
-            if row is None:
+            if row is None or row.since > self.minor:
                 self.where = f"{prefix}instruction[{ordinal}]: "
-                raise ShapeError(f"unknown opcode {opcode:#x}")
+                raise ShapeError(f"unknown opcode {opcode:#x}{f' in version {MAJOR}.{self.minor}' if row else ''}")
             self.at = start + 2
             try:
                 self.instruction(code, row)

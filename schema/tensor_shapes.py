@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from .dtypes import BOOL, DType
+from .dtypes import BOOL, SIGNED, UNSIGNED, DType
 
 #: NumPy's limit.
 MAX_RANK = 64
@@ -186,6 +186,33 @@ def dot_general(
     batch = tuple(left.shape[axis] for axis in left_batch)
     free = _without(left.shape, left_batch + left_contract) + _without(right.shape, right_batch + right_contract)
     return (tensor_type(dtype, batch + free),)
+
+
+def dynamic_slice(operands: Types, sizes: Ints) -> Types:
+    operand, *starts = operands
+    _check_ranks(operand, sizes=sizes)
+    _check_window(operand, sizes, starts)
+    return (TensorType(operand.dtype, sizes),)
+
+
+def dynamic_update_slice(operands: Types) -> Types:
+    operand, update, *starts = operands
+    if update.dtype is not operand.dtype or update.rank != operand.rank:
+        raise ShapeError(f"update {update} of {operand}")
+    _check_window(operand, update.shape, starts)
+    return (operand,)
+
+
+def _check_window(operand: TensorType, sizes: Ints, starts: Types) -> None:
+    """Sizes that fit, and as many starts: integers of rank 0."""
+    for whole, size in zip(operand.shape, sizes, strict=True):
+        if not 0 <= size <= whole:
+            raise ShapeError(f"slice of {size} of a dimension of {whole}")
+    if len(starts) != operand.rank:
+        raise ShapeError(f"{len(starts)} starts for an operand of rank {operand.rank}")
+    for start in starts:
+        if start.shape or start.dtype.kind not in (SIGNED, UNSIGNED):
+            raise ShapeError(f"start of type {start}")
 
 
 def halves(operands: Types) -> tuple[Types, Types]:

@@ -14,6 +14,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.structural import (
     BroadcastInDim,
     Concatenate,
@@ -35,7 +36,9 @@ HEROES: Final = (Reduce, DotGeneral)
 #: ops without operands
 GENERATORS: Final = (Constant, Iota)
 #: ops that place elements without computing on them
-MOVEMENT: Final = (Reshape, Transpose, Slice, BroadcastInDim, Pad, Concatenate, Reverse)
+MOVEMENT: Final = (
+    Reshape, Transpose, Slice, BroadcastInDim, Pad, Concatenate, Reverse, DynamicSlice, DynamicUpdateSlice,
+)  # fmt: skip
 #: elementwise ops that cost much more than a read
 EXPENSIVE: Final = frozenset(
     f"stablehlo.{name}"
@@ -87,7 +90,9 @@ def operand_paths(op: Operation, index: int, path: Path, reads: int) -> tuple[Pa
     match op:
         case Elementwise():
             return _same_element(op, index, path, reads)
-        case Pad() | Concatenate():
+        case DynamicSlice() | DynamicUpdateSlice() if index >= op.first_start:
+            return (*path, (id(op), -1)), 1
+        case Pad() | Concatenate() | DynamicUpdateSlice():
             return _one_of_several(op, index, path, reads)
         case Reduce():
             return _reduced(op, index, path, reads)
@@ -109,7 +114,7 @@ def _moved(op: Operation, path: Path, reads: int) -> tuple[Path, int]:
 
 
 def _one_of_several(op: Operation, index: int, path: Path, reads: int) -> tuple[Path, int]:
-    """Pad and concatenate: an element comes from one operand, so each is read for its share."""
+    """Pad, concatenate and update: an element comes from one operand, so each is read for its share."""
     share = reads * elements(op.operands[index]) // max(elements(op.results[0]), 1)
     return (*path, (id(op), index)), max(share, 1)
 

@@ -16,10 +16,11 @@ from .builder import KernelBuilder
 from .emitter import UnsupportedScalar
 from .fold import HEROES, Scalars
 from .index import Index
+from .indexing import INDEXING
 from .rules import RULES, Requests, Rule, element_of
 
 #: op name -> its rule
-ELEMENT_RULES: dict[str, Rule] = RULES | HEROES
+ELEMENT_RULES: dict[str, Rule] = RULES | INDEXING | HEROES
 
 
 @dataclass(slots=True)

@@ -15,11 +15,13 @@ from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOu
 from orchestrion.compiler.stablehlo.base import dtype_of, is_supported
 from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.structural import Constant
 
 from .builder import KernelBuilder
 from .dialect import Return
 from .elemental import ELEMENT_RULES, Elemental
+from .indexing import starts_of
 from .lowering import refusal
 from .rules import INLINE_CONSTANT_BYTES, shape_of
 from .schedule import SCHEDULES, Output, Work, choose, hero_of, may_tile
@@ -49,11 +51,20 @@ def lower_entry(entry: Operation) -> None:
     if may_tile(work):
         work = replace(work, tile=tile_of(work.hero, _ops_per_result(builder.index_type, inputs, work)))
     schedule = choose(work)
-    schedule.emit(Elemental(builder, inputs), work)
+    elemental = Elemental(builder, inputs)
+    _prepare(elemental, ops)
+    schedule.emit(elemental, work)
     builder.insert(Return())
     entry.workgroup_size = dense_ints(schedule.workgroup_size, 1, 1)
     entry.workload = dense_ints(schedule.invocations(work), 1, 1)
     _replace(entry.body, block)
+
+
+def _prepare(elemental: Elemental, ops: Iterable[Operation]) -> None:
+    """The starts of slices, in front of all loops and branches: every element needs the same ones."""
+    for op in ops:
+        if isinstance(op, DynamicSlice | DynamicUpdateSlice):
+            elemental.run(starts_of(elemental.builder, op))
 
 
 def _ops_per_result(index_type: str, inputs: Mapping[Value, Value], work: Work) -> int:

@@ -15,6 +15,7 @@ from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from .base import tensor_of
 from .elementwise import Convert, Select
 from .fold import fold
+from .indexing import DynamicSlice, DynamicUpdateSlice
 from .structural import BroadcastInDim, Concatenate, Constant, Pad, Reshape, Reverse, Slice, Transpose
 
 if TYPE_CHECKING:
@@ -227,6 +228,45 @@ def _concatenate(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
+def _starts(op: DynamicSlice | DynamicUpdateSlice) -> list[int] | None:
+    """The clamped starts where all are known: constants, or axes of which the window takes the whole."""
+    found = []
+    for start, whole, size in zip(op.start_indices, tensor_of(op.operand_).shape, op.window, strict=True):
+        known = _constant(start)
+        if known is None and whole != size:
+            return None
+        found.append(0 if known is None else min(max(int(known.scalars()[0]), 0), whole - size))
+    return found
+
+
+def _dynamic_slice(op: Operation, rewriter: Rewriter) -> bool:
+    """A slice from a known place."""
+    assert isinstance(op, DynamicSlice)
+    starts = _starts(op)
+    if starts is None:
+        return False
+    made = rewriter.build(
+        Slice,
+        operand_=op.operand_,
+        start_indices=DenseArray(tuple(starts)),
+        limit_indices=DenseArray(tuple(start + size for start, size in zip(starts, op.window, strict=True))),
+        strides=DenseArray((1,) * len(starts)),
+        out=op.out.type,
+    )
+    rewriter.replace(op, [made.out])
+    return True
+
+
+def _dynamic_update_slice(op: Operation, rewriter: Rewriter) -> bool:
+    """An update of everything is the update, one of nothing the operand."""
+    assert isinstance(op, DynamicUpdateSlice)
+    update = tensor_of(op.update)
+    if update.num_elements and update != tensor_of(op.operand_):
+        return False
+    rewriter.replace(op, [op.update if update == tensor_of(op.operand_) else op.operand_])
+    return True
+
+
 _MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
     "reshape": (_unchanged, _reshape),
     "transpose": (_unchanged, _as_reshape, _transpose),
@@ -235,6 +275,8 @@ _MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
     "reverse": (_unchanged, _reverse),
     "concatenate": (_concatenate, _unchanged),
     "pad": (_unchanged,),
+    "dynamic_slice": (_dynamic_slice,),
+    "dynamic_update_slice": (_dynamic_update_slice,),
     "convert": (_unchanged,),
     "select": (_select,),
 }

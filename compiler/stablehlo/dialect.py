@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from orchestrion.compiler.ir.dialect import Dialect
 
-from . import contraction, elementwise, structural
+from . import contraction, elementwise, indexing, structural
 
-DIALECT = Dialect("stablehlo", [*elementwise.OPS.values(), *structural.OPS.values(), *contraction.OPS.values()])
+DIALECT = Dialect(
+    "stablehlo",
+    [*elementwise.OPS.values(), *structural.OPS.values(), *indexing.OPS.values(), *contraction.OPS.values()],
+)

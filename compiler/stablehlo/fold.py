@@ -16,6 +16,7 @@ from orchestrion.schema.dtypes import BY_NAME
 
 from .base import tensor_of
 from .elementwise import Elementwise
+from .indexing import DynamicUpdateSlice
 from .structural import BroadcastInDim, Concatenate, Constant, Iota, Pad, Reshape, Reverse, Slice, Transpose
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def fold(op: Operation, rewriter: Rewriter) -> bool:
 def _pays(op: Operation, operands: list[DenseElements]) -> bool:
     type = tensor_of(op.results[0])
     itemsize = BY_NAME[str(type.element)].itemsize
-    mixes = isinstance(op, Iota | Pad | Concatenate)
+    mixes = isinstance(op, Iota | Pad | Concatenate | DynamicUpdateSlice)
     splat = not mixes and all(len(value.data) == value.itemsize for value in operands)
     stored = itemsize * (1 if splat else type.num_elements)
     if stored <= INLINE_BYTES:
@@ -161,6 +162,17 @@ def _iota(op: Iota, operands: list[DenseElements]) -> DenseElements:
     return DenseElements.of(np.broadcast_to(line.reshape(shape), type.shape), str(type.element))
 
 
+def _update(op: DynamicUpdateSlice, operands: list[DenseElements]) -> DenseElements:
+    source, update, *starts = (operand.array() for operand in operands)
+    places = []
+    for start, whole, size in zip(starts, source.shape, update.shape, strict=True):
+        first = min(max(int(start), 0), whole - size)
+        places.append(slice(first, first + size))
+    out = source.copy()
+    out[tuple(places)] = update
+    return DenseElements.of(out, str(tensor_of(op.out).element))
+
+
 _RULES: Final[dict[type[Operation], Fold]] = {
     Reshape: _same_data,
     Transpose: _moved(_transpose),
@@ -170,4 +182,5 @@ _RULES: Final[dict[type[Operation], Fold]] = {
     Concatenate: _concatenate,
     Pad: _pad,
     Iota: _iota,
+    DynamicUpdateSlice: _update,
 }

@@ -96,6 +96,38 @@ def concatenate(_: Poll, operands: Types, results: Types, axis: int) -> Kernel:
     return run
 
 
+def window_at(operand: TensorType, sizes: Ints) -> Callable[[Sequence[Array]], tuple[slice, ...]]:
+    """From the starts to the slices of the operand, which lie in it whatever the starts are."""
+    last = tuple(whole - size for whole, size in zip(operand.shape, sizes, strict=True))
+
+    def place(starts: Sequence[Array]) -> tuple[slice, ...]:
+        clamped = [min(max(int(start), 0), most) for start, most in zip(starts, last, strict=True)]
+        return tuple([slice(start, start + size) for start, size in zip(clamped, sizes, strict=True)])
+
+    return place
+
+
+def dynamic_slice(_: Poll, operands: Types, results: Types, sizes: Ints) -> Kernel:
+    place = window_at(operands[0], sizes)
+
+    def run(x: Array, *starts_and_out: Array) -> None:
+        *starts, out = starts_and_out
+        out[...] = x[place(starts)]
+
+    return run
+
+
+def dynamic_update_slice(_: Poll, operands: Types, results: Types) -> Kernel:
+    place = window_at(operands[0], operands[1].shape)
+
+    def run(x: Array, update: Array, *starts_and_out: Array) -> None:
+        *starts, out = starts_and_out
+        out[...] = x
+        out[place(starts)] = update
+
+    return run
+
+
 def dot_general(
     poll: Poll,
     operands: Types,
@@ -235,5 +267,7 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
     "pad": pad,
     "concatenate": concatenate,
     "dot_general": dot_general,
+    "dynamic_slice": dynamic_slice,
+    "dynamic_update_slice": dynamic_update_slice,
     "reduce": reduce,
 }

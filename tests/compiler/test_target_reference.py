@@ -143,6 +143,16 @@ CASES: dict[str, tuple[str, str, str]] = {
         }) : (tensor<3x4xi32>, tensor<3x4xf32>, tensor<i32>, tensor<f32>) -> (tensor<3xi32>, tensor<3xf32>)
         """,
     ),
+    "at run time": (
+        "5x6xf32 2x3xf32 ui8 ui8",
+        "3x2xf32 5x6xf32",
+        """
+        %r0 = "stablehlo.dynamic_slice"(%a0, %a2, %a3) <{slice_sizes = array<i64: 3, 2>}>
+          : (tensor<5x6xf32>, tensor<ui8>, tensor<ui8>) -> tensor<3x2xf32>
+        %r1 = "stablehlo.dynamic_update_slice"(%a0, %a1, %a3, %a2)
+          : (tensor<5x6xf32>, tensor<2x3xf32>, tensor<ui8>, tensor<ui8>) -> tensor<5x6xf32>
+        """,
+    ),
     "stored twice": (
         "4xf32",
         "4xf32 4xf32",

@@ -190,6 +190,20 @@ def _slices(x: Any) -> Any:
     return [x[1:5:2, ::3], x[2:3], x[:, -1], x[0, 0], x[::-1, ::-2]]
 
 
+def _dynamic_slices(x: Any, i: Any, j: Any) -> Any:
+    """Starts in range and far outside on both sides, of the type of `i`, known and computed."""
+    parts = [lax.dynamic_slice(x, (i[k], i[3 - k]), (2, 3)) for k in range(4)]
+    whole = lax.dynamic_slice(x, (i[0], j), (6, 2)), lax.dynamic_slice(x, (j, j), (6, 10))
+    return [*parts, *whole, lax.dynamic_slice(x, (j, j - j), (0, 4)), (lax.dynamic_index_in_dim(x * 2, j, 0) + x).T]
+
+
+def _dynamic_updates(x: Any, y: Any, i: Any, j: Any) -> Any:
+    parts = [lax.dynamic_update_slice(x, y, (i[k], i[3 - k])) for k in range(4)]
+    twice = lax.dynamic_update_slice(lax.dynamic_update_slice(x + 1, y * 2, (i[0], j)), y, (j, i[2]))
+    whole = lax.dynamic_update_slice(x, x[::-1], (j, j)), lax.dynamic_update_slice(x, y[:0], (j, j))
+    return [*parts, twice, *whole, lax.dynamic_update_slice(x, y, (j, j)).sum(1), twice.T * 3]
+
+
 @jax.jit
 def _inner(x: Any, y: Any) -> Any:
     return jnp.clip(x * y, -1, 1) + 1
@@ -248,6 +262,14 @@ CASES: tuple[Case, ...] = (
     _case("concatenate", lambda x, y: jnp.concatenate([x, y * 2, x], 1), ((3, 2), _F), ((3, 5), _F)),
     _case("wide_concatenate", lambda *x: jnp.concatenate(x), *[((i % 3 + 1,), _F) for i in range(37)], exact=True),
     _case("reverse", lambda x: (jnp.flip(x), jnp.flip(x, 1), x[::-1].T), ((4, 6), "uint16"), exact=True),
+    *(
+        _case(f"dynamic_{name}_{t}", function, *specs, ((4,), t), ((), t), fill=special, exact=True)
+        for t in ("int8", "uint8", "int32", "int64", "uint64")
+        for name, function, specs in (
+            ("slice", _dynamic_slices, (((6, 10), "int16"),)),
+            ("update", _dynamic_updates, (((6, 10), "int16"), ((2, 3), "int16"))),
+        )
+    ),
     _case("reduce", _statistics, ((5, 7, 11), _F)),
     _case("reduce_f64", lambda x: (x.sum(), x.sum(0), jnp.linalg.norm(x)), ((31, 9), "float64")),
     _case("reduce_special", lambda x: (x.max(0), x.min(1), x.max(), x.min()), ((9, 8), _F), fill=special),

@@ -256,6 +256,27 @@ def _reverse(b: Body) -> None:
         b.op("stablehlo.reverse", [x], x.shape, x.dtype, f"dimensions = {ints(axes)}")
 
 
+def _starts(b: Body, rank: int) -> list[Value]:
+    """Of one type, anywhere: the start is clamped."""
+    dtype = b.rng.choice(INTEGERS)
+    return [b.of(dtype, ()) if b.rng.random() < 0.5 else b.number(b.rng.randrange(8), dtype) for _ in range(rank)]
+
+
+def _dynamic_slice(b: Body) -> None:
+    x = b.pick()
+    assert x is not None
+    sizes = [b.rng.randint(0 if b.rng.random() < 0.1 else min(size, 1), size) for size in x.shape]
+    b.op("stablehlo.dynamic_slice", [x, *_starts(b, len(sizes))], sizes, x.dtype, f"slice_sizes = {ints(sizes)}")
+
+
+def _dynamic_update_slice(b: Body) -> None:
+    x = b.pick()
+    assert x is not None
+    update = b.of(x.dtype, tuple(b.rng.randint(min(size, 1), size) for size in x.shape))
+    near = x.near or update.near
+    b.op("stablehlo.dynamic_update_slice", [x, update, *_starts(b, len(x.shape))], x.shape, x.dtype, near=near)
+
+
 def _axes(b: Body, x: Value) -> tuple[list[int], tuple[int, ...]]:
     """Axes to reduce, and the shape of what is left."""
     axes = sorted(b.rng.sample(range(len(x.shape)), b.rng.randint(0 if b.rng.random() < 0.2 else 1, len(x.shape))))
@@ -402,5 +423,15 @@ def _dot(b: Body) -> None:
 ELEMENTWISE: tuple[Rule, ...] = (
     _unary, _unary, _near_unary, _binary, _binary, _binary, _compare, _select, _clamp, _convert, _bitcast, _atan2,
 )  # fmt: skip
-MOVEMENT: tuple[Rule, ...] = (_reshape, _transpose, _broadcast, _slice, _pad, _concatenate, _reverse)
+MOVEMENT: tuple[Rule, ...] = (
+    _reshape,
+    _transpose,
+    _broadcast,
+    _slice,
+    _pad,
+    _concatenate,
+    _reverse,
+    _dynamic_slice,
+    _dynamic_update_slice,
+)
 CONTRACTION: tuple[Rule, ...] = (_reduce, _reduce, _arg_reduce, _ordered_reduce, _dot, _dot)

@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.declare import Field
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
-from orchestrion.compiler.stablehlo import contraction, structural
+from orchestrion.compiler.stablehlo import contraction, indexing, structural
 from orchestrion.compiler.stablehlo.base import is_supported
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 
@@ -91,7 +91,7 @@ class _Lowering:
     ) -> Sequence[OpResult]:
         cls = OPS[name]
         declared = [field for field in cls.declaration.operand]
-        named = {declared[0].name: operands} if declared and declared[0].variadic else _named(declared, operands)
+        named = _named(declared, operands)
         out = {"out": types} if name != "store_output" else {}
         op = cls.build(loc=loc, **named, **out, **fields)
         self.block.append(op)
@@ -115,8 +115,14 @@ class _Lowering:
         return _RULES[type(op)](self, op, operands)
 
 
-def _named(fields: Sequence[Field], operands: Sequence[Value]) -> dict[str, Value]:
-    return {field.name: value for field, value in zip(fields, operands, strict=True)}
+def _named(fields: Sequence[Field], operands: Sequence[Value]) -> dict[str, object]:
+    """Operands by field; a variadic field, which is the last of them, takes the rest."""
+    named: dict[str, object] = {}
+    rest = list(operands)
+    for field in fields:
+        named[field.name], rest = (rest, []) if field.variadic else (rest[0], rest[1:])
+    assert not rest, f"{len(rest)} operands too many"
+    return named
 
 
 def _rank(value: Value) -> int:
@@ -190,6 +196,8 @@ _RULES: Final[dict[type[Operation], Rule]] = {
     structural.Pad: _renamed("pad", low="edge_padding_low", high="edge_padding_high", interior="interior_padding"),
     structural.Concatenate: _renamed("concatenate", axis="dimension"),
     structural.Reverse: _renamed("reverse", axes="dimensions"),
+    indexing.DynamicSlice: _renamed("dynamic_slice", sizes="slice_sizes"),
+    indexing.DynamicUpdateSlice: _renamed("dynamic_update_slice"),
     contraction.Reduce: _reduce,
     contraction.DotGeneral: _dot_general,
     contraction.Return: _yield,

@@ -196,3 +196,31 @@
     "func.return"(%0, %1, %2, %3, %4, %6) : (tensor<1000x1000xf32>, tensor<8xi32>, tensor<1000xi32>, tensor<4xi1>, tensor<10xi32>, tensor<9x5xi32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: canonicalize
+// A start that is known is clamped, and the slice is an ordinary one; an update of everything or of nothing is none.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x6xf32>, tensor<2x2xf32>, tensor<0x6xf32>, tensor<i8>) -> (tensor<2x3xf32>, tensor<4x2xf32>, tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>), sym_name = "main"}> ({
+  ^bb0(%x: tensor<4x6xf32>, %u: tensor<2x2xf32>, %e: tensor<0x6xf32>, %i: tensor<i8>):
+    %low = "stablehlo.constant"() <{value = dense<-7> : tensor<i8>}> : () -> tensor<i8>
+    %high = "stablehlo.constant"() <{value = dense<100> : tensor<i8>}> : () -> tensor<i8>
+    %0 = "stablehlo.dynamic_slice"(%x, %high, %low) <{slice_sizes = array<i64: 2, 3>}> : (tensor<4x6xf32>, tensor<i8>, tensor<i8>) -> tensor<2x3xf32>
+    %1 = "stablehlo.dynamic_slice"(%x, %i, %high) <{slice_sizes = array<i64: 4, 2>}> : (tensor<4x6xf32>, tensor<i8>, tensor<i8>) -> tensor<4x2xf32>
+    %2 = "stablehlo.dynamic_update_slice"(%x, %e, %i, %i) : (tensor<4x6xf32>, tensor<0x6xf32>, tensor<i8>, tensor<i8>) -> tensor<4x6xf32>
+    %3 = "stablehlo.dynamic_update_slice"(%2, %x, %i, %i) : (tensor<4x6xf32>, tensor<4x6xf32>, tensor<i8>, tensor<i8>) -> tensor<4x6xf32>
+    %4 = "stablehlo.dynamic_update_slice"(%3, %u, %high, %low) : (tensor<4x6xf32>, tensor<2x2xf32>, tensor<i8>, tensor<i8>) -> tensor<4x6xf32>
+    "func.return"(%0, %1, %2, %3, %4) : (tensor<2x3xf32>, tensor<4x2xf32>, tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x6xf32>, tensor<2x2xf32>, tensor<0x6xf32>, tensor<i8>) -> (tensor<2x3xf32>, tensor<4x2xf32>, tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x6xf32>, %1: tensor<2x2xf32>, %2: tensor<0x6xf32>, %3: tensor<i8>):
+    %4 = "stablehlo.constant"() <{value = dense<-7> : tensor<i8>}> : () -> tensor<i8>
+    %5 = "stablehlo.constant"() <{value = dense<100> : tensor<i8>}> : () -> tensor<i8>
+    %6 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 4, 3>, start_indices = array<i64: 2, 0>, strides = array<i64: 1, 1>}> : (tensor<4x6xf32>) -> tensor<2x3xf32>
+    %7 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 4, 6>, start_indices = array<i64: 0, 4>, strides = array<i64: 1, 1>}> : (tensor<4x6xf32>) -> tensor<4x2xf32>
+    %8 = "stablehlo.dynamic_update_slice"(%0, %1, %5, %4) : (tensor<4x6xf32>, tensor<2x2xf32>, tensor<i8>, tensor<i8>) -> tensor<4x6xf32>
+    "func.return"(%6, %7, %0, %0, %8) : (tensor<2x3xf32>, tensor<4x2xf32>, tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

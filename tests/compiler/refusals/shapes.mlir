@@ -50,7 +50,7 @@
 // 24:5: some.use: is not supported (dialect some)
 // 25:12: stablehlo.convert: result 0 must be tensor<4xi32>, is tensor<5xi32>
 // 26:5: some.use: is not supported (dialect some)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, divide, dot_general, exponential, exponential_minus_one, floor, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, xor; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, xor; of func: func, call, return
 // -----
 // Ops that move or combine elements.
 "builtin.module"() ({
@@ -152,7 +152,7 @@
 // 48:5: some.use: is not supported (dialect some)
 // 49:12: stablehlo.dot_general: dot_dimension_numbers #stablehlo.dot<something = [1]> is not understood
 // 50:5: some.use: is not supported (dialect some)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, divide, dot_general, exponential, exponential_minus_one, floor, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, xor; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, xor; of func: func, call, return
 // -----
 // Reductions.
 "builtin.module"() ({
@@ -204,7 +204,7 @@
 // 29:5: some.use: is not supported (dialect some)
 // 30:11: stablehlo.reduce: its 1 operands do not divide into 2 groups of equal length
 // 34:5: some.use: is not supported (dialect some)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, divide, dot_general, exponential, exponential_minus_one, floor, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, xor; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, xor; of func: func, call, return
 // -----
 // Lists of axes that are no lists of numbers.
 "builtin.module"() ({
@@ -218,3 +218,50 @@
 // =====
 // 5:10: stablehlo.dot_general: dot_dimension_numbers #stablehlo.dot<lhs_contracting_dimensions = [1 0], rhs_contracting_dimensions = [0]> is not understood
 // 6:10: stablehlo.dot_general: dot_dimension_numbers #stablehlo.dot<lhs_contracting_dimensions = [1,,], rhs_contracting_dimensions = [0]> is not understood
+// -----
+// Starts known at run time.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x6xf32>, tensor<i32>, tensor<i8>, tensor<f32>, tensor<1xi32>) -> (), sym_name = "main"}> ({
+  ^bb0(%x: tensor<4x6xf32>, %i: tensor<i32>, %j: tensor<i8>, %f: tensor<f32>, %v: tensor<1xi32>):
+    %r1 = "stablehlo.dynamic_slice"(%x, %i) <{slice_sizes = array<i64: 1, 6>}> : (tensor<4x6xf32>, tensor<i32>) -> tensor<1x6xf32>
+    "some.use"(%r1) : (tensor<1x6xf32>) -> ()
+    %r2 = "stablehlo.dynamic_slice"(%x, %i, %j) <{slice_sizes = array<i64: 1, 6>}> : (tensor<4x6xf32>, tensor<i32>, tensor<i8>) -> tensor<1x6xf32>
+    "some.use"(%r2) : (tensor<1x6xf32>) -> ()
+    %r3 = "stablehlo.dynamic_slice"(%x, %f, %f) <{slice_sizes = array<i64: 1, 6>}> : (tensor<4x6xf32>, tensor<f32>, tensor<f32>) -> tensor<1x6xf32>
+    "some.use"(%r3) : (tensor<1x6xf32>) -> ()
+    %r4 = "stablehlo.dynamic_slice"(%x, %v, %v) <{slice_sizes = array<i64: 1, 6>}> : (tensor<4x6xf32>, tensor<1xi32>, tensor<1xi32>) -> tensor<1x6xf32>
+    "some.use"(%r4) : (tensor<1x6xf32>) -> ()
+    %r5 = "stablehlo.dynamic_slice"(%x, %i, %i) <{slice_sizes = array<i64: 1, 7>}> : (tensor<4x6xf32>, tensor<i32>, tensor<i32>) -> tensor<1x7xf32>
+    "some.use"(%r5) : (tensor<1x7xf32>) -> ()
+    %r6 = "stablehlo.dynamic_slice"(%x, %i, %i) <{slice_sizes = array<i64: 1>}> : (tensor<4x6xf32>, tensor<i32>, tensor<i32>) -> tensor<1x6xf32>
+    "some.use"(%r6) : (tensor<1x6xf32>) -> ()
+    %r7 = "stablehlo.dynamic_slice"(%x, %i, %i) <{slice_sizes = array<i64: 1, 6>}> : (tensor<4x6xf32>, tensor<i32>, tensor<i32>) -> tensor<4x6xf32>
+    "some.use"(%r7) : (tensor<4x6xf32>) -> ()
+    %r8 = "stablehlo.dynamic_update_slice"(%x, %f, %i, %i) : (tensor<4x6xf32>, tensor<f32>, tensor<i32>, tensor<i32>) -> tensor<4x6xf32>
+    "some.use"(%r8) : (tensor<4x6xf32>) -> ()
+    %u = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<5x1xf32>
+    %r9 = "stablehlo.dynamic_update_slice"(%x, %u, %i, %i) : (tensor<4x6xf32>, tensor<5x1xf32>, tensor<i32>, tensor<i32>) -> tensor<4x6xf32>
+    "some.use"(%r9) : (tensor<4x6xf32>) -> ()
+    "func.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 5:11: stablehlo.dynamic_slice: 1 start indices for rank 2
+// 6:5: some.use: is not supported (dialect some)
+// 7:11: stablehlo.dynamic_slice: start indices must be scalars of one integer type, are tensor<i32>, tensor<i8>
+// 8:5: some.use: is not supported (dialect some)
+// 9:11: stablehlo.dynamic_slice: start indices must be scalars of one integer type, are tensor<f32>, tensor<f32>
+// 10:5: some.use: is not supported (dialect some)
+// 11:11: stablehlo.dynamic_slice: start indices must be scalars of one integer type, are tensor<1xi32>, tensor<1xi32>
+// 12:5: some.use: is not supported (dialect some)
+// 13:11: stablehlo.dynamic_slice: slice size 7 does not fit axis 1 of size 6
+// 14:5: some.use: is not supported (dialect some)
+// 15:11: stablehlo.dynamic_slice: slice_sizes has 1 numbers for rank 2
+// 16:5: some.use: is not supported (dialect some)
+// 17:11: stablehlo.dynamic_slice: result 0 must be tensor<1x6xf32>, is tensor<4x6xf32>
+// 18:5: some.use: is not supported (dialect some)
+// 19:11: stablehlo.dynamic_update_slice: update tensor<f32> does not fit tensor<4x6xf32>
+// 20:5: some.use: is not supported (dialect some)
+// 22:11: stablehlo.dynamic_update_slice: update of size 5 does not fit axis 0 of size 4
+// 23:5: some.use: is not supported (dialect some)
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, xor; of func: func, call, return

@@ -1,0 +1,77 @@
+"""How one element of an op that finds its operand's elements at run time is computed: a row per StableHLO op.
+
+Every start read from memory is clamped before it is used, so that no index leaves its tensor, whatever a caller passes.
+"""
+
+from collections.abc import Generator, Sequence
+
+import numpy as np
+
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice
+from orchestrion.schema.dtypes import BY_NAME, SIGNED
+
+from .builder import KernelBuilder
+from .index import Index
+from .rules import DEEPEST_BRANCH, Requests, Rule, scalar_index, shape_of
+
+#: asks for what the starts of an op are made of, gives them
+Starts = Generator[tuple[Value, Index], Value, list[Value]]
+
+
+def clamped(b: KernelBuilder, start: Value, most: int) -> Value:
+    """min(max(start, 0), most) of an integer of any type, in the index type."""
+    dtype = BY_NAME[b.dtype(start)]
+    if dtype.kind == SIGNED:
+        start = b.op("maximum", start, b.const(0, dtype.name))
+    bound = min(most, int(np.iinfo(dtype.numpy).max))
+    return b.op("convert", b.op("minimum", start, b.const(bound, dtype.name)), to=b.index_type)
+
+
+def starts_of(b: KernelBuilder, op: DynamicSlice | DynamicUpdateSlice) -> Starts:
+    """The clamped start per axis; what can only be 0 is not read."""
+    starts = []
+    for start, whole, size in zip(op.start_indices, shape_of(op.operand_), op.window, strict=True):
+        if whole == size:
+            starts.append(b.index(0))
+        else:
+            starts.append(clamped(b, (yield start, scalar_index(b)), whole - size))
+    return starts
+
+
+def dynamic_slice(b: KernelBuilder, op: DynamicSlice, result: int, at: Index) -> Requests:
+    starts = yield from starts_of(b, op)
+    operand = op.operand_
+    return (yield operand, at.at(shape_of(operand), moved(b, starts, at)))
+
+
+def moved(b: KernelBuilder, starts: Sequence[Value], at: Index) -> list[Value]:
+    """The coordinates of a place in a window, in what the window lies in."""
+    return [b.op("add", start, coordinate) for start, coordinate in zip(starts, at.coordinates, strict=True)]
+
+
+def dynamic_update_slice(b: KernelBuilder, op: DynamicUpdateSlice, result: int, at: Index) -> Requests:
+    """The update's element inside the window, the operand's outside; only one is computed, unless branches are deep."""
+    starts = yield from starts_of(b, op)
+    inside = b.const(True, "i1")
+    coordinates = []
+    for start, coordinate, size in zip(starts, at.coordinates, op.window, strict=True):
+        inner = b.op("subtract", coordinate, start)  # wraps below the start, beyond every size
+        inside = b.op("and", inside, b.op("compare_lt", inner, b.index(size)))
+        coordinates.append(inner)
+    if b.known(inside):
+        return (yield op.update, at.at(op.window, coordinates))
+    if b.depth >= DEEPEST_BRANCH:
+        zero = b.index(0)
+        safe = at.at(op.window, [b.select(inside, coordinate, zero) for coordinate in coordinates])
+        return b.select(inside, (yield op.update, safe), (yield op.operand_, at))
+    branch = b.begin_if(inside)
+    b.begin_else(branch, [(yield op.update, at.at(op.window, coordinates))])
+    return b.end_if(branch, [(yield op.operand_, at)])[0]
+
+
+#: op name -> its rule
+INDEXING: dict[str, Rule] = {
+    DynamicSlice.name: dynamic_slice,
+    DynamicUpdateSlice.name: dynamic_update_slice,
+}
