@@ -1,4 +1,4 @@
-"""The three kinds of OpenCL memory, and what is enqueued for them.
+"""The three kinds of OpenCL memory.
 
 | kind | is | as a kernel argument | `host` |
 | --- | --- | --- | --- |
@@ -6,64 +6,98 @@
 | `DeviceBuffer` | a `cl_mem` object | the object, or a sub-buffer | None |
 | `ImportedBuffer` | a read-only `cl_mem` over host memory | the object, or a sub-buffer | the memory itself |
 
-A device has shared or device buffers, never both; either may have imported ones, which are never written.
+A device has shared or device buffers, never both; either may have imported ones, which are never written. Copies and
+fills take `cl_mem` objects only; a shared buffer gets one over its memory when it first needs it.
+
+`place` names the same bytes for as long as they are allocated, so recordings may be found by it. Recordings that hold
+a buffer's `cl_mem` are let go with the buffer, or its memory would stay.
 """
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyopencl as cl
 
 from orchestrion.hal.backend import BackendBuffer, Bytes
 
-Argument = Any  # cl.SVMPointer | cl.MemoryObjectHolder
-Step = Callable[[], Any]
+if TYPE_CHECKING:
+    from .executable import Kernel
+    from .recording import Recorded
 
 #: bytes; the largest alignment that every device gives shared memory
 SHARED_ALIGNMENT = 128
 
+#: places of `cl_mem` objects; addresses are positive
+_places = count(-1, -1)
+
 
 class OpenCLBuffer(BackendBuffer):
-    """`whole` is the OpenCL object of all bytes."""
+    """`whole` is the OpenCL object of all bytes, `holders` the recordings that hold a `cl_mem` of this buffer."""
 
-    __slots__ = ("host", "size", "whole")
+    __slots__ = ("holders", "host", "place", "size", "whole")
 
     size: int
     host: Bytes | None
-    whole: Argument
+    whole: Any  # cl.SVMAllocation | cl.Buffer
+    place: int
+    holders: list[Recorded]
 
-    def argument(self, offset: int, length: int) -> Argument:
-        """What a kernel gets for a range."""
-        if offset == 0 or length == 0:
-            return self.whole
-        return self.part(offset, length)
+    def memory_object(self) -> cl.Buffer:
+        """A `cl_mem` of all bytes."""
+        whole: cl.Buffer = self.whole
+        return whole
 
-    def part(self, offset: int, length: int) -> Argument:
-        return self.whole.get_sub_region(offset, length)
+    @property
+    def has_memory_object(self) -> bool:
+        return True
+
+    def set_argument(self, kernel: Kernel, position: int, offset: int, length: int) -> None:
+        """Make a range of this buffer an argument of the kernel."""
+        part = offset and length
+        kernel.set_memory(position, self.whole.get_sub_region(offset, length) if part else self.whole)
 
     def release(self) -> None:
+        while self.holders:
+            self.holders.pop().release()
         self.host = None
         self.whole.release()
         del self.whole
 
 
 class SharedBuffer(OpenCLBuffer):
-    __slots__ = ()
+    __slots__ = ("_context", "_object")
 
     def __init__(self, context: cl.Context, size: int) -> None:
         flags = cl.svm_mem_flags.READ_WRITE | cl.svm_mem_flags.SVM_FINE_GRAIN_BUFFER
         self.whole = cl.SVMAllocation(context, size, SHARED_ALIGNMENT, flags)
         self.size = size
         self.host = np.asarray(self.whole.buf)
+        self.place = self.whole.svm_ptr
+        self.holders = []
+        self._context = context
+        self._object: cl.Buffer | None = None
 
-    def part(self, offset: int, length: int) -> Argument:
-        return cl.SVM(self.memory(offset, length))
+    def memory_object(self) -> cl.Buffer:
+        if self._object is None:
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+            self._object = cl.Buffer(self._context, flags, hostbuf=self.host)
+        return self._object
 
-    def memory(self, offset: int, length: int) -> Bytes:
-        assert self.host is not None
-        return self.host[offset : offset + length]
+    @property
+    def has_memory_object(self) -> bool:
+        return self._object is not None
+
+    def set_argument(self, kernel: Kernel, position: int, offset: int, length: int) -> None:
+        kernel.set_address(position, self.place + offset)
+
+    def release(self) -> None:
+        if self._object is not None:
+            self._object.release()
+            self._object = None
+        super().release()
 
 
 class DeviceBuffer(OpenCLBuffer):
@@ -73,6 +107,8 @@ class DeviceBuffer(OpenCLBuffer):
         self.whole = cl.Buffer(context, cl.mem_flags.READ_WRITE, size)
         self.size = size
         self.host = None
+        self.place = next(_places)
+        self.holders = []
 
 
 class ImportedBuffer(OpenCLBuffer):
@@ -83,30 +119,5 @@ class ImportedBuffer(OpenCLBuffer):
         self.whole = cl.Buffer(context, flags, hostbuf=memory)
         self.size = memory.size
         self.host = memory
-
-
-def copy_step(
-    queue: cl.CommandQueue,
-    source: OpenCLBuffer,
-    source_offset: int,
-    target: OpenCLBuffer,
-    target_offset: int,
-    length: int,
-) -> Step:
-    """A call that enqueues the copy; it waits only where imported memory is copied to shared memory."""
-    if isinstance(source, SharedBuffer) and isinstance(target, SharedBuffer):
-        taken, given = source.part(source_offset, length), target.part(target_offset, length)
-        return partial(cl.enqueue_copy, queue, given, taken, is_blocking=False)
-    if isinstance(target, SharedBuffer):
-        memory = target.memory(target_offset, length)
-        return partial(cl.enqueue_copy, queue, memory, source.whole, src_offset=source_offset)
-    places = {"src_offset": source_offset, "dst_offset": target_offset}
-    return partial(cl.enqueue_copy, queue, target.whole, source.whole, byte_count=length, **places)
-
-
-def fill_step(queue: cl.CommandQueue, target: OpenCLBuffer, offset: int, length: int, pattern: bytes) -> Step:
-    """A call that enqueues the fill."""
-    word = np.frombuffer(pattern, f"u{len(pattern)}")
-    if isinstance(target, SharedBuffer):
-        return partial(cl.enqueue_fill, queue, target.part(offset, length), word, length)
-    return partial(cl.enqueue_fill, queue, target.whole, word, length, offset=offset)
+        self.place = next(_places)
+        self.holders = []

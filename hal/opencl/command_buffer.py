@@ -1,32 +1,36 @@
-"""Recordings as prepared calls: each step enqueues one kernel, copy or fill on the in-order queue.
+"""Recordings: an OpenCL command buffer per table of slot buffers where the device has them, else a list of calls.
 
-Every dispatch has a kernel object of its own, so direct bindings and parameters are set once, while recording. What
-depends on the table of slot buffers is set by `bind`, which does nothing when the table is the one before. A queue
-in order needs no barriers.
+Command buffers are found by the places of the buffers in the table; RECORDINGS of them stay, the least recently used
+going first. A recording of one command is always a list, for there is nothing to win.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections import OrderedDict
+from collections.abc import Sequence
 
-import pyopencl as cl
+from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding
 
-from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendExecutable, Binding
+from .api import Api
+from .buffer import OpenCLBuffer
+from .executable import OpenCLExecutable
+from .recording import Command, Copy, Dispatch, EnqueueList, Fill, Recorded, Step, Table
 
-from .buffer import OpenCLBuffer, Step, copy_step, fill_step
-from .executable import OpenCLExecutable, words
-
-Table = Sequence[BackendBuffer]
+RECORDINGS = 16
 
 
 class OpenCLCommandBuffer(BackendCommandBuffer):
-    __slots__ = ("_binders", "_queue", "_table", "steps")
+    """`queue` is the handle of the queue that all runs go to. Calls are serialised by the front, as the queue's are."""
 
-    def __init__(self, queue: cl.CommandQueue, slots: int) -> None:
+    __slots__ = ("_api", "_commands", "_list", "_queue", "_recorded", "_recordings", "_steps", "_table")
+
+    def __init__(self, api: Api, queue: int, recorded: bool) -> None:
+        self._api = api
         self._queue = queue
-        self.steps: list[Step] = []
-        #: each sets what depends on the table
-        self._binders: list[Callable[[Table], None]] = []
+        self._recorded = recorded
+        self._commands: list[Command] = []
+        self._list: EnqueueList | None = None
+        self._recordings: OrderedDict[tuple[int, ...], Recorded] = OrderedDict()
         self._table: Table | None = None
+        self._steps: Sequence[Step] = ()
 
     def dispatch(
         self,
@@ -37,75 +41,56 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
         parameters: bytes,
     ) -> None:
         assert isinstance(executable, OpenCLExecutable)
-        row = executable.entries[entry]
-        kernel = executable.kernel(row)
-        for position, binding in enumerate(bindings):
-            if isinstance(binding.source, int):
-                self._binders.append(partial(_set_slot, kernel, position, binding))
-            else:
-                kernel.set_arg(position, _buffer(binding, ()).argument(binding.offset, binding.length))
-        for position, word in enumerate(words(parameters), len(bindings)):
-            kernel.set_arg(position, word)
-        size = row.workgroup_size
-        total = (groups[0] * size[0], groups[1] * size[1], groups[2] * size[2])
-        self.steps.append(partial(cl.enqueue_nd_range_kernel, self._queue, kernel, total, size))
+        self._commands.append(Dispatch(self._api, executable, entry, groups, bindings, parameters))
 
     def copy(self, source: Binding, target: Binding) -> None:
-        def make(table: Table) -> Step:
-            places = (_buffer(source, table), source.offset, _buffer(target, table), target.offset)
-            return copy_step(self._queue, *places, source.length)
-
-        self._transfer(make, source, target)
+        self._commands.append(Copy(self._api, source, target))
 
     def fill(self, target: Binding, pattern: bytes) -> None:
-        def make(table: Table) -> Step:
-            return fill_step(self._queue, _buffer(target, table), target.offset, target.length, pattern)
-
-        self._transfer(make, target)
+        self._commands.append(Fill(self._api, target, pattern))
 
     def barrier(self) -> None:
         """The queue runs its commands in order."""
 
     def finish(self) -> None:
-        if not self._binders:
-            self._table = []
+        self._recorded = self._recorded and len(self._commands) > 1
 
-    def bind(self, table: Table) -> None:
-        """Make the steps use this table; the same one twice is free. No earlier run goes on enqueuing."""
-        if table == self._table:
-            return
-        self._table = None  # for when a binder fails, and only some of them took the new table
-        for binder in self._binders:
-            binder(table)
-        self._table = table
+    def steps(self, table: Table) -> Sequence[Step]:
+        """The calls that enqueue everything for this table; for the one before they are at hand."""
+        if table != self._table:
+            self._table = None  # for when this fails halfway
+            self._steps = self._record(table).steps if self._recorded else self._enqueue(table).steps
+            self._table = table
+        return self._steps
 
     def release(self) -> None:
-        self.steps.clear()
-        self._binders.clear()
-        self._table = None
+        for recording in self._recordings.values():
+            recording.release()
+        self._recordings.clear()
+        for command in self._commands:
+            command.release()
+        self._commands.clear()
+        self._list = self._table = None
+        self._steps = ()
 
-    def _transfer(self, make: Callable[[Table], Step], *bindings: Binding) -> None:
-        if not any(isinstance(binding.source, int) for binding in bindings):
-            self.steps.append(make(()))
-            return
-        position = len(self.steps)
-        self.steps.append(_unbound)
+    def _enqueue(self, table: Table) -> EnqueueList:
+        if self._list is None:
+            self._list = EnqueueList(self._queue, self._commands, table)
+        else:
+            self._list.bind(table)
+        return self._list
 
-        def bind(table: Table) -> None:
-            self.steps[position] = make(table)
+    def _record(self, table: Table) -> Recorded:
+        key = tuple([_place(buffer) for buffer in table])
+        recording = self._recordings.pop(key, None)
+        if recording is None or recording.released:
+            if len(self._recordings) >= RECORDINGS:
+                self._recordings.popitem(last=False)[1].release()
+            recording = Recorded(self._api, self._queue, self._commands, table)
+        self._recordings[key] = recording
+        return recording
 
-        self._binders.append(bind)
 
-
-def _buffer(binding: Binding, table: Table) -> OpenCLBuffer:
-    buffer = table[binding.source] if isinstance(binding.source, int) else binding.source
+def _place(buffer: object) -> int:
     assert isinstance(buffer, OpenCLBuffer)
-    return buffer
-
-
-def _set_slot(kernel: cl.Kernel, position: int, binding: Binding, table: Table) -> None:
-    kernel.set_arg(position, _buffer(binding, table).argument(binding.offset, binding.length))
-
-
-def _unbound() -> None:
-    raise AssertionError("a step was run before its slots were bound")
+    return buffer.place

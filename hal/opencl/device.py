@@ -11,6 +11,7 @@ from orchestrion.hal.cache import Cache
 from orchestrion.hal.errors import OutOfMemory
 from orchestrion.hal.timeline import SoftSemaphore
 
+from .api import Api, why_no_command_buffers
 from .buffer import DeviceBuffer, ImportedBuffer, SharedBuffer
 from .command_buffer import OpenCLCommandBuffer
 from .driver import shares_memory
@@ -20,18 +21,22 @@ from .queue import OpenCLQueue
 
 
 class OpenCLDevice(BackendDevice):
-    def __init__(self, info: DeviceInfo, device: cl.Device, shared: bool | None = None) -> None:
-        """`shared` False leaves shared memory unused on a device that has it."""
+    def __init__(
+        self, info: DeviceInfo, device: cl.Device, shared: bool | None = None, recorded: bool | None = None
+    ) -> None:
+        """False leaves what a device has unused: `shared` its shared memory, `recorded` its command buffers."""
         self.info = info
         self._device = device
         self._shared = shares_memory(device) if shared is None else shared
+        self._recorded = not why_no_command_buffers(device) if recorded is None else recorded
         try:
             self._context = cl.Context([device])
             self._handle = cl.CommandQueue(self._context, device)
         except cl.Error as error:
             raise translate(f"device {info.id} cannot be opened", error) from error
+        self._api = Api(device, self._recorded)
         self._cache = Cache("opencl")
-        self._queue = OpenCLQueue(self._handle)
+        self._queue = OpenCLQueue(self._api, self._handle)
         self.queue = self._queue
 
     def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
@@ -52,10 +57,10 @@ class OpenCLDevice(BackendDevice):
             raise translate(f"import of {memory.size} bytes of host memory", error) from error
 
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> OpenCLExecutable:
-        return OpenCLExecutable(self._context, self._device, self._cache, payload, entries)
+        return OpenCLExecutable(self._api, self._context, self._device, self._cache, payload, entries)
 
     def create_command_buffer(self, slots: int) -> OpenCLCommandBuffer:
-        return OpenCLCommandBuffer(self._handle, slots)
+        return OpenCLCommandBuffer(self._api, self._handle.int_ptr, self._recorded)
 
     def create_semaphore(self, initial: int) -> SoftSemaphore:
         return SoftSemaphore(initial)

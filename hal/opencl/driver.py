@@ -42,6 +42,8 @@ class OpenCLDriver(BackendDriver):
 
 def describe(index: int, device: cl.Device) -> DeviceInfo:
     """What a device states of itself, in the terms of the HAL."""
+    from .api import why_no_command_buffers  # imports pyopencl
+
     extensions = device.extensions.split()
     full = device.profile == "FULL_PROFILE"
     features = {"int8", "int16"}
@@ -50,6 +52,8 @@ def describe(index: int, device: cl.Device) -> DeviceInfo:
     if "cl_khr_fp64" in extensions:
         features.add("float64")
     notes = [f"platform {device.platform.name.strip()} {device.platform.version.strip()}"]
+    reason = why_no_command_buffers(device)
+    notes.append(f"calls replay enqueue lists ({reason})" if reason else "calls replay command buffers")
     notes.append("memory shared with the host" if shares_memory(device) else "memory of its own, copied to and from")
     return DeviceInfo(
         driver="opencl",

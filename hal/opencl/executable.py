@@ -5,36 +5,94 @@ A payload is UTF-8 text; entry `i` is the kernel of that name, which takes a `__
 and division and square root are correctly rounded where the device can. Without warnings, which some drivers print.
 """
 
+import ctypes
 import hashlib
 import warnings
 
-import numpy as np
 import pyopencl as cl
 
 from orchestrion.hal.backend import BackendExecutable, Entry
 from orchestrion.hal.cache import Cache
+from orchestrion.hal.errors import DeviceLost
 from orchestrion.schema.errors import ModuleError
+
+from .api import Api, P, Size
+from .buffer import OpenCLBuffer
+from .failures import check
 
 OPTIONS = ("-cl-std=CL1.2", "-w")
 ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 
 
+KERNEL_NUM_ARGS, KERNEL_COMPILE_WORK_GROUP_SIZE = 0x1191, 0x11B1
+
+
+class Kernel:
+    """A kernel object. OpenCL does not keep the memory objects that are its arguments; this does."""
+
+    __slots__ = ("_calls", "_kept", "_set", "handle")
+
+    def __init__(self, api: Api, handle: int) -> None:
+        self._calls = api.calls
+        self._kept: dict[int, cl.Buffer] = {}
+        self._set: dict[int, OpenCLBuffer] = {}
+        self.handle = handle
+
+    def set_buffer(self, position: int, buffer: OpenCLBuffer, offset: int, length: int) -> None:
+        """Make the argument a range of the buffer: always the same range, so the same buffer again changes nothing."""
+        if self._set.get(position) is not buffer:
+            buffer.set_argument(self, position, offset, length)
+            self._set[position] = buffer
+
+    def set_address(self, position: int, address: int) -> None:
+        check(self._calls.clSetKernelArgSVMPointer(self.handle, position, address), f"argument {position}")
+
+    def set_memory(self, position: int, memory: cl.Buffer) -> None:
+        handle = P(memory.int_ptr)
+        self._set_argument(position, ctypes.sizeof(handle), ctypes.byref(handle))
+        self._kept[position] = memory
+
+    def set_words(self, first: int, words: bytes) -> None:
+        """Arguments of 32 bits each, from `first` on."""
+        for index in range(0, len(words), 4):
+            self._set_argument(first + index // 4, 4, words[index : index + 4])
+
+    def release(self) -> None:
+        self._calls.clReleaseKernel(self.handle)
+        self._kept.clear()
+        self._set.clear()
+
+    def _set_argument(self, position: int, size: int, value: object) -> None:
+        check(self._calls.clSetKernelArg(self.handle, position, size, value), f"argument {position}")
+
+
 class OpenCLExecutable(BackendExecutable):
-    __slots__ = ("_program", "entries")
+    __slots__ = ("_api", "_program", "entries")
 
     def __init__(
-        self, context: cl.Context, device: cl.Device, cache: Cache, payload: memoryview, entries: tuple[Entry, ...]
+        self,
+        api: Api,
+        context: cl.Context,
+        device: cl.Device,
+        cache: Cache,
+        payload: memoryview,
+        entries: tuple[Entry, ...],
     ) -> None:
         self.entries = entries
+        self._api = api
         self._program = _build(context, device, cache, payload)
         for entry in entries:
-            _check(self.kernel(entry), entry, device)
+            kernel = self.kernel(entry)
+            try:
+                _check(api, kernel, entry, device)
+            finally:
+                kernel.release()
 
-    def kernel(self, entry: Entry) -> cl.Kernel:
-        """A kernel object of its own, with the arguments that whoever asked will set."""
+    def kernel(self, entry: Entry) -> Kernel:
+        """A kernel object of its own, with the arguments that whoever asked will set, and then release."""
         try:
-            return cl.Kernel(self._program, entry.name)
-        except cl.Error as error:
+            return Kernel(self._api, self._api.create_kernel(self._program.int_ptr, entry.name))
+        except DeviceLost as error:
             raise ModuleError(f"opencl-c has no kernel {entry.name}: {error}") from error
 
     def release(self) -> None:
@@ -93,18 +151,17 @@ def _compile(context: cl.Context, device: cl.Device, payload: memoryview, option
     return program
 
 
-def _check(kernel: cl.Kernel, entry: Entry, device: cl.Device) -> None:
+def _check(api: Api, kernel: Kernel, entry: Entry, device: cl.Device) -> None:
     """What the module says of an entry holds for the code, or a dispatch would read stray memory."""
-    wanted = len(entry.bindings) + entry.parameter_words
-    if kernel.num_args != wanted:
-        raise ModuleError(f"opencl-c kernel {entry.name} takes {kernel.num_args} arguments, its entry says {wanted}")
-    size = kernel.get_work_group_info(cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE, device)
+    wanted, takes = len(entry.bindings) + entry.parameter_words, ctypes.c_uint32()
+    code = api.calls.clGetKernelInfo(kernel.handle, KERNEL_NUM_ARGS, ctypes.sizeof(takes), ctypes.byref(takes), None)
+    check(code, f"arguments of {entry.name}")
+    if takes.value != wanted:
+        raise ModuleError(f"opencl-c kernel {entry.name} takes {takes.value} arguments, its entry says {wanted}")
+    size = (Size * 3)()
+    what = (KERNEL_COMPILE_WORK_GROUP_SIZE, ctypes.sizeof(size), size, None)
+    check(api.calls.clGetKernelWorkGroupInfo(kernel.handle, device.int_ptr, *what), f"workgroup size of {entry.name}")
     if tuple(size) != entry.workgroup_size:
         raise ModuleError(
             f"opencl-c kernel {entry.name} has workgroup size {tuple(size)}, its entry says {entry.workgroup_size}"
         )
-
-
-def words(parameters: bytes) -> list[np.uint32]:
-    """Parameters as kernel arguments."""
-    return list(np.frombuffer(parameters, "<u4").astype(np.uint32))

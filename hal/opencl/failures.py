@@ -18,3 +18,14 @@ def translate(what: str, error: cl.Error) -> HalError:
     """The error to raise when OpenCL refused or failed to do `what`."""
     kind = OutOfMemory if error.code in _NO_ROOM else DeviceLost
     return kind(f"{what}: {error}")
+
+
+def failure(code: int, what: str) -> HalError:
+    """The same for the result of a function that was called directly."""
+    kind = OutOfMemory if code in _NO_ROOM else DeviceLost
+    return kind(f"{what}: {cl.status_code.to_string(code, '%d')}")  # type: ignore[operator]
+
+
+def check(code: int, what: str) -> None:
+    if code:
+        raise failure(code, what)

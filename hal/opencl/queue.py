@@ -1,6 +1,6 @@
 """An in-order OpenCL queue. What is submitted goes through a worker thread, what is executed through the caller's.
 
-Waiting releases the interpreter lock (pyopencl does in `finish`), so other threads go on meanwhile.
+Waiting releases the interpreter lock, so other threads go on meanwhile.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,16 @@ from orchestrion.hal.backend import (
 )
 from orchestrion.hal.timeline import Worker
 
+from .api import Api, P
 from .buffer import OpenCLBuffer
-from .command_buffer import OpenCLCommandBuffer
-from .failures import translate
+from .failures import check, failure, translate
+from .recording import Step
 
 
 class OpenCLQueue(BackendQueue):
-    def __init__(self, queue: cl.CommandQueue) -> None:
+    def __init__(self, api: Api, queue: cl.CommandQueue) -> None:
         self._queue = queue
-        self._finish = queue.finish
+        self._finish: Step = partial(api.calls.clFinish, P(queue.int_ptr))
         self._worker = Worker("orchestrion-opencl")
 
     def submit(
@@ -74,10 +75,7 @@ class OpenCLQueue(BackendQueue):
         self._end()
 
     def _end(self) -> None:
-        try:
-            self._finish()
-        except cl.Error as error:
-            raise translate("waiting for work", error) from error
+        check(self._finish(), "waiting for work")
 
     def _write(self, buffer: OpenCLBuffer, offset: int, data: Bytes) -> None:
         try:
@@ -89,10 +87,13 @@ class OpenCLQueue(BackendQueue):
         """Enqueue and wait once. What a step takes is its own when it is enqueued, so the next table may be bound."""
         try:
             for commands, table in batch:
-                assert isinstance(commands, OpenCLCommandBuffer)
-                commands.bind(table)
-                for step in commands.steps:
-                    step()
-            self._finish()
-        except cl.Error as error:
-            raise translate("execution", error) from error
+                for step in commands.steps(table):  # type: ignore[attr-defined]
+                    code = step()
+                    if code:
+                        raise failure(code, "execution")
+        except BaseException:
+            self._finish()  # of what is under way already, whose buffers may go with this error
+            raise
+        code = self._finish()
+        if code:
+            raise failure(code, "waiting for work")
