@@ -1,19 +1,28 @@
-"""The OpenCL driver where it differs from others: memory that is not shared, building, the cache of binaries."""
+"""The OpenCL driver where it differs from others: memory that is not shared, recordings, building, cached binaries."""
+
+from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
-from orchestrion.hal.backend import BackendDevice, DeviceInfo, Entry
+from orchestrion.hal.backend import Binding, BufferUsage, DeviceInfo, Entry, MemoryType
 from orchestrion.hal.cts import catalogue
 from orchestrion.hal.cts.rig import Rig
 from orchestrion.hal.device import Device
-from orchestrion.hal.errors import DriverUnavailable
+from orchestrion.hal.errors import DriverUnavailable, OutOfMemory
 from orchestrion.hal.opencl.driver import OpenCLDriver
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.schema.errors import ModuleError
+
+if TYPE_CHECKING:
+    from orchestrion.hal.opencl.device import OpenCLDevice
 
 NOTHING = (Entry("f", (("write", 4),), 0, (1, 1, 1)),)
 SOURCE = "__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void f(__global uint *out) { out[0] = %d; }"
@@ -32,19 +41,32 @@ def opencl() -> Device:
     return open_device("opencl", policy=Policy(allow_native_code=True))
 
 
-class CopyingDriver(OpenCLDriver):
-    """The driver with shared memory left unused, as on a device that has none."""
+class PlainDriver(OpenCLDriver):
+    """The driver with what devices have left unused, as on one without: shared memory, command buffers."""
 
-    def open(self, info: DeviceInfo) -> BackendDevice:
+    def __init__(self, shared: bool | None = None, recorded: bool | None = None) -> None:
+        self._unused = {"shared": shared, "recorded": recorded}
+
+    def open(self, info: DeviceInfo) -> OpenCLDevice:
         from orchestrion.hal.opencl.device import OpenCLDevice
         from orchestrion.hal.opencl.driver import find
 
-        return OpenCLDevice(info, find()[0][info.index], shared=False)
+        return OpenCLDevice(info, find()[0][info.index], **self._unused)
+
+    def device(self) -> OpenCLDevice:
+        return self.open(self.devices()[0])
 
 
 @pytest.mark.parametrize("case", catalogue.CASES)
 def test_conformance_without_shared_memory(case: str) -> None:
-    driver = CopyingDriver()
+    driver = PlainDriver(shared=False)
+    catalogue.run_on(case, driver, driver.devices()[0])
+
+
+@pytest.mark.parametrize("shared", [None, False])
+@pytest.mark.parametrize("case", catalogue.CASES)
+def test_conformance_without_command_buffers(case: str, shared: bool | None) -> None:
+    driver = PlainDriver(shared, recorded=False)
     catalogue.run_on(case, driver, driver.devices()[0])
 
 
@@ -58,8 +80,7 @@ def test_a_build_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_memory_without_sharing_is_not_mapped() -> None:
-    driver = CopyingDriver()
-    with Device.of(driver.open(driver.devices()[0])) as device:
+    with Device.of(PlainDriver(shared=False).device()) as device:
         buffer = device.allocator.allocate(16)
         assert buffer.host is None and buffer.map() is None
         buffer.release()
@@ -72,6 +93,186 @@ def test_shared_memory_is_mapped() -> None:
         buffer = device.allocator.allocate(16)
         assert buffer.map() is not None
         buffer.release()
+
+
+# recordings
+
+
+@pytest.fixture(params=[None, False], ids=["shared", "copied"])
+def recording_device(request: pytest.FixtureRequest) -> Iterator[OpenCLDevice]:
+    """A device that records command buffers."""
+    from orchestrion.hal.opencl import api, driver
+
+    why_not = api.why_no_command_buffers(driver.find()[0][0])
+    if why_not:
+        pytest.skip(why_not)
+    opened = PlainDriver(shared=request.param).device()
+    yield opened
+    opened.close()
+
+
+ANY = BufferUsage.TRANSFER | BufferUsage.DISPATCH | BufferUsage.MAPPING
+ADD = """__kernel __attribute__((reqd_work_group_size(4, 1, 1))) 
+void add(__global const uint *x, __global uint *y, uint n) { y[get_global_id(0)] = x[get_global_id(0)] + n; }"""
+ADD_ENTRY = (Entry("add", (("read", 16), ("write", 16)), 1, (4, 1, 1)),)
+
+
+def buffers(device: OpenCLDevice, count: int, size: int = 16) -> list[Any]:
+    made = [device.allocate(size, MemoryType.HOST_VISIBLE, ANY) for _ in range(count)]
+    for index, buffer in enumerate(made):
+        put(device, buffer, np.full(size, index, np.uint8))
+    return made
+
+
+def put(device: OpenCLDevice, buffer: Any, data: np.ndarray) -> None:
+    if buffer.host is None:
+        device.queue.write(buffer, 0, data)
+        device.queue.wait_idle()
+    else:
+        buffer.host[:] = data
+
+
+def words(device: OpenCLDevice, buffer: Any) -> list[int]:
+    out = np.empty(buffer.size, np.uint8)
+    if buffer.host is None:
+        device.queue.read(buffer, 0, out)
+    else:
+        out[:] = buffer.host
+    return [int(word) for word in out.view("<u4")]
+
+
+def twice_added(device: OpenCLDevice, middle: Any) -> tuple[Any, Any]:
+    """An executable and a recording with two slots: the second becomes the first plus 3, by way of `middle`."""
+    executable = device.create_executable("opencl-c", memoryview(ADD.encode()), ADD_ENTRY)
+    commands = device.create_command_buffer(2)
+    for source, target, n in ((0, middle, 1), (middle, 1, 2)):
+        bindings = [Binding(source, 0, 16), Binding(target, 0, 16)]
+        commands.dispatch(executable, 0, (1, 1, 1), bindings, n.to_bytes(4, "little"))
+    commands.finish()
+    return executable, commands
+
+
+def release(*things: Any) -> None:
+    for thing in things:
+        thing.release()
+
+
+def test_command_buffers_are_kept_by_table(recording_device: OpenCLDevice) -> None:
+    """Each has kernels of its own: recording one for another table changes none of those before."""
+    from orchestrion.hal.opencl import command_buffer
+
+    device, most = recording_device, command_buffer.RECORDINGS
+    middle, source, *targets = buffers(device, most + 3)
+    executable, commands = twice_added(device, middle)
+    for target in targets:
+        device.queue.execute(commands, [source, target])
+        assert words(device, target) == [0x01010104] * 4
+    assert len(commands._recordings) == most, "the one used longest ago went"
+    kept = dict(commands._recordings)
+    for target in targets[1:]:
+        put(device, target, np.zeros(16, np.uint8))
+        device.queue.execute(commands, [source, target])
+        assert words(device, target) == [0x01010104] * 4
+    assert dict(commands._recordings) == kept, "none was recorded anew"
+    release(commands, executable, middle, source, *targets)
+    assert all(recording.released for recording in kept.values())
+
+
+def test_a_recording_goes_with_its_memory_objects(recording_device: OpenCLDevice) -> None:
+    """It would keep their memory; one that holds addresses only stays, for whatever is allocated there next."""
+    device = recording_device
+    middle, source, target = buffers(device, 3)
+    executable, commands = twice_added(device, middle)
+    device.queue.execute(commands, [source, target])
+    (recording,) = commands._recordings.values()
+    holds = target.has_memory_object
+    assert (recording in target.holders, recording in source.holders) == (holds, holds)
+    target.release()
+    assert recording.released == holds and not source.holders
+    (again,) = buffers(device, 1)
+    device.queue.execute(commands, [source, again])
+    assert words(device, again) == [0x01010104] * 4
+    release(commands, executable, middle, source, again)
+    assert not again.holders
+
+
+def test_copies_and_fills_are_recorded(recording_device: OpenCLDevice) -> None:
+    """One call into the driver for all, again after the buffers of the slots went and others came."""
+    device = recording_device
+    (middle,) = buffers(device, 1, 32)
+    commands = device.create_command_buffer(2)
+    commands.copy(Binding(0, 4, 8), Binding(middle, 0, 8))
+    commands.fill(Binding(middle, 8, 8), b"\x07\x00")
+    commands.copy(Binding(middle, 0, 16), Binding(1, 16, 16))
+    commands.finish()
+    for value in range(3):
+        source, target = buffers(device, 2, 32)
+        put(device, source, np.full(32, value, np.uint8))
+        for _ in range(2):
+            device.queue.execute(commands, [source, target])
+            assert len(commands.steps([source, target])) == 1
+            assert words(device, target)[4:] == [value * 0x01010101] * 2 + [0x00070007] * 2
+        release(source, target)
+    release(commands, middle)
+
+
+def test_one_command_is_enqueued(recording_device: OpenCLDevice) -> None:
+    source, target = buffers(recording_device, 2)
+    commands = recording_device.create_command_buffer(2)
+    commands.copy(Binding(0, 0, 16), Binding(1, 0, 16))
+    commands.finish()
+    recording_device.queue.execute(commands, [source, target])
+    assert not commands._recordings and words(recording_device, target) == [0] * 4
+    release(commands, source, target)
+
+
+def test_a_failed_recording_leaves_nothing(recording_device: OpenCLDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = recording_device
+    middle, source, target = buffers(device, 3)
+    executable, commands = twice_added(device, middle)
+    with monkeypatch.context() as patched:
+        patched.setattr(device._api.calls, "clFinalizeCommandBufferKHR", lambda handle: -6)
+        with pytest.raises(OutOfMemory, match="finishing a command buffer: OUT_OF_HOST_MEMORY"):
+            device.queue.execute(commands, [source, target])
+    assert not commands._recordings and not target.holders
+    device.queue.execute(commands, [source, target])
+    assert words(device, target) == [0x01010104] * 4
+    release(commands, executable, middle, source, target)
+
+
+def stated(version: int, capabilities: int = 0x4, queue: int = 0) -> Any:
+    """A device that states so much of the extension."""
+    return SimpleNamespace(
+        extensions="cl_khr_icd cl_khr_command_buffer",
+        extensions_with_version=[SimpleNamespace(name="cl_khr_command_buffer", version=version)],
+        bits={0x12A9: capabilities, 0x12AA: queue},
+    )
+
+
+@pytest.mark.parametrize(
+    ("device", "reason"),
+    [
+        (stated(0x9000), ""),
+        (SimpleNamespace(extensions="cl_khr_icd"), "no cl_khr_command_buffer"),
+        (stated(0x9005), "cl_khr_command_buffer of version 0.9.5, known is 0.9.0"),
+        (stated(0x9000, capabilities=0x9), "cl_khr_command_buffer without simultaneous use"),
+        (stated(0x9000, queue=0x1), "cl_khr_command_buffer wants another kind of queue"),
+    ],
+)
+def test_only_a_known_extension_is_used(device: Any, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from orchestrion.hal.opencl import api
+
+    monkeypatch.setattr(api, "_device_bits", lambda device, what: device.bits[what])
+    assert api.why_no_command_buffers(device) == reason
+
+
+def test_the_device_says_what_calls_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    from orchestrion.hal.opencl import api
+
+    (note,) = (note for note in OpenCLDriver().devices()[0].notes if note.startswith("calls replay"))
+    assert note == "calls replay command buffers" or note.startswith("calls replay enqueue lists (")
+    monkeypatch.setattr(api, "COMMAND_BUFFERS", "cl_khr_nobody")
+    assert "calls replay enqueue lists (no cl_khr_nobody)" in OpenCLDriver().devices()[0].notes
 
 
 @pytest.mark.parametrize(
