@@ -13,6 +13,14 @@ class Unsupported(HalError):
     """The device lacks what was asked for; the message names the feature or limit and both values."""
 
 
+class LibraryUnavailable(Unsupported):
+    """A library function that the program calls is not there; the message says what is, and how to add it."""
+
+
+class LibraryFailed(HalError):
+    """A library function failed while it ran: its fault, or its author's, and not the device's."""
+
+
 class OutOfMemory(HalError):
     """The device, or a limit set on it, has no room; the message gives the size asked for and the limit."""
 

@@ -32,14 +32,15 @@ class Profile:
     format: str
     driver: str
     native_code: bool  #: a native compiler takes the payload in, so policy decides whether it may run
+    library_calls: bool  #: its executables may call library functions, which the device looks up by name
     doc: str
 
 
 PROFILES: dict[str, Profile] = {
     row.name: row
     for row in (
-        Profile("reference", "tensor-bytecode", "reference", False, "NumPy interpreter, always there"),
-        Profile("spirv", "spirv", "vulkan", False, "SPIR-V 1.3 compute shaders for Vulkan 1.1 and later"),
-        Profile("opencl", "opencl-c", "opencl", True, "OpenCL C 1.2 source, built by the device's own compiler"),
+        Profile("reference", "tensor-bytecode", "reference", False, True, "NumPy interpreter, always there"),
+        Profile("spirv", "spirv", "vulkan", False, False, "SPIR-V 1.3 compute shaders for Vulkan 1.1 and later"),
+        Profile("opencl", "opencl-c", "opencl", True, False, "OpenCL C 1.2 source, built by the device's own compiler"),
     )
 }

@@ -23,6 +23,7 @@ from typing import Any
 
 from . import tensor_shapes as shapes
 from .dtypes import DTYPES, DType
+from .library_call import library_call
 from .scalars import SCALARS, ScalarOp
 from .tensor_shapes import ShapeError, TensorType, Types
 
@@ -44,6 +45,9 @@ FIELD_KINDS: dict[str, str] = {
     "type": "u16 code of an element type, u16 rank, as many i64",
     "data": "u64 count, then as many bytes",
     "body": "a sub-program of elementwise ops and constants over rank-0 values",
+    "types": "u16 count, then as many types",
+    "function": "the name of a library function: u32 count, then as many bytes of UTF-8",
+    "named": "named values, as `library_call.py` lays them out",
 }
 
 
@@ -297,6 +301,14 @@ _STRUCTURAL: tuple[TensorOp, ...] = (
         "the operand with operand[start:start + size] replaced by the update, start clamped as in dynamic_slice",
         since=1,
     ),
+    _row(
+        64,
+        "library_call",
+        "values:values types:types function:function config:named",
+        library_call,
+        "what the function of that name, registered with the device, makes of the operands",
+        since=1,
+    ),
 )
 
 ROWS: tuple[TensorOp, ...] = (
@@ -307,3 +319,4 @@ ROWS: tuple[TensorOp, ...] = (
 LOAD, STORE = _STRUCTURAL[:2]
 BY_CODE: dict[int, TensorOp] = {row.code: row for row in ROWS}
 BY_NAME: dict[str, TensorOp] = {row.name: row for row in ROWS}
+LIBRARY_CALL = BY_NAME["library_call"]

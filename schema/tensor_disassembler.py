@@ -7,11 +7,13 @@ entry[0]: bindings (read 16, read 16, write 16)
   store_output %2 binding=2
 """
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from .library_call import Value
 from .tensor_bytecode import Body, Code, EntryCode, Instruction
 from .tensor_encoding import decode
 from .tensor_shapes import TensorType
@@ -57,8 +59,15 @@ def _attributes(instruction: Instruction) -> Iterator[str]:
     for (name, kind), value in zip(instruction.row.attributes, instruction.attributes, strict=True):
         if kind == "data":
             yield _elements(instruction.types[0], value)
-        elif kind not in ("type", "dtype", "body"):
+        elif kind == "named":
+            yield "{" + ", ".join(f"{key} = {_value(item)}" for key, item in value) + "}"
+        elif kind not in ("type", "types", "dtype", "body"):
             yield f"{name}={list(value) if kind == 'ints' else value}"
+
+
+def _value(value: Value) -> str:
+    """Of an attribute of a library call, in the characters of JSON."""
+    return json.dumps(value)
 
 
 def _elements(type: TensorType, data: Any) -> str:

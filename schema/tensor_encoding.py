@@ -13,6 +13,7 @@ from typing import Any
 from . import dtypes
 from .dtypes import DType
 from .errors import ModuleError
+from .library_call import Attributes, attributes_bytes, read_attributes, read_string, string_bytes
 from .tensor_bytecode import (
     BY_CODE,
     FIELD_KINDS,
@@ -196,6 +197,17 @@ class _Reader:
         self.at = start + count
         return self.data[start : self.at]
 
+    def types(self) -> tuple[TensorType, ...]:
+        return tuple([self.type() for _ in self.counted(self.u16(), _PAIR.size)])
+
+    def function(self) -> str:
+        text, self.at = read_string(self.data, self.at)
+        return text
+
+    def named(self) -> Attributes:
+        attributes, self.at = read_attributes(self.data, self.at)
+        return attributes
+
 
 def _write_instruction(out: list[bytes], instruction: Instruction) -> None:
     out.append(_U16.pack(instruction.row.code))
@@ -240,6 +252,20 @@ def _write_data(out: list[bytes], data: bytes) -> None:
     out += (_U64.pack(len(data)), data)
 
 
+def _write_types(out: list[bytes], types: Sequence[TensorType]) -> None:
+    out.append(_U16.pack(len(types)))
+    for type in types:
+        _write_type(out, type)
+
+
+def _write_function(out: list[bytes], name: str) -> None:
+    out.append(string_bytes(name))
+
+
+def _write_named(out: list[bytes], attributes: Attributes) -> None:
+    out.append(attributes_bytes(attributes))
+
+
 _READERS: dict[str, Callable[[_Reader], Any]] = {
     "binding": _Reader.u16,
     "axis": _Reader.u16,
@@ -247,6 +273,9 @@ _READERS: dict[str, Callable[[_Reader], Any]] = {
     "dtype": _Reader.dtype,
     "type": _Reader.type,
     "data": _Reader.bytes,
+    "types": _Reader.types,
+    "function": _Reader.function,
+    "named": _Reader.named,
 }
 _WRITERS: dict[str, Callable[[list[bytes], Any], None]] = {
     "binding": _write_u16,
@@ -256,5 +285,8 @@ _WRITERS: dict[str, Callable[[list[bytes], Any], None]] = {
     "type": _write_type,
     "data": _write_data,
     "body": _write_body,
+    "types": _write_types,
+    "function": _write_function,
+    "named": _write_named,
 }
 assert {*_WRITERS, "value", "values"} == {*_READERS, "value", "values", "body"} == set(FIELD_KINDS)

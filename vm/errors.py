@@ -62,6 +62,10 @@ class UnresolvedImport(LoadError):
     """The program calls a native function that is not there, or has another signature."""
 
 
+class UnresolvedLibrary(LoadError):
+    """The program calls a library function that is not there."""
+
+
 class Trap(VmError):
     """The program's fault: it did what an instruction forbids, such as dividing by zero or leaving a buffer."""
 
@@ -72,6 +76,10 @@ class ProgramFailed(Trap):
 
 class DeviceError(VmError):
     """The device or its driver failed, or refused what the program asked; the cause is the HAL's error."""
+
+
+class LibraryFailed(VmError):
+    """A library function that the program calls failed; the cause is what it raised."""
 
 
 class WaitFailed(VmError):

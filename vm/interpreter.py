@@ -14,13 +14,26 @@ from orchestrion.hal.errors import (
 from orchestrion.hal.errors import (
     HalError,
     InvalidArgument,
+    LibraryUnavailable,
     OutOfMemory,
+)
+from orchestrion.hal.errors import (
+    LibraryFailed as HalLibraryFailed,
 )
 from orchestrion.schema.errors import ModuleError
 
 from .call import Call
 from .code import Code
-from .errors import DeadlineExceeded, DeviceError, MemoryExceeded, Place, Trap, VmError
+from .errors import (
+    DeadlineExceeded,
+    DeviceError,
+    LibraryFailed,
+    MemoryExceeded,
+    Place,
+    Trap,
+    UnresolvedLibrary,
+    VmError,
+)
 from .ops.control import Block
 
 
@@ -92,6 +105,10 @@ def translate(error: Exception) -> VmError:
         return DeadlineExceeded(str(error))
     if isinstance(error, OutOfMemory):
         return MemoryExceeded(str(error))
+    if isinstance(error, LibraryUnavailable):
+        return UnresolvedLibrary(str(error))
+    if isinstance(error, HalLibraryFailed):
+        return LibraryFailed(str(error))
     if isinstance(error, MemoryError):
         return MemoryExceeded("the machine has no memory left")
     return DeviceError(str(error))

@@ -2,7 +2,8 @@
 
 A group computes `workload` elements. Its *roots* are the values it gives to the outside, each with that many elements;
 at most one op is its *hero* (a reduction or a dot), which must be reached on `ROOT`, so that a schedule may compute it
-element by element. An op may stand in several groups when it is cheap: each computes it anew.
+element by element. An op may stand in several groups when it is cheap: each computes it anew. A library call is alone,
+but for what is read from nowhere.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.stablehlo.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 
 from .access import HEROES, MOVEMENT, ROOT, Path, elements, is_expensive, is_free, operand_paths
@@ -97,6 +99,8 @@ class Group:
     def _fits(self, op: Operation, paths: dict[Path, int], outputs: int) -> bool:
         if is_free(op):
             return True
+        if any(isinstance(one, CustomCall) for one in (op, *self.roots)):
+            return False  # a library function computes whole tensors in memory
         if self.size >= MAX_SIZE or len(paths) > MAX_PATHS:
             return False
         if len(self.captures(op)) + outputs > MAX_BINDINGS:

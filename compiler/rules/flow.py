@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from orchestrion.compiler.flow.access import HEROES
+from orchestrion.compiler.flow.access import HEROES, is_free
 from orchestrion.compiler.flow.dialect import Dispatch, Empty, Executable, Splat
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.util import Global, GlobalLoad
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import FunctionType, TensorType
 from orchestrion.compiler.stablehlo.base import StablehloOp
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
+from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.func import Func, Return
 from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant
 
@@ -61,7 +62,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
 
 
 def body(func: Func) -> Iterator[str]:
-    """The contract with every target: one hero, results of one size, few bindings, nothing empty from memory."""
+    """The contract with every target: one hero, or one library call; few bindings, nothing empty from memory."""
     block = func.body.block
     results = block.ops[-1].operands
     if not results:
@@ -69,18 +70,40 @@ def body(func: Func) -> Iterator[str]:
         return
     if len(block.arguments) + len(results) > MAX_BINDINGS:
         yield f"binds {len(block.arguments) + len(results)} buffers, a dispatch has at most {MAX_BINDINGS}"
-    heroes = [op.results[0] for op in block if isinstance(op, HEROES)]
-    if len(heroes) > 1:
-        yield f"has {len(heroes)} reductions or dots, at most one may be"
-    sizes = {_elements(value) for value in (*results, *heroes)}
-    if len(sizes) > 1:
-        yield f"results and hero differ in their number of elements: {', '.join(map(str, sorted(sizes)))}"
+    calls = [op for op in block if isinstance(op, CustomCall)]
+    if calls:
+        yield from _library_call(block, calls)
+    else:
+        yield from _sizes(block)
     for value in (*block.arguments, *results, *(result for op in block for result in op.results)):
         if _elements(value) == 0 and not (isinstance(value.defining_op, BroadcastInDim) and value not in results):
             yield f"holds {value.type}, which has no elements and is no broadcast"
     for op in block:
         if isinstance(op, Constant) and not op.value.is_splat:
             yield f"holds a constant {op.value.type} that is no splat: it must be a global"
+
+
+def _library_call(block: Block, calls: list[CustomCall]) -> Iterator[str]:
+    """A library function takes and gives whole tensors in memory: beside it are what is read from nowhere."""
+    if len(calls) > 1:
+        yield f"calls {len(calls)} library functions, at most one may be"
+    for op in block.ops[:-1]:
+        if not isinstance(op, CustomCall) and not is_free(op):
+            yield f"calls library function {calls[0].function} beside {op.name}"
+    made = calls[0].results
+    if any(value not in made for value in block.ops[-1].operands):
+        yield f"gives something else than what library function {calls[0].function} computes"
+
+
+def _sizes(block: Block) -> Iterator[str]:
+    """At most one hero; every result and the hero have the same number of elements."""
+    results = block.ops[-1].operands
+    heroes = [op.results[0] for op in block if isinstance(op, HEROES)]
+    if len(heroes) > 1:
+        yield f"has {len(heroes)} reductions or dots, at most one may be"
+    sizes = {_elements(value) for value in (*results, *heroes)}
+    if len(sizes) > 1:
+        yield f"results and hero differ in their number of elements: {', '.join(map(str, sorted(sizes)))}"
 
 
 def _elements(value: Value) -> int:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from orchestrion.compiler.ir.dialect import Dialect
 
 from . import contraction, elementwise, indexing, structural
+from .custom_call import CustomCall
 
-DIALECT = Dialect(
-    "stablehlo",
-    [*elementwise.OPS.values(), *structural.OPS.values(), *indexing.OPS.values(), *contraction.OPS.values()],
-)
+_OPS = elementwise.OPS | structural.OPS | indexing.OPS | contraction.OPS
+
+DIALECT = Dialect("stablehlo", [*_OPS.values(), CustomCall])

@@ -17,6 +17,7 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
 from .base import is_supported
 from .build import compare, constant, converted, elementwise
 from .contraction import DotDimensions, DotGeneral
+from .custom_call import canonical
 from .func import Call
 from .reduce_precision import expand_reduce_precision
 
@@ -72,7 +73,7 @@ def _same(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _custom_call(op: Operation, rewriter: Rewriter) -> bool:
+def _identity(op: Operation, rewriter: Rewriter) -> bool:
     target = op.get_as("call_target_name", StringAttr)
     return target is not None and target.value in _IDENTITIES and _same(op, rewriter)
 
@@ -143,7 +144,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "chlo.is_neg_inf": (_infinity,),
     "sdy.sharding_constraint": (_same,),
     "stablehlo.composite": (_composite,),
-    "stablehlo.custom_call": (_custom_call,),
+    "stablehlo.custom_call": (_identity, canonical),
     "stablehlo.dot": (_dot,),
     "stablehlo.dot_general": (_plain_dot, _dot_types),
     "stablehlo.optimization_barrier": (_same,),

@@ -55,12 +55,11 @@ _FAMILIES: Final[dict[str, str]] = {
     "stablehlo.partition_id": "several devices",
     "stablehlo.replica_id": "several devices",
     "sdy.*": "several devices",
-    "stablehlo.custom_call": "code from elsewhere",
     "chlo.*": "an op of CHLO; jax.export puts StableHLO in its place",
 }
 
 #: attributes worth naming when their op is refused
-_TELLING: Final = ("call_target_name", "name", "custom_call_target")
+_TELLING: Final = ("name", "custom_call_target")
 
 
 def run(module: Module, options: Options) -> None:

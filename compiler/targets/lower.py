@@ -5,11 +5,14 @@ An entry first notes which ops of the source it computes: nothing of them is lef
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
+from orchestrion.compiler.stablehlo.custom_call import CustomCall
+from orchestrion.schema.profiles import PROFILES, Profile
 
 from .source_ops import name_source_ops
 from .target import target
@@ -23,12 +26,31 @@ def run(module: Module, options: Options) -> None:
     for program in module.block:
         if not isinstance(program, hl_seq.Program):
             continue
-        lower = target(program.sym_name.value).lower
+        profile = PROFILES[program.sym_name.value]
+        lower = target(profile.name).lower
         for entry in [op for op in program.walk() if isinstance(op, ll_seq.Entry)]:
             name_source_ops(entry)
+            if calls := list(_library_calls(entry, profile)):
+                found += calls
+                continue
             try:
                 lower(entry)
             except CompileError as error:
                 found += error.diagnostics
     if found:
         raise CompileError(dict.fromkeys(found))
+
+
+def _library_calls(entry: ll_seq.Entry, profile: Profile) -> Iterator[Diagnostic]:
+    """The library calls in an entry, where the target has none."""
+    if profile.library_calls:
+        return
+    able = ",".join(name for name, row in PROFILES.items() if row.library_calls)
+    for op in entry.body.block:
+        if isinstance(op, CustomCall):
+            yield Diagnostic(
+                f"calls library function {op.function}, and target {profile.name} has no library calls: compile with "
+                f"--target={able}, or write what the function computes in StableHLO",
+                op.loc,
+                op.name,
+            )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from orchestrion.hal.backend import BackendExecutable, Entry
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.tensor_bytecode import EntryCode
+from orchestrion.schema.tensor_bytecode import LIBRARY_CALL, EntryCode
 from orchestrion.schema.tensor_encoding import decode
 
 from .program import CompiledEntry, compile_entry
@@ -20,6 +20,9 @@ class Code:
         self.entries = decode(payload).entries
         self._poll = poll
         self._compiled: dict[tuple[int, bool], CompiledEntry] = {}
+        for ordinal, entry in enumerate(self.entries):
+            if any(one.row is LIBRARY_CALL for one in entry.instructions):
+                self.entry(ordinal, False)  # a function that is not there is missed now, not when something is recorded
 
     def entry(self, ordinal: int, careful: bool) -> CompiledEntry:
         """`careful`: for bindings of which one that is written overlaps another."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrion.schema.dtypes import FLOAT, DType
+from orchestrion.schema.library_call import Attributes
 from orchestrion.schema.scalar_meanings import Widened
 from orchestrion.schema.tensor_bytecode import Body, Code, Instruction
 from orchestrion.schema.tensor_shapes import Ints, TensorType, Types
@@ -258,6 +259,12 @@ def body_function(body: Body, poll: Poll) -> Kernel:
     return run
 
 
+def library_call(_: Poll, operands: Types, results: Types, types: Types, function: str, config: Attributes) -> Kernel:
+    from .library_call import bind  # the registry, which most programs never need
+
+    return bind(operands, results, function, config)
+
+
 def _rest(rank: int, axes: Ints) -> Ints:
     return tuple(axis for axis in range(rank) if axis not in axes)
 
@@ -270,4 +277,5 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
     "dynamic_slice": dynamic_slice,
     "dynamic_update_slice": dynamic_update_slice,
     "reduce": reduce,
+    "library_call": library_call,
 }

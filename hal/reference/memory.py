@@ -56,6 +56,8 @@ def temporaries(code: Code, instruction: Instruction) -> int:
     if row.name == "dot_general":
         width = max(operands[0].dtype.itemsize, types[0].dtype.itemsize)
         return 2 * width * (operands[0].elements + operands[1].elements) + width * types[0].elements
+    if row.name == "library_call":  # copies of what is not contiguous or aligned
+        return sum(operand.bytes for operand in operands) + sum(type.bytes for type in types)
     if row.name == "iota":
         axis: int = instruction.attributes[1]
         return 8 * types[0].shape[axis]

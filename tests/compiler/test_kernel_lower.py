@@ -16,7 +16,7 @@ T = tensor([8], "f32")
 
 
 def test_each_stablehlo_op_has_a_rule() -> None:
-    assert set(ELEMENT_RULES) == set(DIALECT.ops) - {"stablehlo.return"}
+    assert set(ELEMENT_RULES) == set(DIALECT.ops) - {"stablehlo.return", "stablehlo.custom_call"}
     assert set(HEROES) == set(FOLDS)
 
 

@@ -17,6 +17,7 @@ from orchestrion.hal.reference.driver import ReferenceDriver
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.tensor_bytecode import FORMAT, ROWS
+from orchestrion.schema.tensor_disassembler import disassemble
 from orchestrion.schema.tensor_encoding import decode
 
 #: name -> argument types, result types, body in generic syntax with arguments %a0, %a1, ... and results %r0, ...
@@ -265,8 +266,46 @@ def test_the_text_after_lowering_gives_the_same_bytes(name):
 
 
 def test_the_cases_use_every_structural_row():
-    used = {op.name for case in CASES.values() for op in lowered(*case).walk()}
+    used = {op.name for case in (*CASES.values(), LIBRARY_CALL) for op in lowered(*case).walk()}
     assert used >= {f"tensor_bytecode.{row.name}" for row in ROWS if row.scalar is None}
+
+
+#: not for XLA, which has other libraries
+LIBRARY_CALL = (
+    "2x3xf32 3x4xf32",
+    "2x4xf32",
+    """
+    %r0 = "stablehlo.custom_call"(%a0, %a1) <{api_version = 4 : i32, call_target_name = "blas.gemm",
+      backend_config = {alpha = 2.0 : f64, name = "N", sizes = array<i64: 1, 2>, exact = true}}>
+      : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    """,
+)
+
+
+def test_a_library_call_has_its_name_and_attributes():
+    payload = target("reference").serialize(lowered(*LIBRARY_CALL)).data
+    assert (
+        '  %2 = library_call %0 %1 function=blas.gemm {alpha = 2.0, exact = true, name = "N", sizes = [1, 2]} '
+        ": tensor<2x4xf32>" in disassemble(payload).splitlines()
+    )
+
+
+def test_the_text_of_a_library_call_gives_the_same_bytes():
+    op = lowered(*LIBRARY_CALL)
+    again = parse(str(op.parent_op), "again.mlir")
+    assert str(again) == str(op.parent_op)
+    assert target("reference").serialize(again.block.first) == target("reference").serialize(op)
+
+
+def test_the_verifier_finds_what_is_wrong_with_a_library_call():
+    text = str(lowered(*LIBRARY_CALL).parent_op)
+    for old, new, message in (
+        ("blas.gemm", "gemm", "'gemm' is no name of a library function"),
+        ("2.000000e+00 : f64", "[1 : i64]", "[1 : i64] is not supported; supported are bool, int"),
+        ("array<i64: 1, 2>", "9223372036854775808 : ui64", "9223372036854775808 does not fit 64 bits"),
+    ):
+        found = verify(parse(text.replace(old, new), "broken.mlir"))
+        assert message in str(found[0])
 
 
 def test_every_op_without_a_row_is_reported_with_its_place():

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import HalError
+from orchestrion.hal.libraries import register
 from orchestrion.hal.reference.driver import ReferenceDriver
 from orchestrion.schema import tensor_bytecode as bytecode
 from orchestrion.schema.dtypes import BY_NAME as DTYPES
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.scalars import SCALARS
-from orchestrion.schema.tensor_bytecode import FIELD_KINDS, FORMAT, ROWS, Body, EntryCode, TensorOp
+from orchestrion.schema.tensor_bytecode import BY_CODE, FIELD_KINDS, FORMAT, ROWS, Body, EntryCode, TensorOp
 from orchestrion.schema.tensor_disassembler import disassemble
 from orchestrion.schema.tensor_encoding import decode, encode
 from orchestrion.schema.tensor_shapes import MAX_RANK, ShapeError, TensorType, tensor_type
@@ -61,8 +62,18 @@ def everything() -> EntryCode:
     (window,) = code.emit("dynamic_slice", (dot, start, start), (3, 8))
     (updated,) = code.emit("dynamic_update_slice", (dot, window, start, start))
     (sums,) = code.emit("reduce", (updated, start), (0,), sum_body("i32"))
-    code.emit("store_output", (sums,), 2)
+    (called,) = code.emit("library_call", (sums,), (tensor(8, dtype="i32"),), *CALLED)
+    code.emit("store_output", (called,), 2)
     return code
+
+
+def _copy(inputs, outputs, attributes):
+    """A library function that a program of these tests calls."""
+    outputs[0][...] = inputs[0] if inputs and inputs[0].shape == outputs[0].shape else 0
+
+
+register("schema_tests", {"copy": _copy})
+CALLED = ("schema_tests.copy", (("flag", True), ("name", "x"), ("sizes", (1, -2)), ("third", 0.25)))
 
 
 def test_what_is_written_is_read_back():
@@ -154,6 +165,28 @@ REFUSED = [
         "dot counts",
         lambda c: c.emit("dot_general", (0, 0), (), (), (0, 1), (1,), F32),
         "contracting dimensions [2, 3] of",
+    ),
+    ("call name", lambda c: c.emit("library_call", (0,), (tensor(),), "gemm", ()), "'gemm' is no name of a library"),
+    ("call results", lambda c: c.emit("library_call", (0,), (), "a.b", ()), "results (): one is needed"),
+    (
+        "call of nothing",
+        lambda c: c.emit("library_call", (0,), (tensor(0),), "a.b", ()),
+        "results (tensor<0xf32>): one is needed, and none without elements",
+    ),
+    (
+        "call order",
+        lambda c: c.emit("library_call", (0,), (tensor(),), "a.b", (("y", 1), ("x", 1))),
+        "attribute x comes after y: the order is that of the names",
+    ),
+    (
+        "call twice",
+        lambda c: c.emit("library_call", (0,), (tensor(),), "a.b", (("y", 1), ("y", 1))),
+        "attribute y comes after y",
+    ),
+    (
+        "call key",
+        lambda c: c.emit("library_call", (0,), (tensor(),), "a.b", (("a b", 1),)),
+        "'a b' is no name of an attribute",
     ),
     ("dot axes", lambda c: c.emit("dot_general", (0, 0), (0,), (0,), (0,), (0,), F32), "left axes [0, 0] for rank 2"),
 ]
@@ -325,7 +358,9 @@ def test_disassembly():
         "    body (%0: tensor<i32>, %1: tensor<i32>)",
         "      %2 = add %0 %1 : tensor<i32>",
         "      yield %2",
-        "  store_output %18 binding=2",
+        '  %19 = library_call %18 function=schema_tests.copy {flag = true, name = "x", sizes = [1, -2], third = 0.25} '
+        ": tensor<8xi32>",
+        "  store_output %19 binding=2",
     ]
 
 
@@ -338,13 +373,14 @@ def test_rows():
 
 def test_codes_never_change():
     """Append to this list; a code in a module means the same for ever."""
-    assert [(row.code, row.name) for row in ROWS if row.scalar is None] == list(
+    assert [(row.code, row.name) for row in ROWS if row.scalar is None and row.name != "library_call"] == list(
         enumerate(
             "load_input store_output constant iota broadcast_in_dim reshape transpose slice pad concatenate reverse "
             "reduce dot_general dynamic_slice dynamic_update_slice".split(),
             1,
         )
     )
+    assert BY_CODE[64].name == "library_call"
     assert [row.name for row in SCALARS] == (
         "abs negate sign not popcnt count_leading_zeros ceil floor round_nearest_afz round_nearest_even is_finite "
         "exponential exponential_minus_one log log_plus_one logistic sqrt rsqrt cbrt sine cosine tan tanh add subtract "

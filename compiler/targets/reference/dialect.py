@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, IntegerAttr
+from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, DictAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import Field, attr, operand, operands, region, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.sequencer.ll_seq import is_binding
+from orchestrion.compiler.stablehlo.custom_call import attribute_values
 from orchestrion.schema import tensor_shapes
 from orchestrion.schema.dtypes import BY_NAME as DTYPES
 from orchestrion.schema.tensor_bytecode import ROWS, TensorOp, body_parameters
@@ -32,6 +33,8 @@ _DECLARED: Final[dict[str, Callable[[], Field]]] = {
     "ints": lambda: attr(DenseArray),
     "data": lambda: attr(DenseElements),
     "body": region,
+    "function": lambda: attr(StringAttr),
+    "named": lambda: attr(DictAttr),
 }
 
 
@@ -51,21 +54,26 @@ class BytecodeOp(Operation):
             return schema_type(self.results[0])
         if kind == "dtype":
             return schema_type(self.results[0]).dtype
+        if kind == "types":
+            return tuple([schema_type(result) for result in self.results])
         if name == "shape":
             return schema_type(self.results[0]).shape
         value = self.properties[name]
-        if isinstance(value, IntegerAttr):
+        if isinstance(value, IntegerAttr | StringAttr):
             return value.value
+        if isinstance(value, DictAttr):
+            return attribute_values(value)
         if isinstance(value, DenseArray):
             return value.ints
         assert isinstance(value, DenseElements)
         return whole(value)
 
     def check(self) -> Iterator[str]:
-        attributes = [
-            None if kind in ("binding", "body") else self.attribute(name, kind) for name, kind in self.row.attributes
-        ]
         try:
+            attributes = [
+                None if kind in ("binding", "body") else self.attribute(name, kind)
+                for name, kind in self.row.attributes
+            ]
             wanted = self.row.rule([schema_type(value) for value in self.values], *attributes)
         except ShapeError as error:
             yield str(error)

@@ -18,6 +18,7 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo import contraction, indexing, structural
 from orchestrion.compiler.stablehlo.base import is_supported
+from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 
 from .dialect import OPS, Yield
@@ -172,6 +173,10 @@ def _dot_general(lowering: _Lowering, op: contraction.DotGeneral, operands: Sequ
     )
 
 
+def _library_call(lowering: _Lowering, op: CustomCall, operands: Sequence[Value]) -> Sequence[Value]:
+    return lowering.emit("library_call", op, operands, function=op.call_target_name, config=op.backend_config)
+
+
 def _yield(lowering: _Lowering, op: contraction.Return, operands: Sequence[Value]) -> Sequence[Value]:
     lowering.block.append(Yield.build(values=operands, loc=op.loc))
     return ()
@@ -201,4 +206,5 @@ _RULES: Final[dict[type[Operation], Rule]] = {
     contraction.Reduce: _reduce,
     contraction.DotGeneral: _dot_general,
     contraction.Return: _yield,
+    CustomCall: _library_call,
 }

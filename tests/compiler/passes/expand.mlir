@@ -93,3 +93,26 @@
     "func.return"(%13) : (tensor<4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: expand
+// A library call as JAX writes it, with layouts and the dictionary where older readers do not look; one that says no more
+// than it must; one in the form that all get.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<2x3xf32>):
+    %1 = "stablehlo.custom_call"(%0) <{api_version = 1 : i32, backend_config = "", call_target_name = "blas.f", called_computations = [], has_side_effect = false, operand_layouts = [dense<[0, 1]> : tensor<2xindex>], output_operand_aliases = [], result_layouts = [dense<[0, 1]> : tensor<2xindex>]}> {mhlo.backend_config = {alpha = 2.0 : f64, sizes = dense<[1, 2]> : tensor<2xi64>}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %2 = "stablehlo.custom_call"(%1) <{call_target_name = "blas.g"}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %3 = "stablehlo.custom_call"(%2) <{api_version = 4 : i32, backend_config = {}, call_target_name = "blas.g"}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    "func.return"(%1, %2, %3) : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<2x3xf32>):
+    %1 = "stablehlo.custom_call"(%0) <{api_version = 4 : i32, backend_config = {alpha = 2.000000e+00 : f64, sizes = dense<[1, 2]> : tensor<2xi64>}, call_target_name = "blas.f"}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %2 = "stablehlo.custom_call"(%1) <{api_version = 4 : i32, backend_config = {}, call_target_name = "blas.g"}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %3 = "stablehlo.custom_call"(%2) <{api_version = 4 : i32, backend_config = {}, call_target_name = "blas.g"}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    "func.return"(%1, %2, %3) : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

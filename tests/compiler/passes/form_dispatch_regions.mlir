@@ -147,3 +147,41 @@
     "func.return"(%2, %3) : (tensor<4xf32>, tensor<4x8xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: form-dispatch-regions
+// A library call is alone, whoever reads or makes what it takes and gives, but for a splat; equal readers stay together.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<2xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
+    %2 = "stablehlo.constant"() <{value = dense<1.0> : tensor<4xf32>}> : () -> tensor<4xf32>
+    %3 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    %4:2 = "stablehlo.custom_call"(%3, %1, %2) <{api_version = 4 : i32, backend_config = {}, call_target_name = "a.b"}> : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<2xf32>)
+    %5 = "stablehlo.custom_call"(%4#0) <{api_version = 4 : i32, backend_config = {}, call_target_name = "a.c"}> : (tensor<4xf32>) -> tensor<4xf32>
+    %6 = "stablehlo.add"(%5, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%6, %4#1) : (tensor<4xf32>, tensor<2xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<2xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
+    %2 = "flow.dispatch_region"() ({
+      %6 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "flow.yield"(%6) : (tensor<4xf32>) -> ()
+    }) : () -> tensor<4xf32>
+    %3:2 = "flow.dispatch_region"() ({
+      %6 = "stablehlo.constant"() <{value = dense<1.000000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
+      %7:2 = "stablehlo.custom_call"(%2, %1, %6) <{api_version = 4 : i32, backend_config = {}, call_target_name = "a.b"}> : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<2xf32>)
+      "flow.yield"(%7#0, %7#1) : (tensor<4xf32>, tensor<2xf32>) -> ()
+    }) : () -> (tensor<4xf32>, tensor<2xf32>)
+    %4 = "flow.dispatch_region"() ({
+      %6 = "stablehlo.custom_call"(%3#0) <{api_version = 4 : i32, backend_config = {}, call_target_name = "a.c"}> : (tensor<4xf32>) -> tensor<4xf32>
+      "flow.yield"(%6) : (tensor<4xf32>) -> ()
+    }) : () -> tensor<4xf32>
+    %5 = "flow.dispatch_region"() ({
+      %6 = "stablehlo.add"(%4, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      "flow.yield"(%6) : (tensor<4xf32>) -> ()
+    }) : () -> tensor<4xf32>
+    "func.return"(%5, %3#1) : (tensor<4xf32>, tensor<2xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

@@ -1,0 +1,48 @@
+// Custom calls that are no calls of library functions, and those that are not supported.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<0xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
+  ^bb0(%x: tensor<4xf32>, %none: tensor<0xf32>):
+    %0 = "stablehlo.custom_call"(%x) <{call_target_name = "cu_something"}> : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = "stablehlo.custom_call"(%0) <{call_target_name = "a.b", has_side_effect = true}> : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = "stablehlo.custom_call"(%1) <{call_target_name = "a.b", called_computations = [@main]}> : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = "stablehlo.custom_call"(%2) <{call_target_name = "a.b", backend_config = "opaque"}> : (tensor<4xf32>) -> tensor<4xf32>
+    %4 = "stablehlo.custom_call"(%3) <{api_version = 4 : i32, call_target_name = "a.b", backend_config = {nested = {a = 1 : i64}, half = 1.5 : bf16, table = dense<[[1, 2]]> : tensor<1x2xi64>, great = 18446744073709551615 : ui64, key.dot = true}}> : (tensor<4xf32>) -> tensor<4xf32>
+    "stablehlo.custom_call"(%4) <{call_target_name = "a.b", has_side_effect = true}> : (tensor<4xf32>) -> ()
+    %5 = "stablehlo.custom_call"(%4) <{call_target_name = "a.b"}> : (tensor<4xf32>) -> tensor<0xf32>
+    %6 = "stablehlo.custom_call"(%5, %none) <{call_target_name = "a.b"}> : (tensor<0xf32>, tensor<0xf32>) -> tensor<4xbf16>
+    %7 = "stablehlo.custom_call"(%6) <{call_target_name = "a.b", unknown = 1 : i64}> : (tensor<4xbf16>) -> tensor<4xf32>
+    %8 = "stablehlo.custom_call"(%7) : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%8) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 5:10: stablehlo.custom_call: is not supported (code from elsewhere): 'cu_something' is no name of a library function, which is like library.function
+// 6:10: stablehlo.custom_call: calls a.b, which has side effects; functions over tensors only are supported
+// 7:10: stablehlo.custom_call: calls a.b with computations, which is not supported
+// 8:10: stablehlo.custom_call: calls a.b with backend_config "opaque", a dictionary (api_version = 4) is supported
+// 9:10: stablehlo.custom_call: attribute great: 18446744073709551615 does not fit 64 bits
+// 9:10: stablehlo.custom_call: attribute half: 0x3FC0 : bf16 is not supported; supported are bool, int, float, string, list of ints, list of floats, list of bools
+// 9:10: stablehlo.custom_call: attribute key.dot: 'key.dot' is no name of an attribute
+// 9:10: stablehlo.custom_call: attribute nested: {a = 1 : i64} is not supported; supported are bool, int, float, string, list of ints, list of floats, list of bools
+// 9:10: stablehlo.custom_call: attribute table: dense<[[1, 2]]> : tensor<1x2xi64> is not supported; supported are bool, int, float, string, list of ints, list of floats, list of bools
+// 10:5: stablehlo.custom_call: calls a.b, which has side effects; functions over tensors only are supported
+// 10:5: stablehlo.custom_call: calls a.b for no result
+// 11:10: stablehlo.custom_call: result 0 is tensor<0xf32>, which has no elements for a.b to compute
+// 12:10: stablehlo.custom_call: result 0 is tensor<4xbf16>: element type bf16 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
+// 13:10: stablehlo.custom_call: unknown property unknown
+// 14:10: stablehlo.custom_call: property call_target_name is missing
+// -----
+// Inside a reducer.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<f32>) -> tensor<f32>, sym_name = "main"}> ({
+  ^bb0(%x: tensor<4xf32>, %i: tensor<f32>):
+    %0 = "stablehlo.reduce"(%x, %i) <{dimensions = array<i64: 0>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %c = "stablehlo.custom_call"(%a, %b) <{call_target_name = "a.b"}> : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%c) : (tensor<f32>) -> ()
+    }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+    "func.return"(%0) : (tensor<f32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 5:10: stablehlo.reduce: its reducer holds stablehlo.custom_call; supported are elementwise ops on scalars and constants
