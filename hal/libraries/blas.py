@@ -149,7 +149,9 @@ def _asum(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attribu
 def _check_trsm(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
     _checked(inputs, outputs, 2, 2)
     given = settings(attributes, _TRSM)
-    *batch, rows, columns = inputs[1].shape if len(inputs[1].shape) > 1 else (*inputs[1].shape, -1, -1)
+    if len(inputs[1].shape) < 2:
+        raise ValueError(f"b has shape {list(inputs[1].shape)}, rank 2 at least wanted")
+    *batch, rows, columns = inputs[1].shape
     order = rows if given["left"] else columns
     same("a", inputs[0].shape, (*batch, order, order))
     same("the result", outputs[0].shape, inputs[1].shape)
