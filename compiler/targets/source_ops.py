@@ -2,7 +2,8 @@
 
 The main op comes first: the hero, or else the last op before the stores, which is where the entry's location comes
 from, too. The others follow in the order of the program, each name once. Constants are left out, for they are part of
-whatever reads them. A reduction says by what: `stablehlo.reduce(maximum)`.
+whatever reads them. A reduction says by what: `stablehlo.reduce(maximum)`, a library call of what:
+`stablehlo.custom_call(blas.gemm)`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from orchestrion.compiler.flow.access import HEROES
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.sequencer import ll_seq
+from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.structural import Constant
 
 _FRAME = (ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End, Constant)
@@ -27,5 +29,7 @@ def name_source_ops(entry: ll_seq.Entry) -> None:
 
 
 def _name(op: Operation) -> str:
+    if isinstance(op, CustomCall):
+        return f"{op.name}({op.function})"
     inner = [inside.name for region in op.regions for block in region.blocks for inside in list(block)[:-1]]
     return f"{op.name}({inner[0].rpartition('.')[2]})" if len(inner) == 1 else op.name
