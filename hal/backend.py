@@ -21,6 +21,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from .errors import Unsupported
+
 Bytes = npt.NDArray[np.uint8]
 
 
@@ -58,7 +60,7 @@ class DeviceInfo:
     """A device as `--list_devices` shows it, and the profile that programs are matched against.
 
     `formats` are the executable formats it runs, best first: "tensor-bytecode", "spirv", "opencl-c".
-    `features` are names from `schema.profiles.FEATURES`.
+    `features` are names from `schema.profiles.FEATURES`. `timestamps`: opened with profiling it times its commands.
     """
 
     driver: str
@@ -71,6 +73,7 @@ class DeviceInfo:
     limits: Limits
     memory_bytes: int
     notes: tuple[str, ...] = field(default=())
+    timestamps: bool = False
 
     @property
     def id(self) -> str:
@@ -173,6 +176,8 @@ class BackendSemaphore(ABC):
 
 
 Point = tuple[BackendSemaphore, int]
+#: start and end of a command
+Span = tuple[int, int]
 
 
 class Watcher(Protocol):
@@ -231,6 +236,15 @@ class BackendQueue(ABC):
     @abstractmethod
     def wait_idle(self) -> None: ...
 
+    def take_timings(self) -> list[list[Span]]:
+        """For a device opened with profiling: the times of submissions that are over and were not taken yet.
+
+        A row per submission whose batch is not empty, in the order of submission, and in it a span for each dispatch,
+        copy and fill, in the order of the batch and of recording; fewer when the work failed. Spans are nanoseconds of
+        `hal.timing.now`, lie between the call that submitted and the moment when the end was seen, and do not overlap.
+        """
+        raise NotImplementedError(f"{type(self).__name__} times no commands")
+
 
 class BackendDevice(ABC):
     """An open device. Closing it releases everything; the front has released its objects before."""
@@ -286,3 +300,11 @@ class BackendDriver(ABC):
 
     @abstractmethod
     def open(self, info: DeviceInfo) -> BackendDevice: ...
+
+    def open_profiled(self, info: DeviceInfo) -> BackendDevice:
+        """As `open`, and the device times each command by a clock of its own (`BackendQueue.take_timings`).
+
+        Asked of devices with `timestamps` only. Commands may be submitted in another way than usual, and run one after
+        the other where they could overlap; what they compute is the same.
+        """
+        raise Unsupported(f"driver {self.name} times no commands")
