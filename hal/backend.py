@@ -16,12 +16,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import Unsupported
+from .errors import HalError, Unsupported
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -161,6 +161,11 @@ class BackendCommandBuffer(ABC):
 class BackendSemaphore(ABC):
     """A timeline semaphore: a 64-bit value that only grows."""
 
+    @property
+    def native(self) -> Any:
+        """Its handle in the driver's own API; None where it has none."""
+        return None
+
     @abstractmethod
     def value(self) -> int: ...
 
@@ -170,6 +175,10 @@ class BackendSemaphore(ABC):
     @abstractmethod
     def wait(self, value: int, timeout: float | None) -> bool:
         """Block until the value is reached; False when `timeout` seconds passed first."""
+
+    @abstractmethod
+    def fail(self, value: int, error: HalError) -> None:
+        """Reach the value without success: who waits for it, or for one between, gets the error."""
 
     @abstractmethod
     def release(self) -> None: ...
@@ -271,6 +280,15 @@ class BackendDevice(ABC):
 
     @abstractmethod
     def create_semaphore(self, initial: int) -> BackendSemaphore: ...
+
+    @property
+    def native(self) -> Any:
+        """The handles in the driver's own API, for work that others submit beside ours; None where it has none."""
+        return None
+
+    def import_semaphore(self, handle: Any) -> BackendSemaphore:
+        """A semaphore or event of the driver's own API, which stays its owner's. `InvalidArgument`: it is none."""
+        raise Unsupported(f"device {self.info.id} has no semaphores of an API of its own to import")
 
     @abstractmethod
     def close(self) -> None: ...

@@ -17,6 +17,7 @@ from .api import Api, why_no_command_buffers
 from .buffer import DeviceBuffer, ImportedBuffer, SharedBuffer
 from .command_buffer import OpenCLCommandBuffer
 from .driver import shares_memory
+from .event import EventSemaphore, OpenCLHandles
 from .executable import OpenCLExecutable
 from .failures import translate
 from .queue import OpenCLQueue
@@ -69,6 +70,13 @@ class OpenCLDevice(BackendDevice):
 
     def create_semaphore(self, initial: int) -> SoftSemaphore:
         return SoftSemaphore(initial)
+
+    def import_semaphore(self, handle: Any) -> EventSemaphore:
+        return EventSemaphore(handle)
+
+    @property
+    def native(self) -> OpenCLHandles:
+        return OpenCLHandles(self._context, self._device, self._handle)
 
     def close(self) -> None:
         self._queue.close()

@@ -6,7 +6,7 @@ Closing it releases everything; the front has released its objects before, and w
 from __future__ import annotations
 
 import threading
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from orchestrion.hal.backend import BackendDevice, BufferUsage, Bytes, Entry, MemoryType
 from orchestrion.hal.cache import Cache
@@ -22,6 +22,15 @@ from .semaphore import VulkanSemaphore
 
 #: bytes behind a binding of no length, which Vulkan does not have
 EMPTY_BYTES = 16
+
+
+class VulkanHandles(NamedTuple):
+    """What belongs to the device: cffi handles, which the package `vulkan` takes. See `Device.native`."""
+
+    physical_device: Handle
+    device: Handle
+    queue: Handle
+    queue_family: int
 
 
 class VulkanDevice(BackendDevice):
@@ -41,7 +50,7 @@ class VulkanDevice(BackendDevice):
         self.begin_info = api.new("VkCommandBufferBeginInfo", flags=api.vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT)
         self.allocator = Allocator(api, physical, self.handle, self.vk)
         self.empty = self.allocator.allocate(EMPTY_BYTES, MemoryType.DEVICE_LOCAL)
-        queue = self.queue_class(self)
+        queue = self._queue = self.queue_class(self)
         self.queue = queue
         self.timeline = queue.timeline
         self._close_queue = queue.close
@@ -80,7 +89,15 @@ class VulkanDevice(BackendDevice):
         return self.command_buffer_class(self)
 
     def create_semaphore(self, initial: int) -> VulkanSemaphore:
-        return VulkanSemaphore(self.api, self.handle, self.vk, initial)
+        return VulkanSemaphore.create(self.api, self.handle, self.vk, initial)
+
+    def import_semaphore(self, handle: Any) -> VulkanSemaphore:
+        return VulkanSemaphore.borrow(self.api, self.handle, self.vk, handle)
+
+    @property
+    def native(self) -> VulkanHandles:
+        physical = self.physical
+        return VulkanHandles(physical.handle, self.handle, self._queue.handle, physical.queue_family)
 
     def layout(self, bindings: int, parameter_words: int) -> Layout:
         """The one layout of entries with so many bindings and parameters."""
