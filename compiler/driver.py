@@ -20,7 +20,17 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
-from orchestrion.compiler.pipeline import FIRST, LAST, PHASES, Options, Pass, named, phases_between, run_phases
+from orchestrion.compiler.pipeline import (
+    ENCODINGS,
+    FIRST,
+    LAST,
+    PHASES,
+    Options,
+    Pass,
+    named,
+    phases_between,
+    run_phases,
+)
 from orchestrion.compiler.rules.engine import check as check_phase
 from orchestrion.schema.profiles import PROFILES
 
@@ -28,27 +38,30 @@ if TYPE_CHECKING:
     from orchestrion.schema import writer
 
 
-def compile(source: Source, targets: Sequence[str] | None = None) -> bytes:
+def compile(source: Source, targets: Sequence[str] | None = None, encodings: str = "default") -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
     `source`: a path; StableHLO as text (a string with a line break or a parenthesis is text, any other a path) or
     bytes; a `jax.stages.Lowered`, a `jax.export.Exported` or an MLIR module of jaxlib. `targets`: names of
-    `schema.profiles.PROFILES`, best first; all of them by default. The module's digest goes into the user's trust
+    `schema.profiles.PROFILES`, best first; all of them by default. `encodings`: how the operands of dots are laid out,
+    a name of `pipeline.ENCODINGS`. The module's digest goes into the user's trust
     store if it holds native code. Raises CompileError with everything that is wrong in the program, or when the source
     or the trust store cannot be used.
     """
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
-    job = Compilation(targets=_targets(targets))
+    job = Compilation(targets=_targets(targets), encodings=encodings)
     blob = write(job.rows(source))
     job.vouch(open_bytes(blob).digest)
     return blob
 
 
-def compile_to_file(source: Source, path: str | os.PathLike[str], targets: Sequence[str] | None = None) -> None:
+def compile_to_file(
+    source: Source, path: str | os.PathLike[str], targets: Sequence[str] | None = None, encodings: str = "default"
+) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
-    Compilation(targets=_targets(targets)).write(source, path)
+    Compilation(targets=_targets(targets), encodings=encodings).write(source, path)
 
 
 def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
@@ -61,6 +74,7 @@ class Compilation:
     `print_after` names of passes whose IR goes to `stream` when they have run."""
 
     targets: tuple[str, ...] = tuple(PROFILES)
+    encodings: str = "default"
     start: str = FIRST
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
@@ -75,6 +89,8 @@ class Compilation:
             raise CompileError(f"no target is called {', '.join(unknown)}; targets are {known}")
         if len(set(self.targets)) != len(self.targets):
             raise CompileError(f"a target is given twice: {', '.join(self.targets)}")
+        if self.encodings not in ENCODINGS:
+            raise CompileError(f"no encodings are called {self.encodings}; there are {', '.join(ENCODINGS)}")
         named(self.print_after)
         phases_between(self.start, LAST)
 
@@ -118,7 +134,7 @@ class Compilation:
         if self.dump is not None:
             self._make_folder()
         self._after_phase(self.start, module)
-        run_phases(module, phases, Options(self.targets), self._after_pass, self._after_phase)
+        run_phases(module, phases, Options(self.targets, self.encodings), self._after_pass, self._after_phase)
         return module
 
     def _continued(self, source: Source) -> Module:

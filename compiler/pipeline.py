@@ -27,15 +27,23 @@ PHASES: Final[dict[str, str]] = {
     "executables": "the bodies of executables in their target's IR",
     "bytecode": "vm: registers, instructions, payloads",
 }
+#: how the operands of dots are laid out
+ENCODINGS: Final[dict[str, str]] = {
+    "default": "as each target likes it best",
+    "none": "in row-major order",
+    "test": "in odd tiles, padded, in another order, on every target: slow, and it finds what depends on the order",
+}
 FIRST: Final = next(iter(PHASES))
 LAST: Final = list(PHASES)[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a compilation is asked for. `targets` are names of `schema.profiles.PROFILES`, best first."""
+    """What a compilation is asked for. `targets` are names of `schema.profiles.PROFILES`, best first; `encodings` is
+    one of `ENCODINGS`."""
 
     targets: tuple[str, ...]
+    encodings: str = "default"
 
 
 @dataclass(frozen=True)
@@ -72,9 +80,14 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("elide-empty", "flow", "flow.elide_empty:run", "tensors without elements need no dispatch"),
     Pass("split-wide-concatenates", "flow", "flow.split_wide_concatenates:run", "any op alone must fit a dispatch"),
     Pass("form-dispatch-regions", "flow", "flow.form_dispatch_regions:run", "fusion decides what a launch computes"),
+    Pass("set-encodings", "flow", "flow.set_encodings:run", "regions say which operands lie in memory"),
     Pass("outline-dispatch-regions", "flow", "flow.outline_dispatch_regions:run", "regions become executables"),
     Pass("deduplicate-executables", "flow", "flow.deduplicate_executables:run", "equal executables are built once"),
-    Pass("convert-to-hl-seq", "hl_seq", "sequencer.convert_to_hl_seq:run", "from here on each target has its own copy"),
+    Pass("form-programs", "hl_seq", "sequencer.form_programs:run", "from here on each target has its own copy"),
+    Pass("unify-encodings", "hl_seq", "sequencer.unify_encodings:run", "a constant is kept in one layout"),
+    Pass("specialize-encodings", "hl_seq", "sequencer.specialize_encodings:run", "a target knows what it gains by"),
+    Pass("materialize-encodings", "hl_seq", "sequencer.materialize_encodings:run", "what is left is a dispatch"),
+    Pass("convert-to-hl-seq", "hl_seq", "sequencer.convert_to_hl_seq:run", "sizes in memory are known now"),
     Pass("group-by-barrier", "ll_seq", "sequencer.group_by_barrier:run", "the order is final before memory is planned"),
     Pass("freeze-abi", "ll_seq", "sequencer.freeze_abi:run", "workloads are still at the dispatches"),
     Pass("convert-to-ll-seq", "ll_seq", "sequencer.convert_to_ll_seq:run", "memory is planned over final executables"),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrion.compiler.driver import Compilation
-from orchestrion.compiler.pipeline import PASSES, PHASES
+from orchestrion.compiler.pipeline import ENCODINGS, PASSES, PHASES
 from orchestrion.schema.profiles import PROFILES
 
 from . import cli
@@ -36,6 +36,7 @@ def compile_(options: argparse.Namespace) -> int:
         raise cli.UsageError(f"--compile-from={options.compile_from} comes after --compile-to={options.compile_to}")
     job = Compilation(
         targets=options.target,
+        encodings=options.encodings,
         start=options.compile_from,
         dump=None if options.dump_phases is None else Path(options.dump_phases),
         print_after=options.print_ir_after,
@@ -70,6 +71,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         type=lambda text: names_of("target", list(PROFILES), text),
         default=tuple(PROFILES),
         help=f"targets, best first: {', '.join(PROFILES)} (default: all)",
+    )
+    made.add_argument(
+        "--encodings",
+        metavar="NAME",
+        choices=ENCODINGS,
+        default="default",
+        help="how the operands of dots are laid out in memory: "
+        + ", or ".join(f"{name}, {doc}" for name, doc in ENCODINGS.items()),
     )
     made.add_argument(
         "--compile-to",

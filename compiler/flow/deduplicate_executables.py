@@ -39,7 +39,7 @@ def _renumber(func: Operation, kept: dict[str, Executable], names: Names) -> Non
     for dispatch in [op for op in func.walk() if isinstance(op, Dispatch)]:
         executable = kept[dispatch.entry.root]
         if not executable.sym_name.value:
-            _rename(executable, names.fresh(f"{identifier(func.symbol or '')}_dispatch_{number}"))
+            _rename(executable, names.fresh(f"{identifier(func.symbol or 'initializer')}_dispatch_{number}"))
             number += 1
         dispatch.entry = SymbolRef(executable.sym_name.value, (executable.sym_name.value,))
 

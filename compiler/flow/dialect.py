@@ -1,7 +1,8 @@
 """The flow dialect: tensors, dispatches, and executables as functions over tensors. One copy for all targets.
 
 Rules: after the phase no arithmetic stands outside executables; a function holds `util.global_load`, `flow.dispatch`,
-`flow.splat`, `flow.empty` and its return. A dispatch's workload is the number of elements that each of its results has.
+`flow.hoistable_dispatch`, `flow.splat`, `flow.empty` and its return. A dispatch's workload is the number of elements
+that each of its results has, padding included.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from collections.abc import Iterator
 
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, StringAttr, SymbolRef
 from orchestrion.compiler.ir.core import Operation, Trait
-from orchestrion.compiler.ir.declare import attr, operands, region, result, results
+from orchestrion.compiler.ir.declare import attr, operand, operands, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.ir.types import TensorType, Type
+
+from .layout import problem
 
 
 class DispatchRegion(Operation):
@@ -29,6 +32,53 @@ class Yield(Operation):
     name = "flow.yield"
     values = operands(TensorType)
     traits = frozenset({Trait.TERMINATOR})
+
+
+class HoistableDispatch(Operation):
+    """Pure ops that run as one dispatch, wherever what they use is there: in an initializer, when that is constant.
+
+    Uses values from outside freely. What is inside is mostly one `set_encoding`.
+    """
+
+    name = "flow.hoistable_dispatch"
+    body = region()
+    outputs = results(TensorType)
+    traits = frozenset({Trait.PURE})
+
+
+class SetEncoding(Operation):
+    """The same elements in another order in memory, or in one that is still to be chosen; padding is zero."""
+
+    name = "flow.set_encoding"
+    source = operand(TensorType)
+    output = result(TensorType)
+    traits = frozenset({Trait.PURE})
+
+    def check(self) -> Iterator[str]:
+        yield from _encodes(self.source.type, self.output.type)
+
+
+class UnsetEncoding(Operation):
+    """The elements of an encoded tensor, in the order of its shape."""
+
+    name = "flow.unset_encoding"
+    source = operand(TensorType)
+    output = result(TensorType)
+    traits = frozenset({Trait.PURE})
+
+    def check(self) -> Iterator[str]:
+        yield from _encodes(self.output.type, self.source.type)
+
+
+def _encodes(plain: Type, encoded: Type) -> Iterator[str]:
+    """The two types differ in that one has an encoding."""
+    assert isinstance(plain, TensorType) and isinstance(encoded, TensorType)
+    if plain.encoding or not encoded.encoding or (plain.shape, plain.element) != (encoded.shape, encoded.element):
+        yield f"{encoded} must be {plain} with an encoding"
+    elif not encoded.is_static or not encoded.num_elements:
+        yield f"{encoded} has no fixed number of elements, or none"
+    elif message := problem(encoded):
+        yield message
 
 
 class Executable(Operation):
@@ -79,4 +129,6 @@ class Empty(Operation):
             yield f"result {type} has elements"
 
 
-DIALECT = Dialect("flow", [DispatchRegion, Yield, Executable, Dispatch, Splat, Empty])
+DIALECT = Dialect(
+    "flow", [DispatchRegion, HoistableDispatch, SetEncoding, UnsetEncoding, Yield, Executable, Dispatch, Splat, Empty]
+)

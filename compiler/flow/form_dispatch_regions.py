@@ -1,4 +1,4 @@
-"""form-dispatch-regions: every op of a function goes into a `flow.dispatch_region`.
+"""form-dispatch-regions: every op of a function or an initializer goes into a `flow.dispatch_region`.
 
 Ops are taken from the last to the first, so that all readers of an op have been placed:
 - read by one group only: the op joins it, when each of its elements is then read a bounded number of times;
@@ -24,8 +24,8 @@ from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Concatenat
 
 from .access import GENERATORS, MOVEMENT, elements, is_expensive, is_free
 from .dialect import DispatchRegion, Empty, Splat, Yield
-from .groups import MAX_BINDINGS, Group, Grouping
-from .util import GlobalLoad
+from .groups import MAX_BINDINGS, Group, Grouping, is_sink
+from .util import GlobalLoad, Initializer
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -36,7 +36,7 @@ OUTSIDE: Final = (GlobalLoad, Splat, Empty)
 
 def run(module: Module, options: Options) -> None:
     for func in module.block:
-        if isinstance(func, Func):
+        if isinstance(func, Func | Initializer):
             _form(func.body.block)
 
 
@@ -46,7 +46,7 @@ def _form(block: Block) -> None:
     order = {op: index for index, op in enumerate(block)}
     grouping = Grouping()
     for op in reversed(list(block)[:-1]):
-        if not isinstance(op, OUTSIDE):
+        if not isinstance(op, OUTSIDE) and not is_sink(op):
             _place(op, grouping)
     _emit(block, grouping, order)
 
@@ -101,7 +101,7 @@ def _is_broadcast(value: Value) -> bool:
 
 def _place(op: Operation, grouping: Grouping) -> None:
     readers = grouping.readers(op)
-    returned = any(user.next_op is None for result in op.results for user in result.users())
+    returned = any(is_sink(user) for result in op.results for user in result.users())
     if not readers and not returned:
         return
     alone = len(readers) == 1
@@ -136,18 +136,21 @@ def _siblings(op: Operation, grouping: Grouping) -> list[Group]:
 
 
 def _emit(block: Block, grouping: Grouping, order: dict[Operation, int]) -> None:
-    """Builds the regions before the terminator and erases the ops they were made from."""
-    terminator = block.last
-    assert terminator is not None
+    """Builds the regions before what takes values out of the block, and erases the ops they were made from."""
+    sinks = [op for op in block if is_sink(op)]
+    terminator = sinks[-1]
     made: dict[Value, Value] = {}
     for group in _sorted(grouping, order):
         ops = sorted(group.roots, key=order.__getitem__)
         roots = [result for op in ops for result in op.results if grouping.escapes(result, group)]
         made.update(_build(group, roots, made, terminator, order))
-    for index, value in enumerate(terminator.operands):
-        terminator.set_operand(index, made.get(value, value))
+    for sink in sinks:
+        sink.set_operands([made.get(value, value) for value in sink.operands])
+        if sink is not terminator:
+            sink.detach()
+            block.insert_before(sink, terminator)
     for op in sorted(order, key=lambda op: -order[op]):
-        if op is not terminator and not isinstance(op, OUTSIDE):
+        if not is_sink(op) and not isinstance(op, OUTSIDE):
             op.erase()
 
 

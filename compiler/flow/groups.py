@@ -17,6 +17,7 @@ from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 
 from .access import HEROES, MOVEMENT, ROOT, Path, elements, is_expensive, is_free, operand_paths
+from .util import GlobalStore
 
 #: buffers that one dispatch may bind; every device of interest allows as many
 MAX_BINDINGS: Final = 16
@@ -27,6 +28,11 @@ EXPENSIVE_SIZE: Final = 4
 MAX_CLONES: Final = 8
 #: ways to reach one op within a group: each computes it anew
 MAX_PATHS: Final = 4
+
+
+def is_sink(op: Operation) -> bool:
+    """Whether it takes values out of its block: the return, or a store to a global."""
+    return op.next_op is None or isinstance(op, GlobalStore)
 
 
 class Group:
@@ -154,7 +160,7 @@ class Grouping:
 
     def escapes(self, value: Value, group: Group) -> bool:
         """Whether somebody outside a group reads a value that it computes: another group, or the function's return."""
-        return any(user.next_op is None or self.of(user) != [group] for user in value.users())
+        return any(is_sink(user) or self.of(user) != [group] for user in value.users())
 
     def reaches(self, first: Group, last: Group) -> bool:
         """Whether `last` needs, directly or not, what `first` computes."""

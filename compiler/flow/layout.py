@@ -19,10 +19,10 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import Final
+from typing import Final, TypeGuard
 
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
-from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.ir.types import TensorType, Type
 
 #: what a tensor is to a dot
 ROLES: Final = ("lhs", "rhs")
@@ -113,6 +113,13 @@ def layout_of(type: TensorType) -> Layout | None:
     if isinstance(found, Encoding):
         raise EncodingError(f"{type} has no layout yet")
     return found
+
+
+def has_layout(type: Type) -> TypeGuard[TensorType]:
+    """Whether it is a static tensor type with a layout that fits it."""
+    if not isinstance(type, TensorType) or not type.is_static or not type.encoding or problem(type):
+        return False
+    return isinstance(encoding_of(type), Layout)
 
 
 def plain(type: TensorType) -> TensorType:

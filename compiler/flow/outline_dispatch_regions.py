@@ -1,7 +1,7 @@
 """outline-dispatch-regions: each `flow.dispatch_region` becomes a `flow.executable` and a `flow.dispatch` of it.
 
 The entry is a function over tensors: what the region used from outside becomes its arguments, in the order of use.
-Executables are named after the function and numbered: `main_dispatch_0`.
+Executables are named after the function and numbered, `main_dispatch_0`, or `initializer_dispatch_0`.
 """
 
 from __future__ import annotations
@@ -13,39 +13,46 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.types import FunctionType
+from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.func import Func, Return
 
-from .access import elements
-from .dialect import Dispatch, DispatchRegion, Executable
+from .captures import captures
+from .dialect import Dispatch, DispatchRegion, Executable, HoistableDispatch
+from .layout import storage_elements
 from .symbols import Names, identifier
+from .util import Initializer
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
+
+#: ops that become an executable
+Outlined = DispatchRegion | HoistableDispatch
 
 
 def run(module: Module, options: Options) -> None:
     names = Names.of(module)
     for func in module.block.ops:
-        if not isinstance(func, Func):
+        if not isinstance(func, Func | Initializer):
             continue
         regions = [op for op in func.regions[0].block if isinstance(op, DispatchRegion)]
-        prefix = identifier(func.sym_name.value)
+        prefix = identifier(func.symbol or "initializer")
         for number, region in enumerate(regions):
             _outline(region, names.fresh(f"{prefix}_dispatch_{number}"), func)
 
 
-def _outline(region: DispatchRegion, name: str, func: Func) -> None:
-    captures = _captures(region)
-    entry = _entry(region, name, captures)
-    executable = Executable.build(sym_name=name, body=Region([Block()]), loc=region.loc)
-    executable.body.block.append(entry)
-    Builder.before(func).insert(executable)
-    workload = dense_ints(elements(region.outputs[0]), 1, 1)
+def _outline(region: DispatchRegion, name: str, func: Operation) -> None:
+    Builder.before(func).insert(executable_of(region, name))
+    dispatch_instead(region, name)
+
+
+def dispatch_instead(region: Outlined, name: str) -> None:
+    """Replaces a region by the dispatch of the executable that was made of it, or of an equal one."""
+    workload = dense_ints(storage_elements(tensor_of(region.outputs[0])), 1, 1)
     dispatch = Builder.before(region).build(
         Dispatch,
         entry=SymbolRef(name, (name,)),
         workload=workload,
-        arguments=captures,
+        arguments=captures(region),
         outputs=[value.type for value in region.outputs],
     )
     for old, new in zip(region.outputs, dispatch.outputs, strict=True):
@@ -53,23 +60,19 @@ def _outline(region: DispatchRegion, name: str, func: Func) -> None:
     region.erase()
 
 
-def _captures(region: DispatchRegion) -> list[Value]:
-    """Values that the region uses and does not define, in the order of use."""
-    inside = {result for op in region.body.walk() for result in op.results}
-    inside_blocks = {block for op in (region, *region.body.walk()) for r in op.regions for block in r.blocks}
-    found: dict[Value, None] = {}
-    for op in region.body.walk():
-        for value in op.operands:
-            if value not in inside and value.parent_block not in inside_blocks:
-                found[value] = None
-    return list(found)
+def executable_of(region: Outlined, name: str) -> Executable:
+    """An executable whose one entry, of the same name, computes what the region does."""
+    executable = Executable.build(sym_name=name, body=Region([Block()]), loc=region.loc)
+    executable.body.block.append(_entry(region, name))
+    return executable
 
 
-def _entry(region: DispatchRegion, name: str, captures: list[Value]) -> Operation:
+def _entry(region: Outlined, name: str) -> Operation:
     """The region's ops as a function."""
-    inputs = tuple(value.type for value in captures)
-    block = Block(inputs, [value.loc for value in captures])
-    mapping: dict[Value, Value] = dict(zip(captures, block.arguments, strict=True))
+    used = captures(region)
+    inputs = tuple(value.type for value in used)
+    block = Block(inputs, [value.loc for value in used])
+    mapping: dict[Value, Value] = dict(zip(used, block.arguments, strict=True))
     *ops, terminator = region.body.block.ops
     for op in ops:
         block.append(op.clone(mapping))

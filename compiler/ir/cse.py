@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 Known = dict[Hashable, list[Operation]]
 
 
-def merge_equal(top: Operation) -> None:
-    """Merges equal pure ops inside `top`."""
+def merge_equal(top: Operation, kinds: tuple[type[Operation], ...] = (Operation,)) -> None:
+    """Merges equal pure ops of these kinds inside `top`."""
     for region in top.regions:
-        _region(region, {})
+        _region(region, {}, kinds)
 
 
-def _region(region: Region, outer: Known) -> None:
+def _region(region: Region, outer: Known, kinds: tuple[type[Operation], ...]) -> None:
     dominance = Dominance() if len(region.blocks) > 1 else None
     known: Known = {key: list(ops) for key, ops in outer.items()}
     for block in region.blocks:
         for op in block:
             for inner in op.regions:
-                _region(inner, {} if op.has(Trait.ISOLATED) else known)
-            if op.results and is_pure(op):
+                _region(inner, {} if op.has(Trait.ISOLATED) else known, kinds)
+            if op.results and isinstance(op, kinds) and is_pure(op):
                 _merge(op, known, dominance)
 
 

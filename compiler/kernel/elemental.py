@@ -14,13 +14,14 @@ from orchestrion.compiler.ir.core import Operation, OpResult, Value
 
 from .builder import KernelBuilder
 from .emitter import UnsupportedScalar
+from .encodings import ENCODINGS, stored_at
 from .fold import HEROES, Scalars
 from .index import Index
 from .indexing import INDEXING
 from .rules import RULES, Requests, Rule, element_of
 
 #: op name -> its rule
-ELEMENT_RULES: dict[str, Rule] = RULES | INDEXING | HEROES
+ELEMENT_RULES: dict[str, Rule] = RULES | INDEXING | ENCODINGS | HEROES
 
 
 @dataclass(slots=True)
@@ -83,7 +84,7 @@ class Elemental:
         """Loads an input at once; pushes the rule of anything else."""
         binding = self.inputs.get(value)
         if binding is not None:
-            loaded = self.builder.load(binding, at.linear, element_of(value))
+            loaded = self.builder.load(binding, stored_at(self.builder, value, at), element_of(value))
             self.builder.memo.set(key, loaded)
             return loaded
         assert isinstance(value, OpResult), f"{value} has neither an element nor an op that makes it"

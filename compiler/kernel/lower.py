@@ -9,9 +9,10 @@ from dataclasses import replace
 from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
+from orchestrion.compiler.flow.layout import has_layout
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo.base import dtype_of, is_supported
 from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
@@ -22,9 +23,10 @@ from orchestrion.compiler.stablehlo.structural import Constant
 from .builder import KernelBuilder
 from .dialect import Return
 from .elemental import ELEMENT_RULES, Elemental
+from .encodings import stored_shape
 from .indexing import starts_of
 from .lowering import refusal
-from .rules import INLINE_CONSTANT_BYTES, shape_of
+from .rules import INLINE_CONSTANT_BYTES
 from .schedule import SCHEDULES, Output, Work, choose, hero_of, may_tile
 from .tiled import count_ops, tile_of
 
@@ -45,7 +47,7 @@ def lower_entry(entry: Operation) -> None:
     block = Block([argument.type for argument in old.arguments], [argument.loc for argument in old.arguments])
     bindings: dict[Value, Value] = dict(zip(old.arguments, block.arguments, strict=True))
     inputs: dict[Value, Value] = {op.value: bindings[op.binding] for op in old if isinstance(op, LoadInput)}
-    outputs = _outputs(old, bindings)
+    outputs = [Output(op.value, bindings[op.binding]) for op in old if isinstance(op, StoreOutput)]
     work = Work(outputs, hero_of(ops))
     builder = KernelBuilder(block, _index_type(old))
     builder.loc = entry.loc
@@ -59,17 +61,6 @@ def lower_entry(entry: Operation) -> None:
     entry.workgroup_size = dense_ints(schedule.workgroup_size, 1, 1)
     entry.workload = dense_ints(schedule.invocations(work), 1, 1)
     _replace(entry.body, block)
-
-
-def _outputs(body: Block, bindings: Mapping[Value, Value]) -> list[Output]:
-    """What is written: values as they are, of an update in place the window only."""
-    updates = updates_in_place(body)
-    outputs = []
-    for op in body:
-        if isinstance(op, StoreOutput):
-            update = updates.get(op)
-            outputs.append(Output(op.value if update is None else update.update, bindings[op.binding], update))
-    return outputs
 
 
 def _prepare(elemental: Elemental, ops: Iterable[Operation]) -> None:
@@ -94,7 +85,7 @@ def _replace(body: Region, block: Block) -> None:
 
 
 def _index_type(block: Block) -> str:
-    most = max((prod(shape_of(value)) for op in block for value in op.results), default=0)
+    most = max((prod(stored_shape(value)) for op in block for value in op.results), default=0)
     return "ui64" if most >= WIDE_INDEX else "ui32"
 
 
@@ -106,11 +97,18 @@ def diagnose(ops: Iterable[Operation]) -> Iterator[Diagnostic]:
                 yield from (Diagnostic(message, op.loc, op.name) for message in _refusals(op))
 
 
+def _may_be_encoded(op: Operation, value: Value) -> bool:
+    """Whether the value is one that has a layout, as the op's own check has seen."""
+    encoded = isinstance(op, SetEncoding) and value is op.output
+    return (encoded or (isinstance(op, UnsetEncoding) and value is op.source)) and has_layout(value.type)
+
+
 def _refusals(op: Operation) -> Iterator[str]:
     if op.name not in ELEMENT_RULES:
         yield "no kernel computes this op"
         return
-    unknown = [str(value.type) for value in (*op.operands, *op.results) if not is_supported(value.type)]
+    plain = [value for value in (*op.operands, *op.results) if not _may_be_encoded(op, value)]
+    unknown = [str(value.type) for value in plain if not is_supported(value.type)]
     if unknown:
         yield f"no kernel holds values of type {', '.join(dict.fromkeys(unknown))}"
         return

@@ -6,46 +6,76 @@ from collections.abc import Iterator
 from typing import Final
 
 from orchestrion.compiler.flow.access import HEROES, is_free
-from orchestrion.compiler.flow.dialect import Dispatch, Empty, Executable, Splat
+from orchestrion.compiler.flow.dialect import (
+    Dispatch,
+    Empty,
+    Executable,
+    HoistableDispatch,
+    SetEncoding,
+    Splat,
+    UnsetEncoding,
+    Yield,
+)
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
-from orchestrion.compiler.flow.util import Global, GlobalLoad
+from orchestrion.compiler.flow.layout import problem, storage_elements
+from orchestrion.compiler.flow.util import Global, GlobalLoad, GlobalStore, Initializer
+from orchestrion.compiler.flow.util import Return as InitializerReturn
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import FunctionType, TensorType
-from orchestrion.compiler.stablehlo.base import StablehloOp
+from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.func import Func, Return
 from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant
 
+from .encodings import encoded_values, hoistable, in_entry, is_encoded_entry_type
 from .engine import Rules
+from .globals import store, stored_once
 from .stablehlo import has_functions, one_block
 
 
 def children(op: Operation) -> tuple[type[Operation], ...] | None:
     match op:
         case Module():
-            return (Executable, Global, Func)
+            return (Executable, Global, Initializer, Func)
         case Executable():
             return (Func,)
         case Func() if isinstance(op.parent_op, Module):
-            return (Dispatch, Splat, Empty, GlobalLoad, Return)
+            return (*_CALLS, Return)
+        case Initializer():
+            return (*_CALLS, GlobalStore, InitializerReturn)
+        case HoistableDispatch():
+            return (StablehloOp, SetEncoding, UnsetEncoding, Yield)
         case Func():
-            return (StablehloOp, Return)
+            return (StablehloOp, SetEncoding, UnsetEncoding, Return)
         case Reduce():
             return (StablehloOp, ReducerReturn)
         case _:
             return None
 
 
+#: what runs in functions and initializers
+_CALLS: Final = (Dispatch, HoistableDispatch, Splat, Empty, GlobalLoad)
+
+
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
+    yield from encoded_values(op)
     match op:
         case Module():
             yield from has_functions(op)
+            yield from stored_once(op)
+        case Initializer() if op.kind.value != "program":
+            yield f"is of kind {op.kind.value}, which comes later"
+        case Initializer() if len(op.body.blocks) != 1:
+            yield f"needs one block, has {len(op.body.blocks)}"
+        case HoistableDispatch():
+            yield from hoistable(op)
         case Func():
-            yield from one_block(op)
+            in_executable = isinstance(op.parent_op, Executable)
+            yield from one_block(op, is_encoded_entry_type if in_executable else is_supported)
             if isinstance(op.parent_op, Executable) and len(op.body.blocks) == 1:
                 yield from body(op)
         case Dispatch():
@@ -55,6 +85,8 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from constant(op)
         case GlobalLoad():
             yield from load(op, tables)
+        case GlobalStore():
+            yield from store(op, tables)
         case Splat():
             yield from _splat(op)
         case _:
@@ -64,6 +96,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
 def body(func: Func) -> Iterator[str]:
     """The contract with every target: one hero, or one library call; few bindings, nothing empty from memory."""
     block = func.body.block
+    yield from in_entry(block)
     results = block.ops[-1].operands
     if not results:
         yield "computes nothing"
@@ -116,15 +149,22 @@ def _entry(op: Dispatch, given: FunctionType, tables: SymbolTables) -> Iterator[
         yield f"{op.entry} is no entry of an executable"
     elif entry.function_type != given:
         yield f"{op.entry} is of type {entry.function_type}, dispatched as {given}"
-    elif op.outputs and op.workload.ints != (_elements(op.outputs[0]), 1, 1):
-        yield f"workload {list(op.workload.ints)} must be [{_elements(op.outputs[0])}, 1, 1], the elements of a result"
+    elif op.outputs and op.workload.ints != (stored_elements(op.outputs[0].type), 1, 1):
+        wanted = stored_elements(op.outputs[0].type)
+        yield f"workload {list(op.workload.ints)} must be [{wanted}, 1, 1], the elements of a result"
+
+
+def stored_elements(type: Type) -> int:
+    """Elements in memory, or -1 where nobody knows."""
+    known = isinstance(type, TensorType) and type.is_static and not problem(type)
+    return storage_elements(type) if known else -1  # type: ignore[arg-type]
 
 
 def constant(op: Global) -> Iterator[str]:
-    """A global of a tensor phase: a constant of its own type."""
-    if op.value is None:
-        yield "has no value"
-    elif op.value.type != op.type:
+    """A global of a tensor phase: a value that it has is of its own type."""
+    if not isinstance(op.type, TensorType) or not (is_supported(op.type) or is_encoded_entry_type(op.type)):
+        yield f"is of type {op.type}, which is not supported"
+    elif op.value is not None and op.value.type != op.type:
         yield f"is of type {op.type}, its value of type {op.value.type}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.util import Global, GlobalLoad
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
 from orchestrion.compiler.ir.builtin import Module
@@ -24,14 +25,15 @@ from orchestrion.compiler.sequencer.hl_seq import (
     lifetime_of,
     size_of,
 )
-from orchestrion.compiler.stablehlo.base import StablehloOp
+from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
 from orchestrion.compiler.stablehlo.func import Func, Return
 from orchestrion.schema.profiles import PROFILES
 
+from .encodings import encoded_values, is_entry_type
 from .engine import Rules
-from .flow import body, load
+from .flow import body, load, stored_elements
 from .stablehlo import has_functions, one_block
 
 #: an export: name, type, attributes of arguments and results
@@ -49,7 +51,7 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
         case Func() if isinstance(op.parent_op, Program):
             return (Import, Export, Dispatch, Clone, Splat, Empty, GlobalLoad, Return)
         case Func():
-            return (StablehloOp, Return)
+            return (StablehloOp, SetEncoding, UnsetEncoding, Return)
         case Reduce():
             return (StablehloOp, ReducerReturn)
         case _:
@@ -57,6 +59,7 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
 
 
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
+    yield from encoded_values(op)
     match op:
         case Module():
             yield from programs(op)
@@ -64,7 +67,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from has_functions(op)
             yield from same_exports(op, _signatures)
         case Func():
-            yield from one_block(op)
+            yield from one_block(op, is_entry_type if isinstance(op.parent_op, Executable) else is_supported)
             if isinstance(op.parent_op, Executable) and len(op.body.blocks) == 1:
                 yield from body(op)
         case GlobalLoad():
@@ -114,7 +117,7 @@ def _dispatch(op: Dispatch, tables: SymbolTables) -> Iterator[str]:
     given = [size_of(value.type) for value in (*op.arguments, *op.outputs)]
     if len(op.arguments) != len(entry.function_type.inputs) or given != wanted:
         yield f"{op.entry} takes and gives {wanted} bytes, dispatched with {given}"
-    elif op.outputs and op.workload.ints != (_elements(entry.function_type.results[0]), 1, 1):
+    elif op.outputs and op.workload.ints != (stored_elements(entry.function_type.results[0]), 1, 1):
         yield f"workload {list(op.workload.ints)} is not the elements of a result of {op.entry}"
 
 
@@ -157,13 +160,8 @@ def _fits(op: Operation) -> Iterator[str]:
 
 
 def _bytes(type: Type) -> int:
-    if not isinstance(type, TensorType) or not type.is_static:
-        return -1
-    return type.num_elements * ELEMENT_BYTES.get(str(type.element), 0)
-
-
-def _elements(type: Type) -> int:
-    return type.num_elements if isinstance(type, TensorType) and type.is_static else -1
+    elements = stored_elements(type)
+    return elements * ELEMENT_BYTES.get(str(type.element), 0) if isinstance(type, TensorType) else elements
 
 
 RULES: Final = Rules(children, problems)

@@ -6,14 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orchestrion.compiler.flow import util
-from orchestrion.compiler.ir.attributes import (
-    ELEMENT_BYTES,
-    ArrayAttr,
-    DenseElements,
-    DictAttr,
-    IntegerAttr,
-    StringAttr,
-)
+from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
+from orchestrion.compiler.flow.layout import storage_bytes
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
@@ -25,6 +20,7 @@ from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
 from orchestrion.schema.rows import Access
 
+from .encodings import encoded_values, in_entry, is_entry_type
 from .engine import Rules
 from .flow import load
 from .hl_seq import Signature, programs, same_exports
@@ -35,7 +31,7 @@ ACCESSES: Final = tuple(access.name.lower() for access in Access)
 def children(op: Operation) -> tuple[type[Operation], ...] | None:
     match op:
         case ll_seq.Entry():
-            return (StablehloOp, ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End)
+            return (StablehloOp, SetEncoding, UnsetEncoding, ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End)
         case Reduce():
             return (StablehloOp, ReducerReturn)
         case _:
@@ -64,7 +60,11 @@ def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
 
 
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
+    yield from encoded_values(op)
     match op:
+        case ll_seq.Entry() if len(op.body.blocks) == 1:
+            yield from in_entry(op.body.block)
+            yield from problems_around_entries(op, tables)
         case ll_seq.LoadInput():
             yield from _access(op.binding, op.value.type, "read")
         case ll_seq.StoreOutput():
@@ -160,7 +160,7 @@ def _access(binding: Value, type: Type, wanted: str) -> Iterator[str]:
     if not isinstance(binding, BlockArgument) or not isinstance(entry, ll_seq.Entry):
         yield "its binding is no argument of the entry"
         return
-    if not isinstance(type, TensorType) or not is_supported(type):
+    if not isinstance(type, TensorType) or not is_entry_type(type):
         yield f"moves {type}, which is not supported"
         return
     item = entry.bindings.items[binding.index] if binding.index < len(entry.bindings) else None
@@ -170,7 +170,7 @@ def _access(binding: Value, type: Type, wanted: str) -> Iterator[str]:
     assert isinstance(access, StringAttr) and isinstance(length, IntegerAttr)
     if wanted not in access.value:
         yield f"binding {binding.index} is for {access.value} only"
-    size = type.num_elements * ELEMENT_BYTES[str(type.element)]
+    size = storage_bytes(type)
     if size > length.value or size == 0:
         yield f"binding {binding.index} of {length.value} bytes does not hold {type}"
 

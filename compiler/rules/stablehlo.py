@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.ir.types import Type
 from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
@@ -45,12 +46,12 @@ def has_functions(scope: Operation) -> Iterator[str]:
         yield "has no function"
 
 
-def one_block(func: Func) -> Iterator[str]:
-    """A body of one block, over supported tensors."""
+def one_block(func: Func, allowed: Callable[[Type], bool] = is_supported) -> Iterator[str]:
+    """A body of one block, over tensors of types that are allowed."""
     if len(func.body.blocks) != 1:
         yield f"needs a body of one block, has {len(func.body.blocks)}"
     for type in (*func.function_type.inputs, *func.function_type.results):
-        if not is_supported(type):
+        if not allowed(type):
             yield f"has an argument or result of type {type}, which is not supported"
 
 

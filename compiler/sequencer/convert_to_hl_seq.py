@@ -1,4 +1,4 @@
-"""convert-to-hl-seq: one program per target; tensors become resources.
+"""convert-to-hl-seq: the tensors of every program become resources.
 
 A result that a dispatch or a fill makes, and that no other result has claimed, is external from birth; any other result
 (an argument, a constant, one returned twice) is a clone. What remains is transient.
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
-    originals = module.block.ops
-    for target in options.targets:
-        program = hl_seq.Program.build(sym_name=target, body=Region([Block()]), loc=module.loc)
+    for program in module.block:
+        if not isinstance(program, hl_seq.Program):
+            continue
+        originals = program.body.block.ops
         for op in originals:
             program.body.block.append(_convert(op))
-        module.block.append(program)
-    for op in reversed(originals):
-        op.erase()
+        for op in reversed(originals):
+            op.erase()
 
 
 def _convert(op: Operation) -> Operation:

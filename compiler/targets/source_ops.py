@@ -9,13 +9,14 @@ whatever reads them. A reduction says by what: `stablehlo.reduce(maximum)`, a li
 from __future__ import annotations
 
 from orchestrion.compiler.flow.access import HEROES
+from orchestrion.compiler.flow.dialect import UnsetEncoding
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.structural import Constant
 
-_FRAME = (ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End, Constant)
+_FRAME = (ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End, UnsetEncoding, Constant)
 
 
 def name_source_ops(entry: ll_seq.Entry) -> None:

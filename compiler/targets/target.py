@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
+from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,10 @@ class Target(ABC):
         Sets the entry's `workgroup_size` and, where a result takes several invocations, its `workload`.
         `CompileError` names what cannot be lowered.
         """
+
+    def layout(self, encoding: Encoding, type: TensorType) -> Layout | None:
+        """The layout in which this target likes a dot's operand of that (plain) type; None: in row-major order."""
+        return None
 
     @abstractmethod
     def serialize(self, executable: Operation) -> Payload:

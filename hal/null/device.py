@@ -1,7 +1,5 @@
 """The null device: makes the objects of its sibling files."""
 
-from typing import ClassVar
-
 from orchestrion.hal.backend import BackendDevice, BackendExecutable, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
 from orchestrion.hal.timeline import SoftSemaphore
 
@@ -12,12 +10,9 @@ from .queue import NullQueue
 
 
 class NullDevice(BackendDevice):
-    queue_class: ClassVar[type[NullQueue]] = NullQueue
-    command_buffer_class: ClassVar[type[NullCommandBuffer]] = NullCommandBuffer
-
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
-        self._queue = self.queue_class()
+        self._queue = NullQueue()
         self.queue = self._queue
 
     def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> NullBuffer:
@@ -30,7 +25,7 @@ class NullDevice(BackendDevice):
         return NullExecutable(entries)
 
     def create_command_buffer(self, slots: int) -> NullCommandBuffer:
-        return self.command_buffer_class()
+        return NullCommandBuffer()
 
     def create_semaphore(self, initial: int) -> SoftSemaphore:
         return SoftSemaphore(initial)

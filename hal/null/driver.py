@@ -11,7 +11,6 @@ from orchestrion.hal.backend import BackendDevice, BackendDriver, Conformance, D
 from orchestrion.schema.profiles import FEATURES, PROFILES
 
 from .device import NullDevice
-from .profiling import ProfiledDevice
 
 NO_LIMIT = 2**63 - 1
 
@@ -34,7 +33,6 @@ INFO = DeviceInfo(
         host_import_alignment=1,
     ),
     memory_bytes=NO_LIMIT,
-    timestamps=True,
     notes=("accepts every dispatch and executes none: results are not computed",),
 )
 
@@ -48,6 +46,3 @@ class NullDriver(BackendDriver):
 
     def open(self, info: DeviceInfo) -> BackendDevice:
         return NullDevice(info)
-
-    def open_profiled(self, info: DeviceInfo) -> BackendDevice:
-        return ProfiledDevice(info)

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
+from orchestrion.compiler.flow.layout import has_layout
 from orchestrion.compiler.ir.attributes import DenseElements, dense_ints
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
 from orchestrion.compiler.ir.declare import Field
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo import contraction, indexing, structural
 from orchestrion.compiler.stablehlo.base import is_supported, tensor_of
@@ -23,6 +24,7 @@ from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 
 from .dialect import OPS, Yield
+from .encodings import Emit, pack, stored, unpack
 
 Rule = Callable[["_Lowering", Any, Sequence[Value]], Sequence[Value]]
 
@@ -38,13 +40,8 @@ def lower_entry(entry: Entry) -> None:
         raise CompileError(problems)
     block = Block([argument.type for argument in old.arguments], [argument.loc for argument in old.arguments])
     lowering = _Lowering(block, dict(zip(old.arguments, block.arguments, strict=True)))
-    updates = updates_in_place(old)
-    unneeded = {op for update in updates.values() for op in (update, update.operand_.defining_op)}
     for op in old:
-        if op in updates:
-            _store_slice(lowering, op, updates[op])
-        elif op not in unneeded:
-            lowering.lower(op)
+        lowering.lower(op)
     for op in reversed(old):
         op.erase()
     entry.body.blocks.clear()
@@ -55,10 +52,8 @@ def lower_entry(entry: Entry) -> None:
 def _diagnose(block: Block, inside: bool = False) -> Iterator[Diagnostic]:
     """One diagnostic for each op without a lowering; `inside` a reducer scalars only are possible."""
     for op in block:
-        values = (*op.operands, *op.results)
-        types = [
-            str(value.type) for value in values if isinstance(value.type, TensorType) and not is_supported(value.type)
-        ]
+        tensors = [value.type for value in (*op.operands, *op.results) if isinstance(value.type, TensorType)]
+        types = [str(type) for type in tensors if not is_supported(type) and not _may_be(type, op)]
         if types:
             yield Diagnostic(
                 f"no tensor bytecode for values of type {', '.join(dict.fromkeys(types))}", op.loc, op.name
@@ -67,6 +62,11 @@ def _diagnose(block: Block, inside: bool = False) -> Iterator[Diagnostic]:
             yield Diagnostic(f"no tensor bytecode computes this op{' inside a reducer' * inside}", op.loc, op.name)
         elif isinstance(op, contraction.Reduce):
             yield from _diagnose(op.body.block, True)
+
+
+def _may_be(type: TensorType, op: Operation) -> bool:
+    """Whether the op may hold a tensor of a type with a layout."""
+    return isinstance(op, LoadInput | StoreOutput | SetEncoding | UnsetEncoding) and has_layout(type)
 
 
 def _known(op: Operation, inside: bool) -> bool:
@@ -99,7 +99,7 @@ class _Lowering:
         cls = OPS[name]
         declared = [field for field in cls.declaration.operand]
         named = _named(declared, operands)
-        out = {} if cls.row.writes else {"out": types}
+        out = {"out": types} if name != "store_output" else {}
         op = cls.build(loc=loc, **named, **out, **fields)
         self.block.append(op)
         return op.results
@@ -123,12 +123,11 @@ class _Lowering:
 
 
 def _named(fields: Sequence[Field], operands: Sequence[Value]) -> dict[str, object]:
-    """Operands by field; the one that is variadic takes what the others leave."""
+    """Operands by field; a variadic field, which is the last of them, takes the rest."""
     named: dict[str, object] = {}
     rest = list(operands)
-    for position, field in enumerate(fields):
-        count = len(rest) - (len(fields) - position - 1)
-        named[field.name], rest = (rest[:count], rest[count:]) if field.variadic else (rest[0], rest[1:])
+    for field in fields:
+        named[field.name], rest = (rest, []) if field.variadic else (rest[0], rest[1:])
     assert not rest, f"{len(rest)} operands too many"
     return named
 
@@ -167,12 +166,6 @@ def _reduce(lowering: _Lowering, op: contraction.Reduce, operands: Sequence[Valu
     return lowering.emit("reduce", op, operands, axes=op.dimensions, body=Region([block]))
 
 
-def _store_slice(lowering: _Lowering, store: Operation, op: indexing.DynamicUpdateSlice) -> None:
-    """An update in place: what is updated is not loaded."""
-    values = [lowering.values[value] for value in (*op.operands[1:], store.operands[1])]
-    lowering.build("store_slice", op.loc, values, (), whole=dense_ints(*tensor_of(op.out).shape))
-
-
 def _dot_general(lowering: _Lowering, op: contraction.DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:
     axes = op.dimensions
     return lowering.emit(
@@ -195,6 +188,28 @@ def _yield(lowering: _Lowering, op: contraction.Return, operands: Sequence[Value
     return ()
 
 
+def _load_input(lowering: _Lowering, op: LoadInput, operands: Sequence[Value]) -> Sequence[Value]:
+    return lowering.build("load_input", op.loc, operands, [stored(tensor_of(op.value))])
+
+
+def _set_encoding(lowering: _Lowering, op: SetEncoding, operands: Sequence[Value]) -> Sequence[Value]:
+    return [pack(_shaped(lowering, op), operands[0], tensor_of(op.output))]
+
+
+def _unset_encoding(lowering: _Lowering, op: UnsetEncoding, operands: Sequence[Value]) -> Sequence[Value]:
+    return [unpack(_shaped(lowering, op), operands[0], tensor_of(op.source))]
+
+
+def _shaped(lowering: _Lowering, op: Operation) -> Emit:
+    """Instructions on tensors of the op's element type, by the shapes of their results."""
+    element = tensor_of(op.results[0]).element
+
+    def emit(name: str, operands: Sequence[Value], shape: Sequence[int], **fields: object) -> Value:
+        return lowering.build(name, op.loc, operands, [TensorType(tuple(shape), element)], **fields)[0]
+
+    return emit
+
+
 def _end(lowering: _Lowering, op: End, operands: Sequence[Value]) -> Sequence[Value]:
     lowering.block.append(End.build(loc=op.loc))
     return ()
@@ -202,9 +217,11 @@ def _end(lowering: _Lowering, op: End, operands: Sequence[Value]) -> Sequence[Va
 
 #: op -> how it becomes instructions
 _RULES: Final[dict[type[Operation], Rule]] = {
-    LoadInput: _renamed("load_input"),
+    LoadInput: _load_input,
     StoreOutput: _renamed("store_output"),
     End: _end,
+    SetEncoding: _set_encoding,
+    UnsetEncoding: _unset_encoding,
     structural.Constant: _constant,
     structural.Iota: _renamed("iota", axis="iota_dimension"),
     structural.BroadcastInDim: _renamed("broadcast_in_dim", axes="broadcast_dimensions"),

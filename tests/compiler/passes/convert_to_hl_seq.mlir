@@ -1,4 +1,4 @@
-// passes: convert-to-hl-seq
+// passes: form-programs, convert-to-hl-seq
 // targets: reference, spirv
 // One copy per target. The result twice: the second is a clone; the argument and the constant are cloned, too.
 "builtin.module"() ({

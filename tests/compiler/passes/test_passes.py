@@ -1,8 +1,8 @@
 """Every `.mlir` file here: what a pass makes of a module, as text.
 
 A file holds cases divided by `// -----`. A case starts with comment lines: `// passes: a, b`, optionally
-`// targets: reference, spirv`, and what to look at. Then the input, a line `// =====`, and what must come out
-(without locations). `BLESS=1` writes what comes out; review the diff.
+`// targets: reference, spirv` and `// encodings: test`, and what to look at. Then the input, a line `// =====`, and
+what must come out (without locations). `BLESS=1` writes what comes out; review the diff.
 """
 
 import os
@@ -32,7 +32,9 @@ def _run(case: str) -> str:
     source = case.partition(ARROW)[0].rstrip("\n") + "\n"
     module = parse(source, "case.mlir")
     passes = _header(case, "passes")
-    run_passes(module, named(passes), Options(targets=tuple(_header(case, "targets") or ["reference"])))
+    encodings = _header(case, "encodings") or ["default"]
+    options = Options(tuple(_header(case, "targets") or ["reference"]), encodings[0])
+    run_passes(module, named(passes), options)
     check_own(module, ", ".join(passes))
     return source + ARROW + print_module(module, locations=False).rstrip("\n") + "\n"
 

@@ -1,0 +1,22 @@
+"""What an op reads from around it: its operands, and what its regions use freely."""
+
+from collections.abc import Iterator
+
+from orchestrion.compiler.ir.core import Operation, Value
+
+
+def inputs(op: Operation) -> Iterator[Value]:
+    """The values that an op reads, one for each use: operands, then those from outside that its regions use."""
+    yield from op.operands
+    if not op.regions:
+        return
+    inside = {block for inner in op.walk() for region in inner.regions for block in region.blocks}
+    for region in op.regions:
+        for inner in region.walk():
+            yield from (value for value in inner.operands if value.parent_block not in inside)
+
+
+def captures(op: Operation) -> list[Value]:
+    """The values from outside that the regions of an op without operands use, each once, in the order of use."""
+    assert not op.operands
+    return list(dict.fromkeys(inputs(op)))

@@ -1,0 +1,238 @@
+"""hoist-into-initializers: what depends only on constants is computed when the program loads, not in every call.
+
+An op is *derived* when it is pure and all it reads is derived: constants, globals that never change, and what is made
+of them. Of the derived values that a call needs, in whatever block, the last ones are computed in the program's
+initializer and kept in globals. They stay where they are when that would cost more than it saves:
+- what is free to compute (splats, iotas, broadcasts of scalars), or reads no global and takes only cheap ops;
+- what only chooses elements of a constant (slices, broadcasts, reshapes): a reader finds them where they are;
+- what is larger than the globals it reads: memory would grow, and reading it is no faster. Where expensive ops were
+  needed (a dot, a reduction, a sine), `SLACK` more is allowed.
+Equal results of several functions are kept once, and globals that nobody loads any more go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.ir.attributes import SymbolRef
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.cse import merge_equal
+from orchestrion.compiler.ir.effects import erase_dead, is_pure
+from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Reshape, Slice
+
+from .access import GENERATORS, HEROES, is_expensive, is_free, keeps_order
+from .captures import inputs
+from .dialect import DispatchRegion, Empty, Splat
+from .layout import storage_bytes
+from .symbols import Names
+from .util import Global, GlobalLoad, GlobalStore, Initializer, Return
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+#: bytes by which the result of expensive ops may be larger than the globals it is made of
+SLACK: Final = 1 << 20
+#: ops that choose elements of their operand
+CHOOSING: Final = (BroadcastInDim, Reshape, Slice)
+#: ops of a function that are in their final place
+FIXED: Final = (DispatchRegion, Empty, Splat)
+
+
+def run(module: Module, options: Options) -> None:
+    functions = [op for op in module.block if isinstance(op, Func)]
+    if not functions:
+        return
+    hoisting = _Hoisting(module, functions[0])
+    for func in functions:
+        hoisting.function(func)
+    hoisting.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    """What a derived value is made of: the globals it reads, and whether ops compute, or compute at some cost."""
+
+    reads: frozenset[str] = frozenset()
+    computes: bool = False
+    costs: bool = False
+
+
+class _Hoisting:
+    """The initializer of a module, made when the first value goes there, or the one that is there."""
+
+    def __init__(self, module: Module, first: Func) -> None:
+        self.module = module
+        self.globals = {op.sym_name.value: op for op in module.block if isinstance(op, Global)}
+        self.names = Names.of(module)
+        self.number = sum(isinstance(op, GlobalStore) for op in module.walk())
+        found = [op for op in module.block if isinstance(op, Initializer) and op.kind.value == "program"]
+        self.initializer = found[-1] if found else Initializer.build(kind="program", body=Region([Block()]))
+        if not found:
+            Builder.before(first).insert(self.initializer)
+            Builder(self.initializer.body.block).build(Return, loc=first.loc)
+
+    def function(self, func: Func) -> None:
+        histories = self._histories(func)
+        mapping: dict[Value, Value] = {}
+        for value in self._wanted(func, histories):
+            op = value.defining_op
+            assert op is not None
+            variable = self._keep(self._computed(value, mapping), op)
+            entry = func.body.blocks[0]
+            load = Builder(entry, entry.first, op.loc).build(GlobalLoad, ref=_ref(variable), value=value.type)
+            value.replace_by(load.value)
+        if mapping:
+            erase_dead(func)
+
+    def finish(self) -> None:
+        """Merges what is equal and drops what is of no use."""
+        merge_equal(self.initializer)
+        merge_globals(self.module)
+        drop_unused_globals(self.module)
+
+    def _histories(self, func: Func) -> dict[Operation, _History]:
+        """The derived ops of a function. A block stands after those that dominate it."""
+        found: dict[Operation, _History] = {}
+        for block in func.body.blocks:
+            for op in block:
+                history = self._history(op, found)
+                if history is not None:
+                    found[op] = history
+        return found
+
+    def _history(self, op: Operation, known: dict[Operation, _History]) -> _History | None:
+        if isinstance(op, GlobalLoad):
+            return None if self.globals[op.ref.root].mutable is not None else _History(frozenset({op.ref.root}))
+        if isinstance(op, GENERATORS):
+            return _History()
+        if isinstance(op, FIXED) or not is_pure(op):
+            return None
+        parts = []
+        for value in inputs(op):
+            part = None if value.defining_op is None else known.get(value.defining_op)
+            if part is None:
+                return None
+            parts.append(part)
+        if not parts:
+            return None
+        return _History(
+            frozenset().union(*(part.reads for part in parts)),
+            any(part.computes for part in parts) or not (isinstance(op, CHOOSING) or keeps_order(op)),
+            any(part.costs for part in parts) or is_expensive(op) or isinstance(op, HEROES),
+        )
+
+    def _wanted(self, func: Func, histories: dict[Operation, _History]) -> list[Value]:
+        """The values to hoist: the last derived ones that the rest of the function needs, in its order."""
+        wanted: dict[Value, None] = {}
+        stays = {op for block in func.body.blocks for op in block if op not in histories}
+        stack = [value for op in stays for value in inputs(op)]
+        while stack:
+            value = stack.pop()
+            op = value.defining_op
+            if op is None or op not in histories:
+                continue
+            if self._pays(op, histories[op]):
+                wanted[value] = None
+            elif op not in stays:
+                stays.add(op)
+                stack.extend(inputs(op))
+        order = {op: place for place, op in enumerate(histories)}
+        return sorted(wanted, key=lambda value: (order[value.owner], value.index))  # type: ignore[attr-defined]
+
+    def _pays(self, op: Operation, history: _History) -> bool:
+        if is_free(op) or not (history.costs or (history.reads and history.computes)):
+            return False
+        made = sum(_bytes(result) for result in op.results)
+        read = sum(_bytes_of(self.globals[name].type) for name in history.reads)
+        return made <= read + (SLACK if history.costs else 0)
+
+    def _computed(self, value: Value, mapping: dict[Value, Value]) -> Value:
+        """The value in the initializer, with all that it is made of. What was stored there is not loaded again."""
+        block = self.initializer.body.block
+        stored = {op.ref.root: op.value for op in block if isinstance(op, GlobalStore)}
+        stack = [value]
+        while stack:
+            op = stack[-1].defining_op
+            assert op is not None
+            missing = [source for source in inputs(op) if source not in mapping]
+            if stack[-1] in mapping:
+                stack.pop()
+            elif isinstance(op, GlobalLoad) and op.ref.root in stored:
+                mapping[op.value] = stored[op.ref.root]
+            elif missing:
+                stack.extend(reversed(missing))
+            else:
+                block.insert_before(op.clone(mapping), block.last)
+        return mapping[value]
+
+    def _keep(self, value: Value, made_by: Operation) -> Global:
+        """A global that the initializer gives this value."""
+        name = self.names.fresh(f"hoisted_{self.number}")
+        self.number += 1
+        variable = Builder.before(self.initializer).build(Global, sym_name=name, type=value.type, loc=made_by.loc)
+        self.globals[name] = variable
+        block = self.initializer.body.block
+        Builder(block, block.last, made_by.loc).build(GlobalStore, ref=_ref(variable), value=value)
+        return variable
+
+
+def merge_globals(scope: Operation) -> None:
+    """Of several globals that initializers give the same value one is left; one that only repeats another, none."""
+    first: dict[Value, SymbolRef] = {}
+    instead: dict[str, SymbolRef] = {}
+    mutable = {op.symbol for op in _members(scope) if isinstance(op, Global) and op.mutable is not None}
+    for store in [op for op in scope.walk() if isinstance(op, GlobalStore)]:
+        source = store.value.defining_op
+        if store.ref.root in mutable or not isinstance(store.parent_op, Initializer):
+            continue
+        if isinstance(source, GlobalLoad) and source.ref.root not in mutable:
+            instead[store.ref.root] = instead.get(source.ref.root, source.ref)
+        elif store.value in first:
+            instead[store.ref.root] = first[store.value]
+        else:
+            first[store.value] = store.ref
+    for op in scope.walk():
+        if isinstance(op, GlobalLoad):
+            op.ref = instead.get(op.ref.root, op.ref)
+
+
+def drop_unused_globals(scope: Operation) -> None:
+    """Erases globals that nobody loads, what gives them their values, and initializers that do nothing then."""
+    while True:
+        loaded = {op.ref.root for op in scope.walk() if isinstance(op, GlobalLoad)}
+        unused = {op.symbol for op in _members(scope) if isinstance(op, Global) and op.symbol not in loaded}
+        if not unused:
+            break
+        for op in scope.walk():
+            if isinstance(op, GlobalStore) and op.ref.root in unused:
+                op.erase()
+        for op in _members(scope):
+            if isinstance(op, Global) and op.symbol in unused:
+                op.erase()
+            elif isinstance(op, Initializer):
+                erase_dead(op)
+    for op in _members(scope):
+        if isinstance(op, Initializer) and len(op.body.blocks) == 1 and op.body.block.first is op.body.block.last:
+            op.erase()
+
+
+def _members(scope: Operation) -> list[Operation]:
+    return scope.regions[0].block.ops
+
+
+def _ref(variable: Global) -> SymbolRef:
+    return SymbolRef(variable.sym_name.value)
+
+
+def _bytes(value: Value) -> int:
+    return _bytes_of(value.type)
+
+
+def _bytes_of(type: object) -> int:
+    assert isinstance(type, TensorType)
+    return storage_bytes(type)

@@ -1,0 +1,42 @@
+"""Globals of a module or program: a constant has a value, or is stored to once, before anybody loads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrion.compiler.flow.util import Global, GlobalLoad, GlobalStore, Initializer
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.symbols import SymbolTables
+
+
+def stored_once(scope: Operation) -> Iterator[str]:
+    """Initializers run in the order of the text, functions after all of them."""
+    members = scope.regions[0].block.ops
+    ready = {op.sym_name.value: op.value is not None for op in members if isinstance(op, Global)}
+    mutable = {op.sym_name.value for op in members if isinstance(op, Global) and op.mutable is not None}
+    for initializer in members:
+        if not isinstance(initializer, Initializer):
+            continue
+        for op in initializer.walk():
+            name = op.ref.root if isinstance(op, GlobalLoad | GlobalStore) else None
+            if name is None or name in mutable or name not in ready:
+                continue
+            if isinstance(op, GlobalLoad) and not ready[name]:
+                yield f"global @{name} is loaded before it is stored to"
+            if isinstance(op, GlobalStore) and ready[name]:
+                yield f"global @{name} is stored to although it has its value"
+            ready[name] = True
+    for name, done in ready.items():
+        if not done and name not in mutable:
+            yield f"global @{name} has no value, and no initializer stores to it"
+
+
+def store(op: GlobalStore, tables: SymbolTables) -> Iterator[str]:
+    """A store of the global's type; a function stores to mutable ones only."""
+    variable = tables.lookup(op, op.ref)
+    if not isinstance(variable, Global):
+        yield f"{op.ref} is no global"
+    elif variable.type != op.value.type:
+        yield f"{op.ref} is of type {variable.type}, stored to as {op.value.type}"
+    elif variable.mutable is None and not isinstance(op.parent_op, Initializer):
+        yield f"{op.ref} is not mutable: only an initializer may store to it"

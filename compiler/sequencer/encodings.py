@@ -1,0 +1,119 @@
+"""What the passes over encodings share: the layout a program's target gives an encoding, and retyping what it flows to.
+
+An encoded value is made by a `flow.hoistable_dispatch`, may be kept in a global, and is read by dispatches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from orchestrion.compiler.flow import util
+from orchestrion.compiler.flow.dialect import Dispatch, Executable, HoistableDispatch, SetEncoding, UnsetEncoding
+from orchestrion.compiler.flow.layout import Encoding, Layout, encoded, encoding_of, plain
+from orchestrion.compiler.flow.symbols import Names
+from orchestrion.compiler.ir.attributes import StringAttr, SymbolRef
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.targets.target import target
+
+from . import hl_seq
+
+#: a tensor type with a symbolic encoding -> the type with the layout that a target gives it, plain for none
+Resolve = Callable[[TensorType], TensorType]
+
+
+def odd_layout(encoding: Encoding, type: TensorType) -> Layout:
+    """A layout that no kernel likes: tiles of odd sizes, everything in another order."""
+    batch = (encoding.batch,) if encoding.batch else ()
+    return Layout((encoding.contract, encoding.free, *batch), (3, 5, *(1 for _ in batch)), (1, 0))
+
+
+def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
+    """How a program's target resolves symbolic encodings under an option (`pipeline.ENCODINGS`)."""
+    rule = target(program.sym_name.value).layout
+    if encodings == "test":
+        rule = odd_layout
+
+    def resolve(type: TensorType) -> TensorType:
+        encoding = encoding_of(type)
+        if not isinstance(encoding, Encoding):
+            return type
+        layout = rule(encoding, plain(type)) if encodings != "none" else None
+        return plain(type) if layout is None else encoded(plain(type), layout)
+
+    return resolve
+
+
+def retype(value: Value, type: TensorType, program: hl_seq.Program) -> None:
+    """Gives an encoded value of a hoistable dispatch another encoding, and everything it flows to as it is.
+
+    Dispatches are left with arguments that do not fit their entry: see `fit_entries`.
+    """
+    maker = value.defining_op
+    assert isinstance(maker, HoistableDispatch)
+    for op in maker.body.block:
+        if isinstance(op, SetEncoding):
+            op.output.type = type
+    value.type = type
+    names = {user.ref.root for user in value.users() if isinstance(user, util.GlobalStore)}
+    for op in program.walk():
+        if isinstance(op, util.Global) and op.sym_name.value in names:
+            op.type = type
+        elif isinstance(op, util.GlobalLoad) and op.ref.root in names:
+            op.value.type = type
+
+
+def fit_entries(program: hl_seq.Program) -> None:
+    """Where arguments were retyped, dispatches get a copy of their executable that takes them."""
+    executables = {op.sym_name.value: op for op in program.body.block if isinstance(op, Executable)}
+    names, made = Names.of(program), dict[tuple[str, tuple[Type, ...]], str]()
+    for dispatch in [op for op in program.walk() if isinstance(op, Dispatch)]:
+        executable = executables[dispatch.entry.root]
+        types = tuple(value.type for value in dispatch.arguments)
+        if _entry(executable, dispatch.entry).function_type.inputs == types:
+            continue
+        key = dispatch.entry.root, types
+        if key not in made:
+            made[key] = names.fresh(executable.sym_name.value)
+            Builder.before(executable).insert(_variant(executable, made[key], types))
+        dispatch.entry = SymbolRef(made[key], (made[key],))
+    used = {op.entry.root for op in program.walk() if isinstance(op, Dispatch)}
+    for name, executable in executables.items():
+        if name not in used:
+            executable.erase()
+
+
+def _entry(executable: Executable, ref: SymbolRef) -> Func:
+    entry = next(op for op in executable.body.block if op.symbol == ref.nested[0])
+    assert isinstance(entry, Func)
+    return entry
+
+
+def _variant(executable: Executable, name: str, types: tuple[Type, ...]) -> Operation:
+    """A copy of an executable of one entry, which takes arguments of these types."""
+    copy = executable.clone()
+    entry = copy.regions[0].block.first
+    assert isinstance(entry, Func) and entry.next_op is None
+    copy.properties["sym_name"] = entry.properties["sym_name"] = StringAttr(name)
+    entry.function_type = FunctionType(types, entry.function_type.results)
+    for argument, type in zip(entry.body.block.arguments, types, strict=True):
+        argument.type = type
+    drop_idle(copy)
+    return copy
+
+
+def drop_idle(top: Operation) -> None:
+    """Erases encodings that change nothing, and hoistable dispatches that give what is there without them."""
+    for op in top.walk():
+        if isinstance(op, SetEncoding | UnsetEncoding) and op.source.type == op.output.type:
+            op.output.replace_by(op.source)
+            op.erase()
+    for op in [op for op in top.walk() if isinstance(op, HoistableDispatch)]:
+        terminator = op.body.block.last
+        assert terminator is not None
+        if op.body.block.first is terminator:
+            for output, value in zip(op.outputs, list(terminator.operands), strict=True):
+                output.replace_by(value)
+            op.erase()

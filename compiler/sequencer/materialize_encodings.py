@@ -1,0 +1,43 @@
+"""materialize-encodings: the hoistable dispatches that are left become executables and dispatches like others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrion.compiler.flow.dialect import HoistableDispatch
+from orchestrion.compiler.flow.outline_dispatch_regions import dispatch_instead, executable_of
+from orchestrion.compiler.flow.symbols import Names
+from orchestrion.compiler.flow.util import Initializer
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.printer import operation_text
+from orchestrion.compiler.stablehlo.func import Func
+
+from . import hl_seq
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+
+def run(module: Module, options: Options) -> None:
+    for program in module.block:
+        if isinstance(program, hl_seq.Program):
+            _materialize(program)
+
+
+def _materialize(program: hl_seq.Program) -> None:
+    """Equal encodings of several tensors share an executable."""
+    names, made = Names.of(program), dict[str, str]()
+    for top in program.body.block.ops:
+        for region in [op for op in top.walk() if isinstance(op, HoistableDispatch)]:
+            text = operation_text(executable_of(region, "encoding"))
+            if text not in made:
+                made[text] = names.fresh(f"encoding_{len(made)}")
+                Builder.before(_first_user(program)).insert(executable_of(region, made[text]))
+            dispatch_instead(region, made[text])
+
+
+def _first_user(program: hl_seq.Program) -> Operation:
+    """The first initializer or function: executables and globals stand in front."""
+    return next(op for op in program.body.block if isinstance(op, Initializer | Func))

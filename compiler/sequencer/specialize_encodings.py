@@ -1,0 +1,60 @@
+"""specialize-encodings: every symbolic encoding becomes the layout that the program's target gives it.
+
+The layout follows from the type alone, so types are replaced everywhere at once. Where the target wants row-major
+order, the encoding, its dispatch and the global that would have held it are gone; of encodings that are equal now, one
+is left.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrion.compiler.flow.dialect import HoistableDispatch
+from orchestrion.compiler.flow.hoist_into_initializers import drop_unused_globals, merge_globals
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.cse import merge_equal
+from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType, Type
+
+from . import hl_seq
+from .encodings import Resolve, drop_idle, resolver
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+
+def run(module: Module, options: Options) -> None:
+    for program in module.block:
+        if isinstance(program, hl_seq.Program):
+            resolve = resolver(program, options.encodings)
+            for op in program.walk():
+                _specialize(op, resolve)
+            drop_idle(program)
+            merge_equal(program, (HoistableDispatch,))
+            merge_globals(program)
+            drop_unused_globals(program)
+
+
+def _specialize(op: Operation, resolve: Resolve) -> None:
+    """Resolves the types of an op's results, of the arguments of its blocks, and those among its properties."""
+    values = [
+        *op.results,
+        *(argument for region in op.regions for block in region.blocks for argument in block.arguments),
+    ]
+    for value in values:
+        value.type = _type(value.type, resolve)
+    for name, attribute in op.properties.items():
+        op.properties[name] = _attribute(attribute, resolve)
+
+
+def _type(type: Type, resolve: Resolve) -> Type:
+    return resolve(type) if isinstance(type, TensorType) and type.encoding else type
+
+
+def _attribute(attribute: Attribute, resolve: Resolve) -> Attribute:
+    if isinstance(attribute, FunctionType):
+        inputs, results = (
+            tuple(_type(type, resolve) for type in side) for side in (attribute.inputs, attribute.results)
+        )
+        return FunctionType(inputs, results)
+    return _type(attribute, resolve) if isinstance(attribute, Type) else attribute

@@ -1,0 +1,72 @@
+"""unify-encodings: a constant that is wanted in several layouts is kept in one, which serves all, or as it is.
+
+A layout serves a dot when it groups the axes as the dot's encoding does: sizes of tiles are then the kernel's affair.
+Where the layouts of a constant's encodings differ in more than tiles (a matrix and its transpose, contracted over
+different axes), memory is not spent on both: the dots read the constant in row-major order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrion.compiler.flow.dialect import HoistableDispatch, SetEncoding
+from orchestrion.compiler.flow.layout import Layout, encoding_of, plain
+from orchestrion.compiler.flow.util import GlobalLoad, Initializer
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.stablehlo.base import tensor_of
+
+from . import hl_seq
+from .encodings import Resolve, drop_idle, fit_entries, resolver, retype
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+
+def run(module: Module, options: Options) -> None:
+    for program in module.block:
+        if isinstance(program, hl_seq.Program):
+            _unify(program, resolver(program, options.encodings))
+
+
+def _unify(program: hl_seq.Program, resolve: Resolve) -> None:
+    changed = False
+    for values in _encodings_of_constants(program).values():
+        layouts = {resolve(tensor_of(value)) for value in values}
+        if len(layouts) < 2:
+            continue
+        chosen = max(values, key=lambda value: _tile(resolve, value))
+        serves = len({_groups(resolve, value) for value in values}) == 1
+        type = tensor_of(chosen) if serves else plain(tensor_of(chosen))
+        for value in values:
+            retype(value, type, program)
+        changed = True
+    if changed:
+        fit_entries(program)
+        drop_idle(program)
+
+
+def _encodings_of_constants(program: hl_seq.Program) -> dict[str | Value, list[Value]]:
+    """What is computed once -> its encodings: of the value of a global, by name, or of a value in an initializer."""
+    found: dict[str | Value, list[Value]] = {}
+    for op in program.walk():
+        if not isinstance(op, HoistableDispatch) or not isinstance(op.parent_op, Initializer):
+            continue
+        inside = op.body.block.ops
+        if isinstance(inside[0], SetEncoding) and len(inside) == 2:
+            source = inside[0].source
+            maker = source.defining_op
+            key = maker.ref.root if isinstance(maker, GlobalLoad) else source
+            found.setdefault(key, []).append(op.outputs[0])
+    return found
+
+
+def _groups(resolve: Resolve, value: Value) -> object:
+    """How the layout of a value groups its axes; None for row-major order."""
+    layout = encoding_of(resolve(tensor_of(value)))
+    return layout.axes if isinstance(layout, Layout) else None
+
+
+def _tile(resolve: Resolve, value: Value) -> tuple[int, ...]:
+    layout = encoding_of(resolve(tensor_of(value)))
+    return layout.tiles if isinstance(layout, Layout) else ()

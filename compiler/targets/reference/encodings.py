@@ -1,0 +1,91 @@
+"""Encodings in tensor bytecode, which knows no layouts: a tensor with one is the tensor of its physical shape.
+
+Into a layout: transpose the axes into groups, pad the groups, cut them, transpose the pieces. Out of it: the same
+backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from orchestrion.compiler.flow.layout import Layout, layout_of
+from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, dense_ints
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.types import TensorType
+
+#: (name of an instruction, operands, shape of its result, fields) -> its result
+Emit = Callable[..., Value]
+
+
+def stored(type: TensorType) -> TensorType:
+    """The type of what lies in memory."""
+    layout = layout_of(type)
+    return TensorType(type.shape if layout is None else layout.physical_shape(type.shape), type.element)
+
+
+def pack(emit: Emit, value: Value, type: TensorType) -> Value:
+    """The elements of a plain tensor as an encoded type has them in memory."""
+    layout, shape = _of(type)
+    order = [axis for group in layout.axes for axis in group]
+    sizes, padded = layout.sizes(shape), _padded(layout, shape)
+    value = _transposed(emit, value, [shape[axis] for axis in order], order)
+    value = emit("reshape", [value], sizes)
+    if padded != sizes:
+        scalar = TensorType((), type.element)
+        zero = emit("constant", [], (), data=DenseElements(scalar, bytes(ELEMENT_BYTES[str(type.element)])))
+        high = [there - here for there, here in zip(padded, sizes, strict=True)]
+        none = dense_ints(*(0 for _ in high))
+        value = emit("pad", [value, zero], padded, low=none, high=dense_ints(*high), interior=none)
+    cut, pieces = _cut(layout, shape), _pieces(layout)
+    value = emit("reshape", [value], cut)
+    value = _transposed(emit, value, [cut[place] for place in pieces], pieces)
+    return emit("reshape", [value], layout.physical_shape(shape))
+
+
+def unpack(emit: Emit, value: Value, type: TensorType) -> Value:
+    """The elements of an encoded tensor in the order of its shape."""
+    layout, shape = _of(type)
+    order = [axis for group in layout.axes for axis in group]
+    sizes, padded = layout.sizes(shape), _padded(layout, shape)
+    cut, pieces = _cut(layout, shape), _pieces(layout)
+    value = emit("reshape", [value], [cut[place] for place in pieces])
+    value = _transposed(emit, value, cut, _inverse(pieces))
+    value = emit("reshape", [value], padded)
+    if padded != sizes:
+        starts, strides = dense_ints(*(0 for _ in sizes)), dense_ints(*(1 for _ in sizes))
+        value = emit("slice", [value], sizes, starts=starts, limits=dense_ints(*sizes), strides=strides)
+    value = emit("reshape", [value], [shape[axis] for axis in order])
+    return _transposed(emit, value, shape, _inverse(order))
+
+
+def _of(type: TensorType) -> tuple[Layout, tuple[int, ...]]:
+    layout = layout_of(type)
+    assert layout is not None, "an encoded type"
+    return layout, type.shape
+
+
+def _padded(layout: Layout, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(count * tile for count, tile in zip(layout.tile_counts(shape), layout.tiles, strict=True))
+
+
+def _cut(layout: Layout, shape: tuple[int, ...]) -> list[int]:
+    """Group by group: the number of tiles, then the size of one."""
+    pairs = zip(layout.tile_counts(shape), layout.tiles, strict=True)
+    return [number for pair in pairs for number in pair]
+
+
+def _pieces(layout: Layout) -> list[int]:
+    """The dimensions of `_cut` in the order of memory; tiles of one element last."""
+    groups = range(len(layout.axes))
+    rest = [group for group in groups if group not in layout.inner]
+    return [2 * group for group in groups] + [2 * group + 1 for group in (*layout.inner, *rest)]
+
+
+def _inverse(order: Sequence[int]) -> list[int]:
+    return [order.index(place) for place in range(len(order))]
+
+
+def _transposed(emit: Emit, value: Value, shape: Sequence[int], order: Sequence[int]) -> Value:
+    if list(order) == sorted(order):
+        return value
+    return emit("transpose", [value], shape, axes=dense_ints(*order))
