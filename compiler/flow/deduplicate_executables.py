@@ -13,7 +13,7 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import operation_text
 
 from .dialect import Dispatch, Executable
-from .symbols import Names, identifier
+from .symbols import Names, prefix_of
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -39,7 +39,7 @@ def _renumber(func: Operation, kept: dict[str, Executable], names: Names) -> Non
     for dispatch in [op for op in func.walk() if isinstance(op, Dispatch)]:
         executable = kept[dispatch.entry.root]
         if not executable.sym_name.value:
-            _rename(executable, names.fresh(f"{identifier(func.symbol or 'initializer')}_dispatch_{number}"))
+            _rename(executable, names.fresh(f"{prefix_of(func)}_dispatch_{number}"))
             number += 1
         dispatch.entry = SymbolRef(executable.sym_name.value, (executable.sym_name.value,))
 

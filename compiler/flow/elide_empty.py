@@ -1,7 +1,8 @@
 """elide-empty: no tensor without elements is computed or read.
 
 What is returned becomes `flow.empty`. Where an op reads one (a reduction over nothing, a concatenation with nothing),
-it reads a broadcast of a scalar instead, which needs no memory. Ops whose results are all empty disappear.
+it reads a broadcast of a scalar instead, which needs no memory. Ops whose results are all empty disappear, and no
+block but the entry takes an empty argument.
 """
 
 from __future__ import annotations
@@ -11,31 +12,38 @@ from typing import TYPE_CHECKING
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.func import Func
 from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant
 
+from .blocks import code_of, erase_arguments
 from .dialect import Empty
+from .util import GlobalStore
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
 
 
 def run(module: Module, options: Options) -> None:
-    for func in module.block:
-        if isinstance(func, Func):
-            _elide(func.body.block)
+    for code in code_of(module):
+        region = code.regions[0]
+        for block in region.blocks:
+            _elide(block)
+        blocks = region.blocks[1:]
+        erase_arguments(region, {block: [a.index for a in block.arguments if _is_empty(a)] for block in blocks})
+        for op in region.walk():
+            if isinstance(op, Empty) and not op.output.uses:
+                op.erase()
 
 
 def _elide(block: Block) -> None:
     for argument in block.arguments:
-        _replace(argument, block.first)
+        _replace(argument)
     for op in block.ops:
         if isinstance(op, Empty):
             continue
         for result in op.results:
-            _replace(result, op)
+            _replace(result)
         if op.results and all(not r.uses and _is_empty(r) for r in op.results):
             op.erase()
 
@@ -44,14 +52,13 @@ def _is_empty(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.num_elements == 0
 
 
-def _replace(value: Value, anchor: Operation | None) -> None:
-    """Gives every reader of an empty tensor its substitute, made before `anchor`."""
-    if not _is_empty(value) or anchor is None or anchor.parent is None:
-        return
-    builder = Builder(anchor.parent, anchor, value.loc)
-    for user, index in list(value.uses):
-        is_return = user.next_op is None
-        user.set_operand(index, _returned(builder, value) if is_return else _broadcast(builder, value))
+def _replace(value: Value) -> None:
+    """Gives every reader of an empty tensor its substitute, made before it; what blocks are given will go."""
+    for user, index in list(value.uses) if _is_empty(value) else ():
+        builder = Builder.before(user)
+        is_kept = user.next_op is None or isinstance(user, GlobalStore)
+        with builder.at(value.loc):
+            user.set_operand(index, _returned(builder, value) if is_kept else _broadcast(builder, value))
 
 
 def _returned(builder: Builder, value: Value) -> Value:

@@ -1,11 +1,13 @@
 """form-dispatch-regions: every op of a function or an initializer goes into a `flow.dispatch_region`.
 
-Ops are taken from the last to the first, so that all readers of an op have been placed:
+This is done block by block; what another block uses, or a branch gives to one, is in memory. In a block ops are taken
+from the last to the first, so that all readers of an op have been placed:
 - read by one group only: the op joins it, when each of its elements is then read a bounded number of times;
 - read by several and cheap (generators, movement): each of them computes it anew;
 - otherwise it must be in memory: it becomes a further root of a group of the same workload, or of a new group.
-A splat that a function returns becomes `flow.splat`. Regions are put in an order in which each comes after what it
-reads; among those the order of the program is kept.
+A splat that a function returns, or that goes to another block as an argument, becomes `flow.splat`. What is free is
+made anew in every block. Regions are put in an order in which each comes after what it reads; among those the order of
+the program is kept. Stores of globals come last.
 """
 
 from __future__ import annotations
@@ -14,34 +16,64 @@ import heapq
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.ir.attributes import DenseElements
+from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
+from orchestrion.compiler.ir.effects import is_dead
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.func import Func
 from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Concatenate, Constant
 
 from .access import GENERATORS, MOVEMENT, elements, is_expensive, is_free
+from .blocks import code_of
 from .dialect import DispatchRegion, Empty, Splat, Yield
 from .groups import MAX_BINDINGS, Group, Grouping, is_sink
-from .util import GlobalLoad, Initializer
+from .util import HOST_OPS, GlobalLoad, GlobalStore
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
 
 #: ops that stay in the function
-OUTSIDE: Final = (GlobalLoad, Splat, Empty)
+OUTSIDE: Final = (GlobalLoad, GlobalStore, Splat, Empty, *HOST_OPS)
 
 
 def run(module: Module, options: Options) -> None:
-    for func in module.block:
-        if isinstance(func, Func | Initializer):
-            _form(func.body.block)
+    for op in code_of(module):
+        blocks = op.regions[0].blocks
+        _copy_free(blocks)
+        for block in blocks:
+            _form(block)
+
+
+def _copy_free(blocks: list[Block]) -> None:
+    """Gives each block its own of what is free and made in another."""
+    for block in blocks:
+        copies: dict[Value, Value] = {}
+        for op in block:
+            for index, value in enumerate(op.operands):
+                maker = value.defining_op
+                if maker is not None and maker.parent is not block and is_free(maker):
+                    op.set_operand(index, _copied(value, op, copies))
+    for block in reversed(blocks):
+        for op in reversed(block):
+            if not isinstance(op, OUTSIDE) and is_dead(op):
+                op.erase()
+
+
+def _copied(value: Value, user: Operation, copies: dict[Value, Value]) -> Value:
+    """A copy before `user` of a free op, and of those that it is made of."""
+    if value not in copies:
+        maker = value.defining_op
+        assert maker is not None, "what is free has a maker"
+        for operand in maker.operands:
+            _copied(operand, user, copies)
+        Builder.before(user).insert(maker.clone(copies))
+    return copies[value]
 
 
 def _form(block: Block) -> None:
     _refuse_wide(block)
+    _sink_stores(block)
     _place_splats(block)
     order = {op: index for index, op in enumerate(block)}
     grouping = Grouping()
@@ -63,17 +95,36 @@ def _refuse_wide(block: Block) -> None:
         raise CompileError(wide)
 
 
+def _sink_stores(block: Block) -> None:
+    """Stores go behind everything that is computed; what is loaded behind one is what was stored."""
+    stored: dict[SymbolRef, GlobalStore] = {}
+    for op in block.ops:
+        if isinstance(op, GlobalLoad) and op.ref in stored:
+            op.result.replace_by(stored[op.ref].value)
+            op.erase()
+        elif isinstance(op, GlobalStore):
+            if op.ref in stored:
+                stored[op.ref].erase()
+            stored[op.ref] = op
+            op.detach()
+            block.insert_before(op, block.last)
+
+
 def _place_splats(block: Block) -> None:
-    """What the function returns of constants is filled memory, no dispatch."""
-    terminator = block.last
-    assert terminator is not None
-    for index, value in enumerate(terminator.operands):
-        source = value.defining_op
-        if not isinstance(source, Constant):
-            continue
-        assert source.value.is_splat, "hoist-constants runs before"
-        splat = Builder(block, terminator, source.loc).build(Splat, value=_scalar(source.value), output=value.type)
-        terminator.set_operand(index, splat.output)
+    """What is returned, given to a block or stored of constants is filled memory, no dispatch."""
+    for op in block:
+        for index, value in enumerate(op.operands if _is_outside(op) else ()):
+            source = value.defining_op
+            if not isinstance(source, Constant):
+                continue
+            assert source.value.is_splat, "hoist-constants runs before"
+            splat = Builder(block, op, source.loc).build(Splat, value=_scalar(source.value), output=value.type)
+            op.set_operand(index, splat.output)
+
+
+def _is_outside(op: Operation) -> bool:
+    """Whether an op reads its operands from memory, in no group: it ends its block, or stores."""
+    return op.next_op is None or isinstance(op, OUTSIDE)
 
 
 def _scalar(elements: DenseElements) -> DenseElements:
@@ -101,11 +152,12 @@ def _is_broadcast(value: Value) -> bool:
 
 def _place(op: Operation, grouping: Grouping) -> None:
     readers = grouping.readers(op)
-    returned = any(is_sink(user) for result in op.results for user in result.users())
-    if not readers and not returned:
+    users = [user for result in op.results for user in result.users()]
+    escapes = any(user.parent is not op.parent or is_sink(user) for user in users)
+    if not readers and not escapes:
         return
     alone = len(readers) == 1
-    if not returned and (alone or _is_cheap(op)) and all(group.takes(op, not alone) for group in readers):
+    if not escapes and (alone or _is_cheap(op)) and all(group.takes(op, not alone) for group in readers):
         grouping.join(op, readers)
         return
     group = _host(op, readers, grouping)
@@ -137,18 +189,16 @@ def _siblings(op: Operation, grouping: Grouping) -> list[Group]:
 
 def _emit(block: Block, grouping: Grouping, order: dict[Operation, int]) -> None:
     """Builds the regions before what takes values out of the block, and erases the ops they were made from."""
-    sinks = [op for op in block if is_sink(op)]
-    terminator = sinks[-1]
+    ending = next(op for op in block if is_sink(op))
     made: dict[Value, Value] = {}
     for group in _sorted(grouping, order):
         ops = sorted(group.roots, key=order.__getitem__)
         roots = [result for op in ops for result in op.results if grouping.escapes(result, group)]
-        made.update(_build(group, roots, made, terminator, order))
-    for sink in sinks:
-        sink.set_operands([made.get(value, value) for value in sink.operands])
-        if sink is not terminator:
-            sink.detach()
-            block.insert_before(sink, terminator)
+        made.update(_build(group, roots, made, ending, order))
+    for old, new in made.items():
+        for user, index in list(old.uses):
+            if user.parent is not block or is_sink(user):
+                user.set_operand(index, new)
     for op in sorted(order, key=lambda op: -order[op]):
         if not is_sink(op) and not isinstance(op, OUTSIDE):
             op.erase()
@@ -177,7 +227,7 @@ def _sorted(grouping: Grouping, order: dict[Operation, int]) -> list[Group]:
 
 
 def _build(
-    group: Group, roots: list[OpResult], made: dict[Value, Value], terminator: Operation, order: dict[Operation, int]
+    group: Group, roots: list[OpResult], made: dict[Value, Value], ending: Operation, order: dict[Operation, int]
 ) -> dict[Value, Value]:
     """Inserts one region; gives the values that stand for its roots from now on."""
     body = Block()
@@ -187,5 +237,5 @@ def _build(
     main = group.hero or max(group.roots, key=order.__getitem__)
     body.append(Yield.build(values=[inside[root] for root in roots], loc=main.loc))
     types = [root.type for root in roots]
-    built = Builder.before(terminator).build(DispatchRegion, body=Region([body]), outputs=types, loc=main.loc)
+    built = Builder.before(ending).build(DispatchRegion, body=Region([body]), outputs=types, loc=main.loc)
     return dict(zip(roots, built.outputs, strict=True))

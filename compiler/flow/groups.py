@@ -159,7 +159,7 @@ class Grouping:
                     yield reader
 
     def escapes(self, value: Value, group: Group) -> bool:
-        """Whether somebody outside a group reads a value that it computes: another group, or the function's return."""
+        """Whether somebody outside a group reads a value that it computes: another group or block, or a sink."""
         return any(is_sink(user) or self.of(user) != [group] for user in value.users())
 
     def reaches(self, first: Group, last: Group) -> bool:

@@ -1,4 +1,7 @@
-"""hoist-constants: every constant that is no splat becomes a `util.global`, once per value; splats stay in place."""
+"""hoist-constants: every constant that is no splat becomes a `util.global`, once per value; splats stay in place.
+
+Each block loads what it uses, so that a global is no value that travels between blocks.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.stablehlo.func import Func
 from orchestrion.compiler.stablehlo.structural import Constant
 
+from .blocks import code_of
 from .symbols import Names
 from .util import Global, GlobalLoad
 
@@ -21,17 +24,17 @@ if TYPE_CHECKING:
 def run(module: Module, options: Options) -> None:
     named: dict[DenseElements, Global] = {}
     names = Names.of(module)
-    functions = [op for op in module.block if isinstance(op, Func)]
-    for func in functions:
+    code = list(code_of(module))
+    for block in [block for op in code for block in op.regions[0].blocks]:
         loaded: dict[Global, Operation] = {}
-        for op in func.body.block.ops:
+        for op in block.ops:
             if not isinstance(op, Constant) or op.value.is_splat or op.value.type.num_elements == 0:
                 continue
             elements = op.value
             variable = named.get(elements)
             if variable is None:
                 name = names.fresh(f"constant_{len(named)}")
-                variable = named[elements] = Builder.before(functions[0]).build(
+                variable = named[elements] = Builder.before(code[0]).build(
                     Global, sym_name=name, type=elements.type, value=elements, loc=op.loc
                 )
             if variable not in loaded:

@@ -16,11 +16,11 @@ from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.func import Func, Return
 
+from .blocks import code_of
 from .captures import captures
 from .dialect import Dispatch, DispatchRegion, Executable, HoistableDispatch
 from .layout import storage_elements
-from .symbols import Names, identifier
-from .util import Initializer
+from .symbols import Names, prefix_of
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -31,17 +31,14 @@ Outlined = DispatchRegion | HoistableDispatch
 
 def run(module: Module, options: Options) -> None:
     names = Names.of(module)
-    for func in module.block.ops:
-        if not isinstance(func, Func | Initializer):
-            continue
-        regions = [op for op in func.regions[0].block if isinstance(op, DispatchRegion)]
-        prefix = identifier(func.symbol or "initializer")
+    for code in list(code_of(module)):
+        regions = [op for block in code.regions[0].blocks for op in block if isinstance(op, DispatchRegion)]
         for number, region in enumerate(regions):
-            _outline(region, names.fresh(f"{prefix}_dispatch_{number}"), func)
+            _outline(region, names.fresh(f"{prefix_of(code)}_dispatch_{number}"), code)
 
 
-def _outline(region: DispatchRegion, name: str, func: Operation) -> None:
-    Builder.before(func).insert(executable_of(region, name))
+def _outline(region: DispatchRegion, name: str, code: Operation) -> None:
+    Builder.before(code).insert(executable_of(region, name))
     dispatch_instead(region, name)
 
 

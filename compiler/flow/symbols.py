@@ -15,6 +15,11 @@ def identifier(name: str) -> str:
     return f"_{word}" if word[:1].isdigit() else word
 
 
+def prefix_of(code: Operation) -> str:
+    """How the symbols begin that are made for a function or an initializer."""
+    return identifier(code.symbol or "initializer")
+
+
 class Names:
     """Gives names that are new in a scope."""
 

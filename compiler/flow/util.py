@@ -6,6 +6,9 @@ may have a value to begin with.
 
 Branches end the blocks of a function of several blocks and give the arguments of the blocks they go to. Values of any
 type may travel; a value is used in other blocks freely, too, where its definition dominates.
+
+Values of type i32 live on the host: the turns of a loop of known length, which no device needs to know. `constant`,
+`add` and `compare_lt` compute them, in every phase the same.
 """
 
 from __future__ import annotations
@@ -14,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, StringAttr, SymbolRef, UnitAttr
+from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, IntegerAttr, StringAttr, SymbolRef, UnitAttr
 from orchestrion.compiler.ir.core import Block, Operation, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, successor, successors
 from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.types import Type
+from orchestrion.compiler.ir.types import I32, Type
 
 #: kind of initializer -> when it runs
 KINDS: Final[dict[str, str]] = {
@@ -172,4 +175,45 @@ class Switch(BranchOp):
             yield from super().check()
 
 
-DIALECT = Dialect("util", [Global, GlobalLoad, GlobalStore, Initializer, Return, Branch, CondBranch, Switch])
+def host_value(type: Type) -> bool:
+    """i32, on the host"""
+    return type == I32
+
+
+class Constant(Operation):
+    """A number on the host."""
+
+    name = "util.constant"
+    value = attr(IntegerAttr)
+    out = result(host_value)
+    traits = frozenset({Trait.PURE, Trait.CONSTANT})
+
+    def check(self) -> Iterator[str]:
+        if self.value.type != I32 or not -(1 << 31) <= self.value.value < 1 << 31:
+            yield f"value {self.value} is no i32"
+
+
+class Add(Operation):
+    """The sum of two numbers on the host, modulo 2^32."""
+
+    name = "util.add"
+    lhs = operand(host_value)
+    rhs = operand(host_value)
+    out = result(host_value)
+    traits = frozenset({Trait.PURE, Trait.COMMUTATIVE})
+
+
+class CompareLt(Operation):
+    """1 when the first of two numbers on the host is less than the second, as signed numbers, else 0."""
+
+    name = "util.compare_lt"
+    lhs = operand(host_value)
+    rhs = operand(host_value)
+    out = result(host_value)
+    traits = frozenset({Trait.PURE})
+
+
+#: what computes on the host
+HOST_OPS: Final = (Constant, Add, CompareLt)
+
+DIALECT = Dialect("util", [Global, GlobalLoad, GlobalStore, Initializer, Return, Branch, CondBranch, Switch, *HOST_OPS])

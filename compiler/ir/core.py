@@ -401,6 +401,17 @@ class Block:
         self.arguments.append(argument)
         return argument
 
+    def erase_arguments(self, indices: Iterable[int]) -> None:
+        """Takes out arguments, which must be unused (ValueError); those behind them move up."""
+        gone = set(indices)
+        for index in gone:
+            if self.arguments[index].uses:
+                user = next(iter(self.arguments[index].uses))[0]
+                raise ValueError(f"argument {index} erased while {user.name} still uses it")
+        self.arguments = [argument for argument in self.arguments if argument.index not in gone]
+        for index, argument in enumerate(self.arguments):
+            argument.index = index
+
 
 class Region:
     """A list of blocks, the first being the entry."""

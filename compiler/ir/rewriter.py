@@ -62,6 +62,14 @@ class Rewriter:
                 maker.loc = op.loc
         self.erase(op)
 
+    def replace_value(self, old: Value, new: Value) -> None:
+        """Every use of one value becomes a use of another; who made the old one stays, and is looked at again."""
+        for user in old.users():
+            self._worklist[user] = None
+        old.replace_by(new)
+        if old.defining_op is not None:
+            self._worklist[old.defining_op] = None
+
     def merge(self, op: Operation, into: Operation) -> None:
         """As `replace` by an equal op, which now stands for both places in the source."""
         into.loc = fused(into.loc, op.loc)

@@ -18,23 +18,50 @@ from orchestrion.compiler.flow.dialect import (
 )
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.layout import problem, storage_elements
-from orchestrion.compiler.flow.util import Global, GlobalLoad, GlobalStore, Initializer
+from orchestrion.compiler.flow.util import (
+    HOST_OPS,
+    Branch,
+    CondBranch,
+    Global,
+    GlobalLoad,
+    GlobalStore,
+    Initializer,
+    Switch,
+    host_value,
+)
 from orchestrion.compiler.flow.util import Return as InitializerReturn
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
 from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
+from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
+from orchestrion.compiler.stablehlo.control_flow import Choice, While
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
+from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.func import Func, Return
 from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant
 
+from .blocks import blocks, choice
 from .encodings import encoded_values, hoistable, in_entry, is_encoded_entry_type
 from .engine import Rules
 from .globals import store, stored_once
-from .stablehlo import has_functions, one_block
+from .stablehlo import has_functions, one_block, signature
+
+#: what stands in functions and initializers, beside what ends them
+CODE: Final = (
+    Dispatch,
+    HoistableDispatch,
+    Splat,
+    Empty,
+    GlobalLoad,
+    GlobalStore,
+    Branch,
+    CondBranch,
+    Switch,
+    *HOST_OPS,
+)
 
 
 def children(op: Operation) -> tuple[type[Operation], ...] | None:
@@ -44,15 +71,15 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
         case Executable():
             return (Func,)
         case Func() if isinstance(op.parent_op, Module):
-            return (*_CALLS, Return)
+            return (*CODE, Return)
         case Initializer():
-            return (*_CALLS, GlobalStore, InitializerReturn)
+            return (*CODE, InitializerReturn)
         case HoistableDispatch():
             return (StablehloOp, SetEncoding, UnsetEncoding, Yield)
         case Func():
             return (StablehloOp, SetEncoding, UnsetEncoding, Return)
         case Reduce():
-            return (StablehloOp, ReducerReturn)
+            return (Elementwise, Constant, RegionReturn)
         case _:
             return None
 
@@ -73,11 +100,15 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield f"needs one block, has {len(op.body.blocks)}"
         case HoistableDispatch():
             yield from hoistable(op)
-        case Func():
-            in_executable = isinstance(op.parent_op, Executable)
-            yield from one_block(op, is_encoded_entry_type if in_executable else is_supported)
-            if isinstance(op.parent_op, Executable) and len(op.body.blocks) == 1:
+        case Func() if isinstance(op.parent_op, Executable):
+            yield from one_block(op, is_encoded_entry_type)
+            if len(op.body.blocks) == 1:
                 yield from body(op)
+        case Func():
+            yield from signature(op)
+            yield from _blocks(op.body)
+        case CondBranch() | Switch():
+            yield from choice(op)
         case Dispatch():
             given = FunctionType(tuple(v.type for v in op.arguments), tuple(v.type for v in op.outputs))
             yield from _entry(op, given, tables)
@@ -112,6 +143,8 @@ def body(func: Func) -> Iterator[str]:
         if _elements(value) == 0 and not (isinstance(value.defining_op, BroadcastInDim) and value not in results):
             yield f"holds {value.type}, which has no elements and is no broadcast"
     for op in block:
+        if isinstance(op, Choice | While):
+            yield f"holds {op.name}: control flow must be between dispatches"
         if isinstance(op, Constant) and not op.value.is_splat:
             yield f"holds a constant {op.value.type} that is no splat: it must be a global"
 
@@ -158,6 +191,18 @@ def stored_elements(type: Type) -> int:
     """Elements in memory, or -1 where nobody knows."""
     known = isinstance(type, TensorType) and type.is_static and not problem(type)
     return storage_elements(type) if known else -1  # type: ignore[arg-type]
+
+
+def _blocks(region: Region) -> Iterator[str]:
+    """Blocks in their order, that are given supported tensors with elements, or numbers on the host."""
+    if not region.blocks:
+        yield "has no body"
+        return
+    yield from blocks(region)
+    for index, block in enumerate(region.blocks[1:], 1):
+        for argument in block.arguments:
+            if not host_value(argument.type) and not (is_supported(argument.type) and _elements(argument)):
+                yield f"block {index} takes {argument.type}: must be a supported tensor with elements, or i32"
 
 
 def constant(op: Global) -> Iterator[str]:

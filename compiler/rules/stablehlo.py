@@ -1,4 +1,4 @@
-"""After the stablehlo phase: functions of one block, of supported StableHLO ops, without calls."""
+"""After the stablehlo phase: functions of one block, of supported StableHLO ops with their regions, without calls."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import Type
 from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
+from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
+from orchestrion.compiler.stablehlo.control_flow import Choice, While
+from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.func import Func, Return
+from orchestrion.compiler.stablehlo.structural import Constant
 
 from .engine import Rules
 
@@ -24,7 +27,9 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
         case Func():
             return (StablehloOp, Return)
         case Reduce():
-            return (StablehloOp, ReducerReturn)
+            return (Elementwise, Constant, RegionReturn)
+        case Choice() | While():
+            return (StablehloOp, RegionReturn)
         case _:
             return None
 
@@ -50,6 +55,11 @@ def one_block(func: Func, allowed: Callable[[Type], bool] = is_supported) -> Ite
     """A body of one block, over tensors of types that are allowed."""
     if len(func.body.blocks) != 1:
         yield f"needs a body of one block, has {len(func.body.blocks)}"
+    yield from signature(func, allowed)
+
+
+def signature(func: Func, allowed: Callable[[Type], bool] = is_supported) -> Iterator[str]:
+    """A function over tensors of types that are allowed."""
     for type in (*func.function_type.inputs, *func.function_type.results):
         if not allowed(type):
             yield f"has an argument or result of type {type}, which is not supported"

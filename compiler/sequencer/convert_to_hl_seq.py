@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.layout import storage_bytes
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
+    _refuse(module)
     for program in module.block:
         if not isinstance(program, hl_seq.Program):
             continue
@@ -32,6 +34,14 @@ def run(module: Module, options: Options) -> None:
             program.body.block.append(_convert(op))
         for op in reversed(originals):
             op.erase()
+
+
+def _refuse(module: Module) -> None:
+    """What the flow phase makes and no later phase takes."""
+    branches = [op for op in module.walk() if isinstance(op, util.BranchOp)]
+    if branches:
+        message = "control flow is not supported from the phase hl_seq on"
+        raise CompileError(Diagnostic(message, op.loc, op.name) for op in branches)
 
 
 def _convert(op: Operation) -> Operation:

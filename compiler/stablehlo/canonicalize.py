@@ -1,5 +1,7 @@
 """canonicalize: constants are folded (`fold.py`), ops that change nothing go, movements of movements become one.
 
+Control flow is simplified too (`simplify_control_flow.py`).
+
 Nothing here changes a bit of a result: `x * 1` is `x` for floats too, `x + 0` is not (x may be -0), `x + -0` is.
 """
 
@@ -16,6 +18,7 @@ from .base import tensor_of
 from .elementwise import Convert, Select
 from .fold import fold
 from .indexing import DynamicSlice, DynamicUpdateSlice
+from .simplify_control_flow import PATTERNS as CONTROL_FLOW
 from .structural import BroadcastInDim, Concatenate, Constant, Pad, Reshape, Reverse, Slice, Transpose
 
 if TYPE_CHECKING:
@@ -285,5 +288,6 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **{f"stablehlo.{name}": patterns for name, patterns in _MOVES.items()},
     **{name: (_neutral,) for name in _NEUTRAL},
     **{name: (_twice,) for name in _TWICE},
+    **CONTROL_FLOW,
     "": (fold,),
 }

@@ -1,4 +1,4 @@
-"""StableHLO ops that combine many elements into one: `reduce`, `dot_general`, and `return`, which ends a reducer."""
+"""StableHLO ops that combine many elements into one: `reduce`, `dot_general`, and `return`, which ends a region."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LIST: Final = re.compile(r"(\w+)\s*=\s*\[\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})
 
 
 class Return(Operation):
-    """Ends a reducer with its values."""
+    """Ends a region of an op with its values."""
 
     name = "stablehlo.return"
     values = operands()

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from orchestrion.compiler.ir.dialect import Dialect
 
-from . import contraction, elementwise, indexing, structural
+from . import contraction, control_flow, elementwise, indexing, structural
 from .custom_call import CustomCall
 
-_OPS = elementwise.OPS | structural.OPS | indexing.OPS | contraction.OPS
+_FAMILIES = (elementwise, structural, indexing, contraction, control_flow)
 
-DIALECT = Dialect("stablehlo", [*_OPS.values(), CustomCall])
+DIALECT = Dialect("stablehlo", [*(op for family in _FAMILIES for op in family.OPS.values()), CustomCall])

@@ -33,11 +33,8 @@ _TYPES: Final = ", ".join(BY_NAME)
 
 #: name of an op, or a prefix that ends in `*` -> what it is, for the message
 _FAMILIES: Final[dict[str, str]] = {
-    "stablehlo.while": "control flow",
-    "stablehlo.if": "control flow",
-    "stablehlo.case": "control flow",
-    "cf.*": "control flow",
-    "scf.*": "control flow",
+    "cf.*": "control flow other than stablehlo.if, case and while",
+    "scf.*": "control flow other than stablehlo.if, case and while",
     "stablehlo.dynamic_*": "dynamic shapes",
     "stablehlo.real_dynamic_slice": "dynamic shapes",
     "stablehlo.get_dimension_size": "dynamic shapes",
@@ -161,7 +158,7 @@ def _func(op: Operation) -> Iterator[str]:
     if op.is_declaration:
         yield "has no body: functions from elsewhere are not supported"
     elif len(op.body.blocks) != 1:
-        yield f"has {len(op.body.blocks)} blocks: control flow is not supported"
+        yield f"has {len(op.body.blocks)} blocks: control flow other than stablehlo.if, case and while is not supported"
 
 
 def _dot(op: Operation) -> Iterator[str]:

@@ -224,3 +224,241 @@
     "func.return"(%6, %7, %0, %0, %8) : (tensor<2x3xf32>, tensor<4x2xf32>, tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: canonicalize
+// What a constant decides is decided; a `case` of one branch is that; an index without a branch is the last.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
+    %2 = "stablehlo.constant"() <{value = dense<-1> : tensor<i32>}> : () -> tensor<i32>
+    %3 = "stablehlo.if"(%1) ({
+      %5 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%5) : (tensor<4xf32>) -> ()
+    }, {
+      %5 = "stablehlo.cosine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%5) : (tensor<4xf32>) -> ()
+    }) : (tensor<i1>) -> tensor<4xf32>
+    %4 = "stablehlo.case"(%2) ({
+      %5 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%5) : (tensor<4xf32>) -> ()
+    }, {
+      %5 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%5) : (tensor<4xf32>) -> ()
+    }) : (tensor<i32>) -> tensor<4xf32>
+    "func.return"(%3, %4) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%1, %2) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: canonicalize
+// `lax.cond` makes a `case` of a predicate: an `if` again. Of an index only 0 is the first branch.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i1>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i1>, %2: tensor<i32>):
+    %3 = "stablehlo.not"(%1) : (tensor<i1>) -> tensor<i1>
+    %4 = "stablehlo.convert"(%3) : (tensor<i1>) -> tensor<i32>
+    %5 = "stablehlo.case"(%4) ({
+      %7 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%7) : (tensor<4xf32>) -> ()
+    }, {
+      %7 = "stablehlo.cosine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%7) : (tensor<4xf32>) -> ()
+    }) : (tensor<i32>) -> tensor<4xf32>
+    %6 = "stablehlo.case"(%2) ({
+      %7 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%7) : (tensor<4xf32>) -> ()
+    }, {
+      %7 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%7) : (tensor<4xf32>) -> ()
+    }) : (tensor<i32>) -> tensor<4xf32>
+    "func.return"(%5, %6) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i1>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i1>, %2: tensor<i32>):
+    %3 = "stablehlo.if"(%1) ({
+      %7 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%7) : (tensor<4xf32>) -> ()
+    }, {
+      %7 = "stablehlo.cosine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%7) : (tensor<4xf32>) -> ()
+    }) : (tensor<i1>) -> tensor<4xf32>
+    %4 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %5 = "stablehlo.compare"(%2, %4) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %6 = "stablehlo.if"(%5) ({
+      %7 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%7) : (tensor<4xf32>) -> ()
+    }, {
+      %7 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%7) : (tensor<4xf32>) -> ()
+    }) : (tensor<i1>) -> tensor<4xf32>
+    "func.return"(%3, %6) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: canonicalize
+// Results that nobody uses, or that all branches give alike.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i1>):
+    %2:4 = "stablehlo.if"(%1) ({
+      %3 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      %4 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      %5 = "stablehlo.constant"() <{value = dense<2.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      "stablehlo.return"(%3, %4, %0, %5) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> ()
+    }, {
+      %3 = "stablehlo.cosine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      %4 = "stablehlo.constant"() <{value = dense<2.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      "stablehlo.return"(%3, %3, %0, %4) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> ()
+    }) : (tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>)
+    "func.return"(%2#0, %2#2, %2#3) : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i1>):
+    %2 = "stablehlo.constant"() <{value = dense<2.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %3 = "stablehlo.if"(%1) ({
+      %4 = "stablehlo.sine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%4) : (tensor<4xf32>) -> ()
+    }, {
+      %4 = "stablehlo.cosine"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%4) : (tensor<4xf32>) -> ()
+    }) : (tensor<i1>) -> tensor<4xf32>
+    "func.return"(%3, %0, %2) : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: canonicalize
+// A loop carries what it changes, once: not the bound, not the scale, not a second counter.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i32>, %2: tensor<4xf32>):
+    %3 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %4 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %5:5 = "stablehlo.while"(%3, %0, %2, %1, %4) ({
+    ^bb0(%6: tensor<i32>, %7: tensor<4xf32>, %8: tensor<4xf32>, %9: tensor<i32>, %10: tensor<i32>):
+      %11 = "stablehlo.compare"(%6, %9) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      "stablehlo.return"(%11) : (tensor<i1>) -> ()
+    }, {
+    ^bb0(%6: tensor<i32>, %7: tensor<4xf32>, %8: tensor<4xf32>, %9: tensor<i32>, %10: tensor<i32>):
+      %11 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+      %12 = "stablehlo.add"(%6, %11) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      %13 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+      %14 = "stablehlo.add"(%10, %13) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      %15 = "stablehlo.convert"(%10) : (tensor<i32>) -> tensor<f32>
+      %16 = "stablehlo.broadcast_in_dim"(%15) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4xf32>
+      %17 = "stablehlo.add"(%7, %16) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %18 = "stablehlo.multiply"(%17, %8) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%12, %18, %8, %9, %14) : (tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>, tensor<i32>) -> ()
+    }) : (tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>, tensor<i32>) -> (tensor<i32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>, tensor<i32>)
+    "func.return"(%5#1, %5#2) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i32>, %2: tensor<4xf32>):
+    %3 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %4:2 = "stablehlo.while"(%3, %0) ({
+    ^bb0(%5: tensor<i32>, %6: tensor<4xf32>):
+      %7 = "stablehlo.compare"(%5, %1) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      "stablehlo.return"(%7) : (tensor<i1>) -> ()
+    }, {
+    ^bb0(%5: tensor<i32>, %6: tensor<4xf32>):
+      %7 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+      %8 = "stablehlo.add"(%5, %7) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      %9 = "stablehlo.convert"(%5) : (tensor<i32>) -> tensor<f32>
+      %10 = "stablehlo.broadcast_in_dim"(%9) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4xf32>
+      %11 = "stablehlo.add"(%6, %10) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %12 = "stablehlo.multiply"(%11, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%8, %12) : (tensor<i32>, tensor<4xf32>) -> ()
+    }) : (tensor<i32>, tensor<4xf32>) -> (tensor<i32>, tensor<4xf32>)
+    "func.return"(%4#1, %2) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: canonicalize
+// A loop that does not run, one that runs once.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "stablehlo.constant"() <{value = dense<6> : tensor<ui8>}> : () -> tensor<ui8>
+    %2:2 = "stablehlo.while"(%1, %0) ({
+    ^bb0(%5: tensor<ui8>, %6: tensor<4xf32>):
+      %7 = "stablehlo.constant"() <{value = dense<5> : tensor<ui8>}> : () -> tensor<ui8>
+      %8 = "stablehlo.compare"(%7, %5) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<ui8>, tensor<ui8>) -> tensor<i1>
+      "stablehlo.return"(%8) : (tensor<i1>) -> ()
+    }, {
+    ^bb0(%5: tensor<ui8>, %6: tensor<4xf32>):
+      %7 = "stablehlo.constant"() <{value = dense<3> : tensor<ui8>}> : () -> tensor<ui8>
+      %8 = "stablehlo.add"(%5, %7) : (tensor<ui8>, tensor<ui8>) -> tensor<ui8>
+      %9 = "stablehlo.exponential"(%6) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%8, %9) : (tensor<ui8>, tensor<4xf32>) -> ()
+    }) : (tensor<ui8>, tensor<4xf32>) -> (tensor<ui8>, tensor<4xf32>)
+    %3 = "stablehlo.constant"() <{value = dense<3> : tensor<ui8>}> : () -> tensor<ui8>
+    %4:2 = "stablehlo.while"(%3, %0) ({
+    ^bb0(%5: tensor<ui8>, %6: tensor<4xf32>):
+      %7 = "stablehlo.constant"() <{value = dense<5> : tensor<ui8>}> : () -> tensor<ui8>
+      %8 = "stablehlo.compare"(%7, %5) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<ui8>, tensor<ui8>) -> tensor<i1>
+      "stablehlo.return"(%8) : (tensor<i1>) -> ()
+    }, {
+    ^bb0(%5: tensor<ui8>, %6: tensor<4xf32>):
+      %7 = "stablehlo.constant"() <{value = dense<3> : tensor<ui8>}> : () -> tensor<ui8>
+      %8 = "stablehlo.add"(%5, %7) : (tensor<ui8>, tensor<ui8>) -> tensor<ui8>
+      %9 = "stablehlo.exponential"(%6) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%8, %9) : (tensor<ui8>, tensor<4xf32>) -> ()
+    }) : (tensor<ui8>, tensor<4xf32>) -> (tensor<ui8>, tensor<4xf32>)
+    "func.return"(%2#1, %4#1) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "stablehlo.exponential"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: canonicalize
+// The counter of a loop of known length ends at a known number; the values it carries for nobody go, and so does the loop.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<i32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "stablehlo.constant"() <{value = dense<3> : tensor<i32>}> : () -> tensor<i32>
+    %2:2 = "stablehlo.while"(%1, %0) ({
+    ^bb0(%3: tensor<i32>, %4: tensor<4xf32>):
+      %5 = "stablehlo.constant"() <{value = dense<10> : tensor<i32>}> : () -> tensor<i32>
+      %6 = "stablehlo.compare"(%3, %5) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      "stablehlo.return"(%6) : (tensor<i1>) -> ()
+    }, {
+    ^bb0(%3: tensor<i32>, %4: tensor<4xf32>):
+      %5 = "stablehlo.constant"() <{value = dense<2> : tensor<i32>}> : () -> tensor<i32>
+      %6 = "stablehlo.add"(%3, %5) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      %7 = "stablehlo.exponential"(%4) : (tensor<4xf32>) -> tensor<4xf32>
+      "stablehlo.return"(%6, %7) : (tensor<i32>, tensor<4xf32>) -> ()
+    }) : (tensor<i32>, tensor<4xf32>) -> (tensor<i32>, tensor<4xf32>)
+    "func.return"(%2#0) : (tensor<i32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<i32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "stablehlo.constant"() <{value = dense<11> : tensor<i32>}> : () -> tensor<i32>
+    "func.return"(%1) : (tensor<i32>) -> ()
+  }) : () -> ()
+}) : () -> ()

@@ -185,3 +185,120 @@
     "func.return"(%5, %3#1) : (tensor<4xf32>, tensor<2xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: form-dispatch-regions
+// Blocks: exp is in memory because two others read it, the splat is made wherever it is read, and is memory where it is given away.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i32>):
+    %2 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %3 = "stablehlo.constant"() <{value = dense<5.000000e-01> : tensor<4xf32>}> : () -> tensor<4xf32>
+    %4 = "stablehlo.exponential"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    "util.branch"(%2, %3)[^bb1] : (tensor<i32>, tensor<4xf32>) -> ()
+  ^bb1(%5: tensor<i32>, %6: tensor<4xf32>):
+    %7 = "stablehlo.compare"(%5, %1) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    "util.cond_branch"(%7)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (tensor<i1>) -> ()
+  ^bb2:
+    %8 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+    %9 = "stablehlo.add"(%5, %8) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+    %10 = "stablehlo.multiply"(%6, %3) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %11 = "stablehlo.add"(%10, %4) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "util.branch"(%9, %11)[^bb1] : (tensor<i32>, tensor<4xf32>) -> ()
+  ^bb3:
+    %12 = "stablehlo.multiply"(%6, %3) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %13 = "stablehlo.negate"(%4) : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%12, %13) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i32>):
+    %2 = "flow.splat"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %3 = "flow.splat"() <{value = dense<5.000000e-01> : tensor<f32>}> : () -> tensor<4xf32>
+    %4 = "flow.dispatch_region"() ({
+      %12 = "stablehlo.exponential"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "flow.yield"(%12) : (tensor<4xf32>) -> ()
+    }) : () -> tensor<4xf32>
+    "util.branch"(%2, %3)[^bb1] : (tensor<i32>, tensor<4xf32>) -> ()
+  ^bb1(%5: tensor<i32>, %6: tensor<4xf32>):
+    %7 = "flow.dispatch_region"() ({
+      %12 = "stablehlo.compare"(%5, %1) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      "flow.yield"(%12) : (tensor<i1>) -> ()
+    }) : () -> tensor<i1>
+    "util.cond_branch"(%7)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (tensor<i1>) -> ()
+  ^bb2:
+    %8 = "flow.dispatch_region"() ({
+      %12 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+      %13 = "stablehlo.add"(%5, %12) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      "flow.yield"(%13) : (tensor<i32>) -> ()
+    }) : () -> tensor<i32>
+    %9 = "flow.dispatch_region"() ({
+      %12 = "stablehlo.constant"() <{value = dense<5.000000e-01> : tensor<4xf32>}> : () -> tensor<4xf32>
+      %13 = "stablehlo.multiply"(%6, %12) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %14 = "stablehlo.add"(%13, %4) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      "flow.yield"(%14) : (tensor<4xf32>) -> ()
+    }) : () -> tensor<4xf32>
+    "util.branch"(%8, %9)[^bb1] : (tensor<i32>, tensor<4xf32>) -> ()
+  ^bb3:
+    %10 = "flow.dispatch_region"() ({
+      %12 = "stablehlo.constant"() <{value = dense<5.000000e-01> : tensor<4xf32>}> : () -> tensor<4xf32>
+      %13 = "stablehlo.multiply"(%6, %12) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      "flow.yield"(%13) : (tensor<4xf32>) -> ()
+    }) : () -> tensor<4xf32>
+    %11 = "flow.dispatch_region"() ({
+      %12 = "stablehlo.negate"(%4) : (tensor<4xf32>) -> tensor<4xf32>
+      "flow.yield"(%12) : (tensor<4xf32>) -> ()
+    }) : () -> tensor<4xf32>
+    "func.return"(%10, %11) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: form-dispatch-regions
+// An initializer is formed, too; stores come last, and what is loaded behind one is what was stored.
+"builtin.module"() ({
+  "util.global"() <{sym_name = "w", type = tensor<4xf32>}> : () -> ()
+  "util.global"() <{mutable, sym_name = "v", type = tensor<4xf32>, value = dense<1.0> : tensor<4xf32>}> : () -> ()
+  "util.initializer"() <{kind = "program"}> ({
+    %0 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xf32>
+    %1 = "stablehlo.exponential"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    "util.global_store"(%1) <{ref = @w}> : (tensor<4xf32>) -> ()
+    "util.return"() : () -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "util.global_load"() <{ref = @w}> : () -> tensor<4xf32>
+    %2 = "stablehlo.constant"() <{value = dense<2.0> : tensor<4xf32>}> : () -> tensor<4xf32>
+    "util.global_store"(%2) <{ref = @v}> : (tensor<4xf32>) -> ()
+    %3 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    "util.global_store"(%3) <{ref = @v}> : (tensor<4xf32>) -> ()
+    %4 = "util.global_load"() <{ref = @v}> : () -> tensor<4xf32>
+    %5 = "stablehlo.multiply"(%4, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%5) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "util.global"() <{sym_name = "w", type = tensor<4xf32>}> : () -> ()
+  "util.global"() <{mutable, sym_name = "v", type = tensor<4xf32>, value = dense<1.000000e+00> : tensor<4xf32>}> : () -> ()
+  "util.initializer"() <{kind = "program"}> ({
+    %0 = "flow.dispatch_region"() ({
+      %1 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xf32>
+      %2 = "stablehlo.exponential"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+      "flow.yield"(%2) : (tensor<4xf32>) -> ()
+    }) : () -> tensor<4xf32>
+    "util.global_store"(%0) <{ref = @w}> : (tensor<4xf32>) -> ()
+    "util.return"() : () -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "util.global_load"() <{ref = @w}> : () -> tensor<4xf32>
+    %2:2 = "flow.dispatch_region"() ({
+      %3 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      %4 = "stablehlo.multiply"(%3, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      "flow.yield"(%3, %4) : (tensor<4xf32>, tensor<4xf32>) -> ()
+    }) : () -> (tensor<4xf32>, tensor<4xf32>)
+    "util.global_store"(%2#0) <{ref = @v}> : (tensor<4xf32>) -> ()
+    "func.return"(%2#1) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

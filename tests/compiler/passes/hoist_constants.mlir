@@ -27,3 +27,38 @@
     "func.return"(%0) : (tensor<2xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: hoist-constants
+// Each block loads what it uses.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i1>) -> tensor<4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i1>):
+    %2 = "stablehlo.constant"() <{value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>}> : () -> tensor<4xf32>
+    %3 = "stablehlo.add"(%0, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "util.cond_branch"(%1)[^bb1, ^bb2] <{counts = array<i64: 0, 0>}> : (tensor<i1>) -> ()
+  ^bb1:
+    %4 = "stablehlo.multiply"(%3, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "util.branch"(%4)[^bb3] : (tensor<4xf32>) -> ()
+  ^bb2:
+    "util.branch"(%2)[^bb3] : (tensor<4xf32>) -> ()
+  ^bb3(%5: tensor<4xf32>):
+    "func.return"(%5) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "util.global"() <{sym_name = "constant_0", type = tensor<4xf32>, value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>}> : () -> ()
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i1>) -> tensor<4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<i1>):
+    %2 = "util.global_load"() <{ref = @constant_0}> : () -> tensor<4xf32>
+    %3 = "stablehlo.add"(%0, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "util.cond_branch"(%1)[^bb1, ^bb2] <{counts = array<i64: 0, 0>}> : (tensor<i1>) -> ()
+  ^bb1:
+    %4 = "stablehlo.multiply"(%3, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "util.branch"(%4)[^bb3] : (tensor<4xf32>) -> ()
+  ^bb2:
+    "util.branch"(%2)[^bb3] : (tensor<4xf32>) -> ()
+  ^bb3(%5: tensor<4xf32>):
+    "func.return"(%5) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

@@ -25,3 +25,59 @@
     "func.return"(%2) : (tensor<4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: form-dispatch-regions, outline-dispatch-regions, deduplicate-executables
+// What an initializer runs is called after it.
+"builtin.module"() ({
+  "util.global"() <{sym_name = "w", type = tensor<4xf32>}> : () -> ()
+  "util.global"() <{mutable, sym_name = "v", type = tensor<4xf32>, value = dense<1.0> : tensor<4xf32>}> : () -> ()
+  "util.initializer"() <{kind = "program"}> ({
+    %0 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xf32>
+    %1 = "stablehlo.exponential"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    "util.global_store"(%1) <{ref = @w}> : (tensor<4xf32>) -> ()
+    "util.return"() : () -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "util.global_load"() <{ref = @w}> : () -> tensor<4xf32>
+    %2 = "stablehlo.constant"() <{value = dense<2.0> : tensor<4xf32>}> : () -> tensor<4xf32>
+    "util.global_store"(%2) <{ref = @v}> : (tensor<4xf32>) -> ()
+    %3 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    "util.global_store"(%3) <{ref = @v}> : (tensor<4xf32>) -> ()
+    %4 = "util.global_load"() <{ref = @v}> : () -> tensor<4xf32>
+    %5 = "stablehlo.multiply"(%4, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%5) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "util.global"() <{sym_name = "w", type = tensor<4xf32>}> : () -> ()
+  "util.global"() <{mutable, sym_name = "v", type = tensor<4xf32>, value = dense<1.000000e+00> : tensor<4xf32>}> : () -> ()
+  "flow.executable"() <{sym_name = "initializer_dispatch_0"}> ({
+    "func.func"() <{function_type = () -> tensor<4xf32>, sym_name = "initializer_dispatch_0"}> ({
+      %0 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xf32>
+      %1 = "stablehlo.exponential"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      "func.return"(%1) : (tensor<4xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+  "util.initializer"() <{kind = "program"}> ({
+    %0 = "flow.dispatch"() <{entry = @initializer_dispatch_0::@initializer_dispatch_0, workload = array<i64: 4, 1, 1>}> : () -> tensor<4xf32>
+    "util.global_store"(%0) <{ref = @w}> : (tensor<4xf32>) -> ()
+    "util.return"() : () -> ()
+  }) : () -> ()
+  "flow.executable"() <{sym_name = "main_dispatch_0"}> ({
+    "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main_dispatch_0"}> ({
+    ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
+      %2 = "stablehlo.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      %3 = "stablehlo.multiply"(%2, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      "func.return"(%2, %3) : (tensor<4xf32>, tensor<4xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    %1 = "util.global_load"() <{ref = @w}> : () -> tensor<4xf32>
+    %2:2 = "flow.dispatch"(%0, %1) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    "util.global_store"(%2#0) <{ref = @v}> : (tensor<4xf32>) -> ()
+    "func.return"(%2#1) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

@@ -1,0 +1,121 @@
+"""lower-control-flow: `if`, `case` and `while` become branches between the blocks of their function.
+
+    before: branch ^header(init)
+    ^header(x): c = cond(x); cond_branch c ^body, ^rest
+    ^body: y = body(x); branch ^header(y)
+    ^rest: what came behind the loop, with x for its results
+
+An `if` branches to blocks that go on to one whose arguments are the results. A loop of known length counts its turns
+on the host, with `util` ops, so that no predicate is computed on the device or read back. Blocks stand in an order in
+which each comes after the blocks that dominate it, and nothing else stands between those of a loop.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.ir.attributes import IntegerAttr, dense_ints
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.types import I32
+from orchestrion.compiler.stablehlo.control_flow import Case, Choice, If, While
+from orchestrion.compiler.stablehlo.trip_count import trip_count
+
+from .blocks import code_of
+from .util import Add, Branch, CompareLt, CondBranch, Constant, Switch
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+#: turns that an i32 can count
+MOST_COUNTED: Final = (1 << 31) - 1
+
+
+def run(module: Module, options: Options) -> None:
+    for op in code_of(module):
+        _lower(op.regions[0])
+
+
+def _lower(region: Region) -> None:
+    """Blocks made from an op come behind its block, and are looked at when it holds no more such ops."""
+    at = 0
+    while at < len(region.blocks):
+        block = region.blocks[at]
+        op = next((op for op in block if isinstance(op, Choice | While)), None)
+        if op is None:
+            at += 1
+            continue
+        rest = _split(block, op)
+        made = _loop(block, op, rest) if isinstance(op, While) else _choice(block, op, rest)
+        for new in (*made, rest):
+            new.region = region
+        region.blocks[at + 1 : at + 1] = [*made, rest]
+        op.erase()
+
+
+def _split(block: Block, op: Operation) -> Block:
+    """A block of what stands behind `op`."""
+    rest = Block()
+    while op.next_op is not None:
+        moved = op.next_op
+        moved.detach()
+        rest.append(moved)
+    return rest
+
+
+def _choice(block: Block, op: Choice, rest: Block) -> list[Block]:
+    """Branches to the blocks of the regions, which go on to `rest`. Gives the new blocks."""
+    for result in op.results:
+        result.replace_by(rest.add_argument(result.type, op.loc))
+    arms = [region.blocks.pop() for region in op.regions]
+    for arm in arms:
+        last = _last(arm)
+        Builder(arm, loc=op.loc).build(Branch, arguments=last.operands, to=rest)
+        last.erase()
+    builder = Builder(block, loc=op.loc)
+    counts = dense_ints(*(0 for _ in arms))
+    if isinstance(op, If):
+        then, otherwise = arms
+        builder.build(CondBranch, condition=op.pred, then=then, otherwise=otherwise, counts=counts)
+    else:
+        assert isinstance(op, Case)
+        builder.build(Switch, index=op.index, targets=arms, counts=counts)
+    return arms
+
+
+def _last(block: Block) -> Operation:
+    assert block.last is not None, "ends in a return"
+    return block.last
+
+
+def _loop(block: Block, op: While, rest: Block) -> list[Block]:
+    """Goes round the body as long as the predicate holds. Gives the new blocks."""
+    trips = trip_count(op)
+    header, body = op.cond.blocks.pop(), op.body.blocks.pop()
+    for index, argument in enumerate(header.arguments):
+        body.arguments[index].replace_by(argument)
+        op.results[index].replace_by(argument)
+    body.erase_arguments(range(len(body.arguments)))
+    test, following = _last(header), _last(body)
+    start, after = Builder(block, loc=op.loc), Builder(body, following, op.loc)
+    if trips is None or trips > MOST_COUNTED:
+        condition = test.operands[0]
+        start.build(Branch, arguments=op.inits, to=header)
+        after.build(Branch, arguments=following.operands, to=header)
+    else:
+        turn = header.add_argument(I32, op.loc)
+        start.build(Branch, arguments=[*op.inits, _number(start, 0)], to=header)
+        compare = Builder(header, test, op.loc)
+        condition = compare.build(CompareLt, lhs=turn, rhs=_number(compare, trips), out=I32).out
+        done = after.build(Add, lhs=turn, rhs=_number(after, 1), out=I32).out
+        after.build(Branch, arguments=[*following.operands, done], to=header)
+    counts = dense_ints(0, 0)
+    Builder(header, loc=op.loc).build(CondBranch, condition=condition, then=body, otherwise=rest, counts=counts)
+    test.erase()
+    following.erase()
+    return [header, body]
+
+
+def _number(builder: Builder, value: int) -> Value:
+    return builder.build(Constant, value=IntegerAttr(value, I32), out=I32).out

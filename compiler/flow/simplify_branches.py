@@ -1,0 +1,166 @@
+"""simplify-branches: branches that can go one way only do, and blocks carry only what somebody needs.
+
+What a constant decides is decided, unreachable blocks go, a block that only one other goes to without a choice joins
+it, a block argument that always is one value is that value, and arguments and ops that nothing depends on go, also
+where a loop keeps them alive for themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Trait, Value
+from orchestrion.compiler.stablehlo.structural import Constant
+
+from . import util
+from .blocks import code_of, entrances, erase_arguments
+from .util import Branch, BranchOp, CondBranch, Edge, Switch
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+#: a block and what it is given
+Way = tuple[Block, tuple[Value, ...]]
+
+
+def run(module: Module, options: Options) -> None:
+    for op in code_of(module):
+        region = op.regions[0]
+        changed = True
+        while changed:
+            changed = any([_decide(region), _erase_unreachable(region), _join(region), _unify(region), _sweep(region)])
+
+
+def _decide(region: Region) -> bool:
+    """A branch on a constant, or with one way only, is no choice."""
+    changed = False
+    for block in region.blocks:
+        branch = block.last
+        if not isinstance(branch, CondBranch | Switch):
+            continue
+        way = _only_way(branch)
+        if way is not None:
+            target, values = way
+            Builder.before(branch).build(Branch, arguments=values, to=target)
+            branch.erase()
+            changed = True
+    return changed
+
+
+def _only_way(branch: BranchOp) -> Way | None:
+    """Where it goes in any case."""
+    ways = [_through(edge) for edge in branch.edges]
+    if all(way == ways[0] for way in ways):
+        return ways[0]
+    value = _constant(branch.operands[0])
+    if value is None:
+        return None
+    if isinstance(branch, CondBranch):
+        return ways[0] if value else ways[1]
+    return ways[value] if 0 <= value < len(ways) else ways[-1]
+
+
+def _through(edge: Edge) -> Way:
+    """Where an edge leads, and with which values, behind a block that only goes on."""
+    only = edge.target.first
+    if edge.target.arguments or not isinstance(only, Branch):
+        return edge.target, edge.values
+    return only.to, only.arguments
+
+
+def _constant(value: Value) -> int | None:
+    match value.defining_op:
+        case Constant() as op:
+            return int(op.value.scalars()[0])
+        case util.Constant() as op:
+            return op.value.value
+        case _:
+            return None
+
+
+def _erase_unreachable(region: Region) -> bool:
+    reached = {region.blocks[0]}
+    stack = [region.blocks[0]]
+    while stack:
+        block = stack.pop()
+        for target in block.last.successors if block.last is not None else ():
+            if target not in reached:
+                reached.add(target)
+                stack.append(target)
+    gone = [block for block in region.blocks if block not in reached]
+    for block in gone:
+        for op in block:
+            op.drop_uses()
+    region.blocks = [block for block in region.blocks if block in reached]
+    return bool(gone)
+
+
+def _join(region: Region) -> bool:
+    """A block with one way in, from a block without another way out, becomes part of that."""
+    ways = entrances(region)
+    changed = False
+    for block in region.blocks[1:]:
+        ((branch, _), *others) = ways[block]
+        before = branch.parent
+        if others or not isinstance(branch, Branch) or before is None or before is block:
+            continue
+        for argument, value in zip(block.arguments, branch.arguments, strict=True):
+            argument.replace_by(value)
+        branch.erase()
+        for op in block.ops:
+            op.detach()
+            before.append(op)
+        region.blocks.remove(block)
+        changed = True
+    return changed
+
+
+def _unify(region: Region) -> bool:
+    """An argument that is given one value on every way, or itself, is that value."""
+    changed = False
+    for block, ways in entrances(region).items():
+        for argument in block.arguments if ways else ():
+            given = {branch.edges[number].values[argument.index] for branch, number in ways} - {argument}
+            if len(given) == 1 and argument.uses:
+                argument.replace_by(given.pop())
+                changed = True
+    return changed
+
+
+def _sweep(region: Region) -> bool:
+    """Erases what no return, store or choice depends on."""
+    ways = entrances(region)
+    live_ops: set[Operation] = set()
+    live_arguments: set[Value] = set()
+    stack: list[Value] = []
+    for block in region.blocks:
+        for op in block:
+            if not op.has(Trait.PURE):
+                live_ops.add(op)
+                stack += op.operands[: op.choosing] if isinstance(op, BranchOp) else op.operands
+    while stack:
+        value = stack.pop()
+        if isinstance(value, BlockArgument) and value.block in ways and value not in live_arguments:
+            live_arguments.add(value)
+            stack += [branch.edges[number].values[value.index] for branch, number in ways[value.block]]
+        maker = value.defining_op
+        if maker is not None and maker not in live_ops:
+            live_ops.add(maker)
+            stack += [operand for inner in maker.walk() for operand in inner.operands]
+    return _erase_dead(region, live_ops, live_arguments)
+
+
+def _erase_dead(region: Region, live_ops: set[Operation], live_arguments: set[Value]) -> bool:
+    dead_ops = [op for block in region.blocks for op in block if op not in live_ops]
+    dead = {
+        block: [argument.index for argument in block.arguments if argument not in live_arguments]
+        for block in region.blocks[1:]
+    }
+    for op in dead_ops:
+        op.drop_uses()
+    erase_arguments(region, dead)
+    for op in dead_ops:
+        op.erase()
+    return bool(dead_ops) or any(dead.values())

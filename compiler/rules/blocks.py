@@ -1,0 +1,69 @@
+"""Functions of several blocks: the order that passes and targets rely on, and loops with one entrance.
+
+Control flow comes from structured ops, so its graph is reducible; text from outside must be so, too. The same holds in
+every phase from flow to ll_seq.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrion.compiler.flow.util import CondBranch, Switch, host_value
+from orchestrion.compiler.ir.core import Block, Operation, Region
+from orchestrion.compiler.ir.dominance import immediate_dominators, successors
+from orchestrion.compiler.ir.types import I1, I32, TensorType
+
+
+def blocks(region: Region) -> Iterator[str]:
+    """Every block is reached and stands behind its dominators; loops have one entrance and stand in one piece."""
+    number = {block: index for index, block in enumerate(region.blocks)}
+    idoms = immediate_dominators(region)
+    for block, index in number.items():
+        if block not in idoms:
+            yield f"block {index} is never reached"
+        elif number[idoms[block]] > index:
+            yield f"block {index} stands before block {number[idoms[block]]}, which dominates it"
+    ends: dict[Block, list[Block]] = {}
+    for block, index in number.items():
+        for target in successors(block) if block in idoms else ():
+            if number[target] > index:
+                continue
+            if _dominates(target, block, idoms):
+                ends.setdefault(target, []).append(block)
+            else:
+                yield f"block {index} goes back to block {number[target]}, which does not dominate it"
+    for header, latches in ends.items():
+        inside = {number[block] for block in _loop(header, latches, region)}
+        first, last = number[header], max(inside)
+        others = [index for index in range(first, last + 1) if index not in inside]
+        if others:
+            yield f"block {others[0]} stands between those of the loop of blocks {first} to {last}"
+
+
+def _dominates(upper: Block, lower: Block, idoms: dict[Block, Block]) -> bool:
+    while lower is not upper and idoms[lower] is not lower:
+        lower = idoms[lower]
+    return lower is upper
+
+
+def _loop(header: Block, latches: list[Block], region: Region) -> set[Block]:
+    """The blocks from which a latch is reached without the header, and the header."""
+    before: dict[Block, list[Block]] = {block: [] for block in region.blocks}
+    for block in region.blocks:
+        for target in successors(block):
+            before[target].append(block)
+    found, stack = {header}, list(latches)
+    while stack:
+        block = stack.pop()
+        if block not in found:
+            found.add(block)
+            stack += before[block]
+    return found
+
+
+def choice(op: Operation) -> Iterator[str]:
+    """What a branch of the tensor phases decides by: one byte or number on the device, or a number on the host."""
+    given = op.operands[0].type
+    device = {CondBranch.name: TensorType((), I1), Switch.name: TensorType((), I32)}[op.name]
+    if given != device and not host_value(given):
+        yield f"decides by {given}, must be {device} or {I32}"

@@ -1,0 +1,258 @@
+"""Patterns of `canonicalize` for `if`, `case` and `while`.
+
+What is known at compile time is not chosen at run time; what a loop carries unchanged, twice, or for nobody is not
+carried; results that nobody uses, or that every branch gives alike, are not results. A `case` of two branches is an
+`if`, so that one byte is read and not four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value
+from orchestrion.compiler.ir.effects import is_dead
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
+from orchestrion.compiler.ir.types import I1
+
+from .base import tensor_of
+from .build import compare, constant
+from .contraction import Return
+from .control_flow import Case, Choice, If, While
+from .elementwise import Convert
+from .structural import Constant
+from .trip_count import integer, step_of, trip_count
+
+
+def _constant_if(op: Operation, rewriter: Rewriter) -> bool:
+    assert isinstance(op, If)
+    maker = op.pred.defining_op
+    if not isinstance(maker, Constant):
+        return False
+    _put_in_place(op, op.true_branch if maker.value.scalars()[0] else op.false_branch, (), rewriter)
+    return True
+
+
+def _constant_case(op: Operation, rewriter: Rewriter) -> bool:
+    assert isinstance(op, Case)
+    index = 0 if len(op.branches) == 1 else integer(op.index)
+    if index is None:
+        return False
+    last = len(op.branches) - 1
+    _put_in_place(op, op.branches[index if 0 <= index < last else last], (), rewriter)
+    return True
+
+
+def _put_in_place(op: Operation, region: Region, arguments: Sequence[Value], rewriter: Rewriter) -> None:
+    """The ops of a region take the place of the op it belongs to."""
+    for argument, value in zip(region.block.arguments, arguments, strict=True):
+        argument.replace_by(value)
+    *inner, last = region.block.ops
+    for moved in inner:
+        moved.detach()
+        rewriter.insert(moved)
+    rewriter.replace(op, list(last.operands))
+
+
+def _case_of_two(op: Operation, rewriter: Rewriter) -> bool:
+    """An index that was a predicate is that predicate; of any other only 0 is the first branch."""
+    assert isinstance(op, Case)
+    if len(op.branches) != 2:
+        return False
+    first, second = op.branches
+    maker = op.index.defining_op
+    if isinstance(maker, Convert) and tensor_of(maker.operand_).element == I1:
+        predicate, branches = maker.operand_, (second, first)
+    else:
+        zero = constant(rewriter, 0, tensor_of(op.index))
+        predicate, branches = compare(rewriter, "EQ", op.index, zero), (first, second)
+    op.regions.clear()
+    types = [result.type for result in op.results]
+    made = rewriter.build(If, pred=predicate, true_branch=branches[0], false_branch=branches[1], out=types)
+    rewriter.replace(op, made.results)
+    return True
+
+
+def _not(op: Operation, rewriter: Rewriter) -> bool:
+    """The branches of a negated predicate change places."""
+    assert isinstance(op, If)
+    maker = op.pred.defining_op
+    if maker is None or maker.name != "stablehlo.not":
+        return False
+    op.regions.reverse()
+    rewriter.set_operand(op, 0, maker.operands[0])
+    return True
+
+
+def _alike(op: Operation, rewriter: Rewriter) -> bool:
+    """A result for which every branch gives the same value from outside, or the same constant, is that."""
+    assert isinstance(op, Choice)
+    changed = False
+    for index, result in enumerate(op.results):
+        first, *rest = (region.block.ops[-1].operands[index] for region in op.regions)
+        if not result.uses or not all(_is_same(first, other) for other in rest):
+            continue
+        if first.parent_block is op.regions[0].block:
+            assert isinstance(first.defining_op, Constant)
+            first = rewriter.insert(first.defining_op.clone()).result
+        rewriter.replace_value(result, first)
+        changed = True
+    return changed
+
+
+def _is_same(first: Value, second: Value) -> bool:
+    """The same value, or equal constants."""
+    a, b = first.defining_op, second.defining_op
+    return first is second or isinstance(a, Constant) and isinstance(b, Constant) and a.value == b.value
+
+
+def _unused_results(op: Operation, rewriter: Rewriter) -> bool:
+    assert isinstance(op, Choice)
+    used = [index for index, result in enumerate(op.results) if result.uses]
+    if len(used) in (0, len(op.results)):
+        return False
+    _keep(op, used, rewriter)
+    return True
+
+
+def _keep(op: Operation, kept: Sequence[int], rewriter: Rewriter) -> None:
+    """The op again with some of its results; what its regions computed for the others goes."""
+    gone = [index for index in range(len(op.results)) if index not in kept]
+    for region in op.regions:
+        last = region.block.ops[-1]
+        if len(last.operands) == len(op.results):  # not the predicate of a loop
+            last.set_operands([last.operands[index] for index in kept])
+        for inner in reversed(region.block):
+            if is_dead(inner):
+                rewriter.erase(inner)
+        region.block.erase_arguments(gone if region.block.arguments else ())
+    operands = [op.operands[index] for index in kept] if isinstance(op, While) else op.operands
+    regions = list(op.regions)
+    op.regions.clear()
+    types = [op.results[index].type for index in kept]
+    made = rewriter.insert(type(op)(operands, types, op.properties, op.attributes, regions, loc=op.loc))
+    for index, new in zip(kept, made.results, strict=True):
+        rewriter.replace_value(op.results[index], new)
+    rewriter.erase(op)
+
+
+def _few_turns(op: Operation, rewriter: Rewriter) -> bool:
+    """A loop that never runs gives what it starts with; one that runs once is its body."""
+    assert isinstance(op, While)
+    predicate = op.cond.block.ops[-1].operands[0].defining_op
+    trips = trip_count(op)
+    if isinstance(predicate, Constant) and not predicate.value.scalars()[0]:
+        trips = 0
+    if trips == 0:
+        rewriter.replace(op, list(op.inits))
+    elif trips == 1:
+        _put_in_place(op, op.body, list(op.inits), rewriter)
+    return trips in (0, 1)
+
+
+def _known_end(op: Operation, rewriter: Rewriter) -> bool:
+    """The counter of a loop of known length ends at a known number."""
+    assert isinstance(op, While)
+    trips = trip_count(op)
+    changed = False
+    for index, result in enumerate(op.results if trips is not None else ()):
+        start, step = integer(op.inits[index]), step_of(op, index)
+        if result.uses and start is not None and step is not None and trips is not None:
+            rewriter.replace_value(result, constant(rewriter, start + trips * step, tensor_of(result)))
+            changed = True
+    return changed
+
+
+def _carried_unchanged(op: Operation, rewriter: Rewriter) -> bool:
+    """A value that every turn leaves as it is, is what the loop started with."""
+    assert isinstance(op, While)
+    changed = False
+    for index, (init, following) in enumerate(zip(op.inits, op.body.block.ops[-1].operands, strict=True)):
+        argument = op.body.block.arguments[index]
+        if following is not argument and not _is_same(following, init):
+            continue
+        for value in (argument, op.cond.block.arguments[index], op.results[index]):
+            if value.uses:
+                rewriter.replace_value(value, init)
+                changed = True
+    return changed
+
+
+def _carried_twice(op: Operation, rewriter: Rewriter) -> bool:
+    """Of two values that start alike and advance alike, the second is the first."""
+    assert isinstance(op, While)
+    following, arguments = op.body.block.ops[-1].operands, op.body.block.arguments
+    for second in range(len(arguments)):
+        values = (arguments[second], op.cond.block.arguments[second], op.results[second])
+        for first in range(second if any(value.uses for value in values) else 0):
+            starts = _is_same(op.inits[first], op.inits[second])
+            if starts and _advance_alike(following[first], following[second], arguments[first], arguments[second]):
+                others = (arguments[first], op.cond.block.arguments[first], op.results[first])
+                for value, other in zip(values, others, strict=True):
+                    rewriter.replace_value(value, other)
+                return True
+    return False
+
+
+def _advance_alike(a: Value, b: Value, first: Value, second: Value) -> bool:
+    """Whether `b` is computed of `second` by one op as `a` is of `first`, or is `a`."""
+    x, y = a.defining_op, b.defining_op
+    if a is b or x is None or y is None:
+        return a is b
+    if x.name != y.name or x.properties != y.properties or x.regions or a.type != b.type:
+        return False
+    pairs = list(zip(x.operands, y.operands, strict=False))
+    same_count = len(x.operands) == len(y.operands)
+    return same_count and all((p is first and q is second) or _is_same(p, q) for p, q in pairs)
+
+
+def _carried_for_nobody(op: Operation, rewriter: Rewriter) -> bool:
+    """A value that neither the predicate nor a used result ever depends on is not carried."""
+    assert isinstance(op, While)
+    following = op.body.block.ops[-1].operands
+    live = {index for index, result in enumerate(op.results) if result.uses}
+    live |= _arguments_behind(op.cond.block, op.cond.block.ops[-1].operands)
+    while not live >= (more := _arguments_behind(op.body.block, [following[index] for index in live])):
+        live |= more
+    if len(live) == len(op.results):
+        return False
+    _keep(op, sorted(live), rewriter)
+    return True
+
+
+def _arguments_behind(block: Block, values: Iterable[Value]) -> set[int]:
+    """The arguments of a block, by number, of which values in it are computed."""
+    found: set[int] = set()
+    seen: set[Operation] = set()
+    stack = list(values)
+    while stack:
+        value = stack.pop()
+        maker = value.defining_op
+        if isinstance(value, BlockArgument) and value.block is block:
+            found.add(value.index)
+        elif maker is not None and maker.parent is block and maker not in seen:
+            seen.add(maker)
+            stack += [operand for inner in maker.walk() for operand in inner.operands]
+    return found
+
+
+def _around(op: Operation, rewriter: Rewriter) -> bool:
+    """A region returns something else: the op that it belongs to is looked at."""
+    outer = op.parent_op
+    if not isinstance(outer, Choice | While) or outer.parent is None:
+        return False
+    rewriter.at(outer)
+    return any(pattern(outer, rewriter) for pattern in _OF[type(outer)])
+
+
+_CHOICE: Final[tuple[Pattern, ...]] = (_alike, _unused_results)
+_OF: Final[dict[type[Operation], tuple[Pattern, ...]]] = {
+    If: (_constant_if, _not, *_CHOICE),
+    Case: (_constant_case, _case_of_two, *_CHOICE),
+    While: (_few_turns, _known_end, _carried_unchanged, _carried_twice, _carried_for_nobody),
+}
+
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
+    **{cls.name: patterns for cls, patterns in _OF.items()},
+    Return.name: (_around,),
+}

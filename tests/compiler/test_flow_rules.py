@@ -1,0 +1,120 @@
+"""The rules of the flow phase, which text from anybody must keep: blocks in their order, what dispatches hold.
+
+Each case is the body of a module or function and what is said about it.
+"""
+
+import pytest
+
+from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.errors import CompileError
+
+GO = '"util.branch"()[^bb{}] : () -> ()'
+IF = '"util.cond_branch"(%p)[^bb{}, ^bb{}] <{{counts = array<i64: 0, 0>}}> : (tensor<i1>) -> ()'
+END = '"func.return"() : () -> ()'
+
+FUNCTION = """"builtin.module"() ({{
+  "func.func"() <{{function_type = (tensor<i1>, tensor<4xf32>) -> (), sym_name = "main"}}> ({{
+  ^bb0(%p: tensor<i1>, %x: tensor<4xf32>):
+{}
+  }}) : () -> ()
+}}) : () -> ()
+"""
+
+
+def said(text: str) -> list[str]:
+    """What is wrong with text of the flow phase."""
+    try:
+        Compilation(start="flow").module(text, "flow")
+    except CompileError as error:
+        return [diagnostic.message for diagnostic in error.diagnostics]
+    return []
+
+
+def body(*blocks: str) -> str:
+    """A function whose blocks end so, the entry first."""
+    return FUNCTION.format("\n".join(f"  ^bb{i}:\n    {b}" if i else f"    {b}" for i, b in enumerate(blocks)))
+
+
+GRAPHS = [
+    ([IF.format(1, 2), GO.format(3), GO.format(3), END], []),
+    ([GO.format(1), IF.format(2, 3), GO.format(1), END], []),
+    ([GO.format(1), IF.format(2, 4), IF.format(3, 1), GO.format(1), END], []),
+    ([END, END], ["block 1 is never reached"]),
+    (
+        [GO.format(2), END, GO.format(1)],
+        [
+            "block 1 stands before block 2, which dominates it",
+            "block 2 goes back to block 1, which does not dominate it",
+        ],
+    ),
+    (
+        [IF.format(1, 2), GO.format(2), IF.format(1, 3), END],
+        ["block 2 goes back to block 1, which does not dominate it"],
+    ),
+    (
+        [GO.format(1), IF.format(3, 2), END, GO.format(1)],
+        ["block 2 stands between those of the loop of blocks 1 to 3"],
+    ),
+    (
+        [IF.format(1, 3), GO.format(2), END, GO.format(2)],
+        ["block 3 goes back to block 2, which does not dominate it"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("blocks", "messages"), GRAPHS)
+def test_blocks_stand_in_their_order(blocks: list[str], messages: list[str]) -> None:
+    assert said(body(*blocks)) == messages
+
+
+STATEMENTS = [
+    (
+        '"util.cond_branch"(%x)[^bb1, ^bb1] <{counts = array<i64: 0, 0>}> : (tensor<4xf32>) -> ()\n^bb1:\n' + END,
+        "decides by tensor<4xf32>, must be tensor<i1> or i32",
+    ),
+    (
+        '"util.switch"(%p)[^bb1] <{counts = array<i64: 0>}> : (tensor<i1>) -> ()\n^bb1:\n' + END,
+        "decides by tensor<i1>, must be tensor<i32> or i32",
+    ),
+    (
+        '%e = "flow.empty"() : () -> tensor<0xf32>\n"util.branch"(%e)[^bb1] : (tensor<0xf32>) -> ()\n'
+        "^bb1(%y: tensor<0xf32>):\n" + END,
+        "block 1 takes tensor<0xf32>: must be a supported tensor with elements, or i32",
+    ),
+    ('%c = "util.constant"() <{value = 1 : i64}> : () -> i32\n' + END, "value 1 : i64 is no i32"),
+    (
+        '%c = "util.constant"() <{value = 1 : i32}> : () -> i64\n' + END,
+        "result out is of type i64, must be: i32, on the host",
+    ),
+    ('%n = "stablehlo.negate"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n' + END, "may not stand in func.func @main"),
+]
+
+
+@pytest.mark.parametrize(("statement", "message"), STATEMENTS, ids=[message for _, message in STATEMENTS])
+def test_what_stands_in_blocks(statement: str, message: str) -> None:
+    (found,) = said(FUNCTION.format(statement))
+    assert message in found
+
+
+FUNC = """"func.func"() <{function_type = () -> (), sym_name = "main"}> ({
+    "func.return"() : () -> ()
+  }) : () -> ()"""
+
+
+def test_control_flow_is_between_dispatches() -> None:
+    text = """"builtin.module"() ({
+  "flow.executable"() <{sym_name = "e"}> ({
+    "func.func"() <{function_type = (tensor<i1>) -> tensor<i1>, sym_name = "e"}> ({
+    ^bb0(%p: tensor<i1>):
+      %0 = "stablehlo.if"(%p) ({
+        "stablehlo.return"(%p) : (tensor<i1>) -> ()
+      }, {
+        "stablehlo.return"(%p) : (tensor<i1>) -> ()
+      }) : (tensor<i1>) -> tensor<i1>
+      "func.return"(%0) : (tensor<i1>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+  FUNC
+}) : () -> ()
+"""
+    assert said(text.replace("FUNC", FUNC)) == ["holds stablehlo.if: control flow must be between dispatches"]
