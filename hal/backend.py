@@ -16,10 +16,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from .errors import HalError, Unsupported
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -58,7 +60,7 @@ class DeviceInfo:
     """A device as `--list_devices` shows it, and the profile that programs are matched against.
 
     `formats` are the executable formats it runs, best first: "tensor-bytecode", "spirv", "opencl-c".
-    `features` are names from `schema.profiles.FEATURES`.
+    `features` are names from `schema.profiles.FEATURES`. `timestamps`: opened with profiling it times its commands.
     """
 
     driver: str
@@ -71,6 +73,7 @@ class DeviceInfo:
     limits: Limits
     memory_bytes: int
     notes: tuple[str, ...] = field(default=())
+    timestamps: bool = False
 
     @property
     def id(self) -> str:
@@ -158,6 +161,11 @@ class BackendCommandBuffer(ABC):
 class BackendSemaphore(ABC):
     """A timeline semaphore: a 64-bit value that only grows."""
 
+    @property
+    def native(self) -> Any:
+        """Its handle in the driver's own API; None where it has none."""
+        return None
+
     @abstractmethod
     def value(self) -> int: ...
 
@@ -169,10 +177,16 @@ class BackendSemaphore(ABC):
         """Block until the value is reached; False when `timeout` seconds passed first."""
 
     @abstractmethod
+    def fail(self, value: int, error: HalError) -> None:
+        """Reach the value without success: who waits for it, or for one between, gets the error."""
+
+    @abstractmethod
     def release(self) -> None: ...
 
 
 Point = tuple[BackendSemaphore, int]
+#: start and end of a command
+Span = tuple[int, int]
 
 
 class Watcher(Protocol):
@@ -231,6 +245,15 @@ class BackendQueue(ABC):
     @abstractmethod
     def wait_idle(self) -> None: ...
 
+    def take_timings(self) -> list[list[Span]]:
+        """For a device opened with profiling: the times of submissions that are over and were not taken yet.
+
+        A row per submission whose batch is not empty, in the order of submission, and in it a span for each dispatch,
+        copy and fill, in the order of the batch and of recording; fewer when the work failed. Spans are nanoseconds of
+        `hal.timing.now`, lie between the call that submitted and the moment when the end was seen, and do not overlap.
+        """
+        raise NotImplementedError(f"{type(self).__name__} times no commands")
+
 
 class BackendDevice(ABC):
     """An open device. Closing it releases everything; the front has released its objects before."""
@@ -257,6 +280,15 @@ class BackendDevice(ABC):
 
     @abstractmethod
     def create_semaphore(self, initial: int) -> BackendSemaphore: ...
+
+    @property
+    def native(self) -> Any:
+        """The handles in the driver's own API, for work that others submit beside ours; None where it has none."""
+        return None
+
+    def import_semaphore(self, handle: Any) -> BackendSemaphore:
+        """A semaphore or event of the driver's own API, which stays its owner's. `InvalidArgument`: it is none."""
+        raise Unsupported(f"device {self.info.id} has no semaphores of an API of its own to import")
 
     @abstractmethod
     def close(self) -> None: ...
@@ -286,3 +318,11 @@ class BackendDriver(ABC):
 
     @abstractmethod
     def open(self, info: DeviceInfo) -> BackendDevice: ...
+
+    def open_profiled(self, info: DeviceInfo) -> BackendDevice:
+        """As `open`, and the device times each command by a clock of its own (`BackendQueue.take_timings`).
+
+        Asked of devices with `timestamps` only. Commands may be submitted in another way than usual, and run one after
+        the other where they could overlap; what they compute is the same.
+        """
+        raise Unsupported(f"driver {self.name} times no commands")

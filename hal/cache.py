@@ -1,9 +1,10 @@
-"""What drivers built, kept on disk between processes: OpenCL program binaries, Vulkan pipeline caches.
+"""What was made once and takes long, kept on disk between processes: what drivers built, what initializers computed.
 
-- A row is found by its key: device, driver version, content digest, and whatever else the bytes depend on. It lies in
+- A row is found by its key: device, driver version, content digest, whatever else the bytes depend on. It lies in
   `$ORCHESTRION_CACHE/<kind>` (else `$XDG_CACHE_HOME/orchestrion`, `~/.cache/orchestrion`) under the key's SHA-256.
-- Rows are native code: to read one is to run it. Assumed is that nobody but this user writes into the folder: it is
+- Rows may be native code: to read one is to run it. Assumed is that nobody but this user writes into the folder: it is
   made with mode 0700, and one that others own or may write to is not used at all.
+- `ORCHESTRION_CACHE=off`: nothing is kept, and nothing that was kept is used.
 - A row carries its key and the SHA-256 of its bytes. One that is damaged or cut short is a miss, and is replaced.
 - A row is written under another name and moved, so any number of processes may share the folder.
 - Above the limit the rows that were not used for longest go. Nothing here fails a program: what cannot be
@@ -28,9 +29,11 @@ ABANDONED = 3600.0
 _log = logging.getLogger("orchestrion.hal.cache")
 
 
-def root() -> Path:
-    """The folder for what can be made again."""
+def root() -> Path | None:
+    """The folder for what can be made again; None when nothing shall be kept."""
     override = os.environ.get("ORCHESTRION_CACHE")
+    if override == "off":
+        return None
     if override:
         return Path(override)
     cache = os.environ.get("XDG_CACHE_HOME")
@@ -45,10 +48,18 @@ class Cache:
     def __init__(self, kind: str, limit: int = DEFAULT_LIMIT, folder: Path | None = None) -> None:
         self._limit = limit
         self._folder: Path | None = None
+        above = root() if folder is None else folder
+        if above is None:
+            return
         try:
-            self._folder = private_folder((root() if folder is None else folder) / kind)
+            self._folder = private_folder(above / kind)
         except (OSError, SharedFolder) as error:
             _log.warning("no cache of %s: %s", kind, error)
+
+    @property
+    def usable(self) -> bool:
+        """Whether rows are kept at all."""
+        return self._folder is not None
 
     def get(self, *key: str | bytes) -> bytes | None:
         """The bytes put under this key, or None."""

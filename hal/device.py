@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from typing import Any
 
 from .allocator import Allocator
 from .backend import BackendDevice, DeviceInfo, Entry
@@ -19,7 +20,7 @@ from .executable import Executable, ExecutableCache
 from .lifetime import Account, Home
 from .policy import Policy
 from .queue import Queue
-from .semaphore import Semaphore
+from .semaphore import MAX_VALUE, Semaphore
 from .statistics import Statistics
 
 #: what is counted for leaks
@@ -82,7 +83,34 @@ class Device:
     def create_semaphore(self, initial: int = 0) -> Semaphore:
         """A timeline semaphore with that value, 0 to 2**63 - 1."""
         self.check_open()
-        return Semaphore(self, initial)
+        if not 0 <= initial <= MAX_VALUE:
+            raise InvalidArgument(f"semaphore value {initial} is not in 0 to {MAX_VALUE}")
+        return Semaphore(self, self.home.backend.create_semaphore(initial))
+
+    def import_semaphore(self, handle: Any) -> Semaphore:
+        """The caller's own semaphore or event as one of ours, to wait for and to signal. It stays the caller's, who
+        keeps it alive as long as this is used.
+
+        OpenCL takes a `pyopencl.Event` of any context, which is at 0 until it is complete and then at 1, and which can
+        be signalled if it is a `UserEvent`. Vulkan takes a timeline `VkSemaphore` of this device (`native.device`), an
+        integer or a handle of the `vulkan` package. `InvalidArgument`: it is neither; `Unsupported`: other devices.
+        """
+        self.check_open()
+        return Semaphore(self, self.home.backend.import_semaphore(handle))
+
+    @property
+    def native(self) -> Any:
+        """The handles in the driver's own API, named as there (`OpenCLHandles`, `VulkanHandles`); None without one.
+
+        They are the device's: use them while it is open. Who submits to its Vulkan queue holds `lock` meanwhile.
+        """
+        self.check_open()
+        return self.home.backend.native
+
+    @property
+    def lock(self) -> threading.Lock:
+        """Held by whoever uses the driver's queue. Nothing of this device may be called under it."""
+        return self.home.lock
 
     def check_open(self) -> None:
         if self.closed:

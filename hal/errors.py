@@ -29,6 +29,10 @@ class DeviceLost(HalError):
     """The device or its driver failed while working."""
 
 
+class EventFailed(HalError):
+    """An event of the caller's, which work was to wait for, ended with an error; the message gives its status."""
+
+
 class DriverUnavailable(HalError):
     """A driver cannot be used here; the message says why and what to install."""
 

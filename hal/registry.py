@@ -10,9 +10,9 @@ A device is named `driver` or `driver:index`: `vulkan` is the first Vulkan devic
 from dataclasses import dataclass
 from importlib import import_module
 
-from .backend import BackendDriver, DeviceInfo
+from .backend import BackendDevice, BackendDriver, DeviceInfo
 from .device import Device
-from .errors import DriverUnavailable, InvalidArgument
+from .errors import DriverUnavailable, InvalidArgument, Unsupported
 from .policy import Policy
 
 GROUP = "orchestrion.hal"
@@ -66,8 +66,13 @@ def list_devices() -> tuple[DriverStatus, ...]:
     return tuple(_status(name) for name in drivers())
 
 
-def open_device(name: str, memory_limit: int | None = None, policy: Policy | None = None) -> Device:
-    """Open `driver` or `driver:index`. `memory_limit` in bytes; `policy` decides on native code."""
+def open_device(
+    name: str, memory_limit: int | None = None, policy: Policy | None = None, profiling: bool = False
+) -> Device:
+    """Open `driver` or `driver:index`. `memory_limit` in bytes; `policy` decides on native code.
+
+    `profiling`: the device times what it runs (`hal.profiling`); `Unsupported` where it has no timestamps.
+    """
     driver_name, colon, number = name.partition(":")
     if colon and not number.isdecimal():
         raise InvalidArgument(f"device name {name!r}: the index after ':' is not a number")
@@ -77,7 +82,16 @@ def open_device(name: str, memory_limit: int | None = None, policy: Policy | Non
     if index >= len(infos):
         there = ", ".join(f"{info.id} ({info.name})" for info in infos) or "none"
         raise InvalidArgument(f"no device {name!r}: driver {driver_name} has {there}")
-    return Device.of(driver.open(infos[index]), memory_limit, policy)
+    backend = _open_profiled(driver, infos[index]) if profiling else driver.open(infos[index])
+    return Device.of(backend, memory_limit, policy)
+
+
+def _open_profiled(driver: BackendDriver, info: DeviceInfo) -> BackendDevice:
+    from .profiling import ProfilingDevice
+
+    if not info.timestamps:
+        raise Unsupported(f"device {info.id} ({info.name}) has no timestamps: it cannot be opened with profiling")
+    return ProfilingDevice(driver.open_profiled(info))
 
 
 def _make(target: str) -> BackendDriver:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .backend import BackendSemaphore, Point
 from .errors import DeadlineExceeded, InvalidArgument
@@ -23,15 +23,13 @@ MAX_VALUE = 2**63 - 1
 
 
 class Semaphore:
-    """A timeline semaphore of a device. Made by `Device.create_semaphore`."""
+    """A timeline semaphore of a device. Made by `Device.create_semaphore` and `Device.import_semaphore`."""
 
     __slots__ = ("_promised", "_released", "backend", "device", "lease")
 
-    def __init__(self, device: Device, initial: int) -> None:
-        if not 0 <= initial <= MAX_VALUE:
-            raise InvalidArgument(f"semaphore value {initial} is not in 0 to {MAX_VALUE}")
+    def __init__(self, device: Device, backend: BackendSemaphore) -> None:
         self.device = device
-        self.backend = device.home.backend.create_semaphore(initial)
+        self.backend = backend
         self.lease = Lease(device.home, self.backend)
         self._promised: deque[int] = deque()
         self._released = False
@@ -40,6 +38,12 @@ class Semaphore:
     @property
     def value(self) -> int:
         return self.alive().value()
+
+    @property
+    def native(self) -> Any:
+        """The handle in the driver's own API (`VkSemaphore`, `pyopencl.Event`), owned by this object unless it was
+        imported; None on a device that has none."""
+        return self.alive().native
 
     def signal(self, value: int) -> None:
         """Set the value from the host: above the current one and below all that submitted work will signal."""

@@ -42,7 +42,7 @@ class SoftSemaphore(BackendSemaphore):
             self._changed.notify_all()
 
     def fail(self, value: int, error: HalError) -> None:
-        """Reach `value` without success. Of very many failures one after the other the first error is kept."""
+        """Of very many failures one after the other the first error is kept."""
         with self._changed:
             before = self._value
             if len(self._failures) >= MOST_FAILURES and self._failures[-1][1] == before:
@@ -92,7 +92,7 @@ class Worker:
         _workers.add(self)
 
     def submit(self, waits: Sequence[Point], run: Callable[[], None] | None, signals: Sequence[Point]) -> None:
-        """Run `run` when the waits are reached, then signal. Waits and signals are `SoftSemaphore`s.
+        """Run `run` when the waits are reached, then signal.
 
         Where there is no signal to fail, the next `drain` raises.
         """
@@ -130,7 +130,6 @@ class Worker:
             _settle(submission, DeviceLost("the process ends"))
         for semaphore, value in () if current is None else current.waits:
             if semaphore.value() < value:
-                assert isinstance(semaphore, SoftSemaphore)
                 semaphore.fail(value, DeviceLost("the process ends"))
         self.close()
 
@@ -180,7 +179,6 @@ def _settle(submission: _Submission, error: HalError | None) -> None:
         if error is None:
             semaphore.signal(value)
         else:
-            assert isinstance(semaphore, SoftSemaphore)
             semaphore.fail(value, error)
 
 

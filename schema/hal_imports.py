@@ -80,7 +80,29 @@ _ROWS = (
     HalImport(
         "hal.execute",
         "(hal.recording, hal.buffer*) -> ()",
-        "(recording, slots): submit with these in the slots, and wait",
+        "(recording, slots): submit with these in the slots, behind all that the call has enqueued, and wait",
+    ),
+    HalImport(
+        "hal.enqueue",
+        "(hal.recording, hal.buffer*) -> ()",
+        "(recording, slots): goes to the device with the next `hal.execute` of the call, as one submission, in order, "
+        "each recording seeing what those before it wrote; a call must not return before",
+    ),
+    HalImport(
+        "hal.read",
+        "(hal.buffer, i64, i32) -> i32",
+        "(buffer, offset, bytes: 1, unsigned, or 4): a number, after what was executed before",
+    ),
+    HalImport(
+        "hal.cache.load",
+        "(hal.buffer, i32) -> i32",
+        "(buffer, number): 1 if the buffer was filled with what an earlier load of the same program on such a device "
+        "saved under the number; else 0",
+    ),
+    HalImport(
+        "hal.cache.save",
+        "(hal.buffer, i32) -> ()",
+        "(buffer, number): keep what the buffer holds for later loads, if the user keeps such things",
     ),
     HalImport("hal.fence.create", "() -> hal.fence", "a fence that nobody has signalled"),
     HalImport(

@@ -67,6 +67,11 @@ class TensorOp:
     since: int = 0
 
     @property
+    def writes(self) -> bool:
+        """Whether it writes a binding and gives no value."""
+        return self.name in ("store_output", "store_slice")
+
+    @property
     def attributes(self) -> tuple[tuple[str, str], ...]:
         return tuple(field for field in self.fields if field[1] not in ("value", "values"))
 
@@ -182,6 +187,11 @@ class EntryCode(Code):
             binding = attributes[0]
             self._check(binding, "stored to twice")
             self.writes[binding] = self.values[operands[0]].bytes
+        elif row is STORE_SLICE:
+            binding, whole = attributes
+            self._check(binding, "stored to twice")
+            touched = self.writes[binding] = TensorType(self.values[operands[0]].dtype, whole).bytes
+            self.reads[binding] = max(self.reads.get(binding, 0), touched)
         return results
 
     def _check(self, binding: int, second: str) -> None:
@@ -302,6 +312,15 @@ _STRUCTURAL: tuple[TensorOp, ...] = (
         since=1,
     ),
     _row(
+        16,
+        "store_slice",
+        "update:value starts:values binding:binding whole:ints",
+        shapes.store_slice,
+        "the update into the tensor of shape `whole` that the binding holds, where dynamic_update_slice puts it; "
+        "nothing else is written",
+        since=1,
+    ),
+    _row(
         64,
         "library_call",
         "values:values types:types function:function config:named",
@@ -319,4 +338,4 @@ ROWS: tuple[TensorOp, ...] = (
 LOAD, STORE = _STRUCTURAL[:2]
 BY_CODE: dict[int, TensorOp] = {row.code: row for row in ROWS}
 BY_NAME: dict[str, TensorOp] = {row.name: row for row in ROWS}
-LIBRARY_CALL = BY_NAME["library_call"]
+STORE_SLICE, LIBRARY_CALL = BY_NAME["store_slice"], BY_NAME["library_call"]

@@ -203,6 +203,15 @@ def dynamic_update_slice(operands: Types) -> Types:
     return (operand,)
 
 
+def store_slice(operands: Types, _: int, whole: Ints) -> Types:
+    update, *starts = operands
+    operand = tensor_type(update.dtype, whole)
+    if update.rank != operand.rank:
+        raise ShapeError(f"update {update} of {operand}")
+    _check_window(operand, update.shape, starts)
+    return ()
+
+
 def _check_window(operand: TensorType, sizes: Ints, starts: Types) -> None:
     """Sizes that fit, and as many starts: integers of rank 0."""
     for whole, size in zip(operand.shape, sizes, strict=True):

@@ -14,6 +14,7 @@ from .errors import Cancelled, DeadlineExceeded, DepthExceeded, FuelExhausted
 
 if TYPE_CHECKING:
     from .context import Context
+    from .enqueued import Enqueued
 
 #: units of fuel (instructions, about) between two looks at clock and cancellation: a few milliseconds
 SLICE = 1 << 14
@@ -44,6 +45,7 @@ class Call:
         "context",
         "deadline",
         "depth",
+        "enqueued",
         "fuel",
         "limited",
         "memory",
@@ -80,6 +82,7 @@ class Call:
         self.suspended: Any = None  #: the block that ended with the suspension
         self.waiting: Any = None
         self.results: tuple[Any, ...] = ()
+        self.enqueued: Enqueued | None = None  #: for the next submission
         self.deadline = None if limits.deadline is None else time.monotonic() + limits.deadline
         self.fuel = SLICE if limits.fuel is None else min(SLICE, limits.fuel)
         self.reserve: int | None = None if limits.fuel is None else limits.fuel - self.fuel

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,7 +24,7 @@ from .call import Call
 from .code import Code
 from .context import Context
 from .errors import CallerError, MemoryExceeded, Trap
-from .fence import Fence, Future
+from .fence import Future
 from .statistics import CallLog, totals
 from .submit import submit
 from .tensors import as_array, describe, describe_array
@@ -169,14 +169,13 @@ class Function:
             context.constant_bytes = 0
             return value
 
-    def submit(
-        self, *arguments: Any, out: Any = None, wait: Iterable[Fence] = (), signal: Fence | None = None
-    ) -> Future:
+    def submit(self, *arguments: Any, out: Any = None, wait: Iterable[Any] = (), signal: Any = None) -> Future:
         """Enqueue a call and return at once. The future gives what `__call__` with the same arguments would.
 
-        The call begins when all of `wait` (fences, and futures of any program's calls) are reached and the calls
-        submitted to the same context before are over; a failure among `wait` ends it with `WaitFailed`. `signal` is
-        reached when it is over, with its error if it fails. Arguments are copied before this returns, device arrays
+        The call begins when all of `wait` (fences, futures of any program's calls, `pyopencl.Event`s) are reached and
+        the calls submitted to the same context before are over; a failure among `wait` ends it with `WaitFailed`.
+        `signal` (a fence or a `pyopencl.UserEvent`) is reached when it is over, with its error if it fails; a sequence
+        has one, or None, for each result, as `Future.results`. Arguments are copied before this returns, device arrays
         are not; arrays in `out` belong to the call until it is over. Wrong arguments raise `CallerError` at once.
         """
         return submit(self, arguments, out, wait, signal)
@@ -226,10 +225,10 @@ class Function:
         )
         return [*operands, *staged.destinations]
 
-    def leave(self, staged: Staged, results: tuple[Any, ...]) -> Any:
-        """What a submitted call that is over gives its caller."""
-        outs = staged.outs
-        value = self._collect(results) if outs is None else self._deliver(results, outs, staged.destinations)
+    def leave(self, staged: Staged, results: tuple[Any, ...], ready: Callable[[int, Any], None]) -> Any:
+        """What a submitted call that is over gives its caller; `ready` hears of each result."""
+        outs = (None,) * len(results) if staged.outs is None else staged.outs
+        value = self._deliver(results, outs, staged.destinations, ready)
         after = totals(self._statistics)
         context = self.context
         self._log((self.name, perf_counter() - staged.started, staged.before, after, context.constant_bytes))
@@ -315,19 +314,27 @@ class Function:
             found.append(view)
         return outs, tuple(found)
 
-    def _deliver(self, results: tuple[Any, ...], outs: tuple[Any, ...], destinations: tuple[BufferView, ...]) -> Any:
-        """Copy results to where the caller wants them."""
+    def _deliver(
+        self,
+        results: tuple[Any, ...],
+        outs: tuple[Any, ...],
+        destinations: tuple[BufferView, ...],
+        ready: Callable[[int, Any], None] | None = None,
+    ) -> Any:
+        """Copy results to where the caller wants them: new arrays for None."""
         given = []
         for place, (result, one, destination) in enumerate(zip(results, outs, destinations, strict=True)):
             view = self._checked(place, result)
             if one is None:
                 given.append(view.read())
-                continue
-            given.append(one)
-            if isinstance(one, np.ndarray):
-                one[...] = view.read()
-            elif view is not destination:
-                destination.write(view.read())
+            else:
+                given.append(one)
+                if isinstance(one, np.ndarray):
+                    one[...] = view.read()
+                elif view is not destination:
+                    destination.write(view.read())
+            if ready is not None:
+                ready(place, given[-1])
         return given[0] if len(given) == 1 else tuple(given)
 
     def _collect(self, results: tuple[Any, ...]) -> Any:

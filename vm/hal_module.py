@@ -19,7 +19,9 @@ from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 
+from . import derived
 from .call import Call
+from .enqueued import Enqueued
 from .errors import CallerError, Trap
 from .memory import Memory
 from .native import Inline, NativeFunction, NativeModule, native
@@ -64,11 +66,11 @@ class Recording:
 
 
 def _hal(
-    name: str, nullable: tuple[int, ...] = (), begin: str = "", inline: Inline | None = None
+    name: str, nullable: tuple[int, ...] = (), begin: str = "", inline: Inline | None = None, alone: bool = True
 ) -> Callable[[_F], _F]:
     """Declare the function of that row of `HAL_IMPORTS`."""
     row = HAL_IMPORTS[f"hal.{name}"]
-    return native(name, row.signature, nullable, begin, inline)
+    return native(name, row.signature, nullable, begin, inline, alone)
 
 
 def _inline_same(view: str, dtype: str, *dims: str) -> str:
@@ -291,14 +293,64 @@ class HalModule(NativeModule):
     def execute(self, call: Call, recording: Recording, *buffers: Buffer) -> None:
         if call.deadline is not None:
             call.check()
-        call.context.execute(recording.commands, buffers, call)
+        if call.enqueued is None:
+            call.context.execute(recording.commands, buffers, call)
+            return
+        call.enqueued.add(recording, buffers)
+        self._execute_all(call, call.enqueued)
 
     def begin_execute(self, call: "SubmittedCall", recording: Recording, *buffers: Buffer) -> Fence:
         """`execute` without waiting: the fence is reached when the work is over."""
         call.check()
+        if call.enqueued is None:
+            fence = call.timeline()
+            _device(call).queue.submit(recording.commands, buffers, None, fence, call.watcher())
+            return fence
+        call.enqueued.add(recording, buffers)
+        return self._begin_all(call, call.enqueued)
+
+    @_hal("enqueue", begin="begin_enqueue", alone=False)
+    def enqueue(self, call: Call, recording: Recording, *buffers: Buffer) -> None:
+        enqueued = _enqueued(call)
+        enqueued.add(recording, buffers)
+        if enqueued.full:
+            call.check()
+            self._execute_all(call, enqueued)
+
+    def begin_enqueue(self, call: "SubmittedCall", recording: Recording, *buffers: Buffer) -> Fence | None:
+        """As `enqueue`; there is something to wait for when the batch was full."""
+        enqueued = _enqueued(call)
+        enqueued.add(recording, buffers)
+        if not enqueued.full:
+            return None
+        call.check()
+        return self._begin_all(call, enqueued)
+
+    def _execute_all(self, call: Call, enqueued: Enqueued) -> None:
+        call.enqueued = None
+        _device(call).queue.execute_batch(enqueued.batch(), call)
+
+    def _begin_all(self, call: "SubmittedCall", enqueued: Enqueued) -> Fence:
+        call.enqueued = None
         fence = call.timeline()
-        _device(call).queue.submit(recording.commands, buffers, None, fence, call.watcher())
+        _device(call).queue.submit_batch(enqueued.batch(), None, fence, call.watcher())
         return fence
+
+    @_hal("read")
+    def read(self, call: Call, buffer: Buffer, offset: int, size: int) -> int:
+        if size not in (1, 4):
+            raise Trap(f"a number of {size} bytes to read, 1 or 4 wanted")
+        word = np.empty(size, np.uint8)
+        buffer.read(word, offset)
+        return int.from_bytes(word.tobytes(), "little", signed=size == 4)
+
+    @_hal("cache.load")
+    def cache_load(self, call: Call, buffer: Buffer, number: int) -> int:
+        return derived.load(call, _device(call), buffer, number)
+
+    @_hal("cache.save")
+    def cache_save(self, call: Call, buffer: Buffer, number: int) -> None:
+        derived.save(call, _device(call), buffer, number)
 
     @_hal("fence.create")
     def fence_create(self, call: Call) -> Fence:
@@ -320,6 +372,13 @@ def _device(call: Call) -> Device:
     if device is None:
         raise CallerError("the context has no device")
     return device
+
+
+def _enqueued(call: Call) -> Enqueued:
+    """What the call has enqueued, to be added to."""
+    if call.enqueued is None:
+        call.enqueued = Enqueued(call.memory)
+    return call.enqueued
 
 
 def _storage(view: BufferView) -> Buffer:

@@ -19,6 +19,7 @@ class ProgramCode:
     """What all loads of a program may share: it knows neither file nor device. Never changed once made.
 
     `chosen` has, by executable, the variant that was found for a device: the same for every device of that profile.
+    `further_natives`: whether it calls native modules beside `hal`.
     """
 
     __slots__ = (
@@ -27,12 +28,14 @@ class ProgramCode:
         "context_initializers",
         "entries",
         "exports",
+        "further_natives",
         "globals",
         "program_initializers",
     )
 
     def __init__(self, module: Module, row: Program, link: Link) -> None:
         codes = link.codes
+        self.further_natives = any([f is not None and not f.name.startswith("hal.") for f in link.imports])
         self.codes = codes
         self.globals = [
             initial_value(module.strings[module.types[at.type]], at.value)

@@ -11,7 +11,9 @@
 - Every argument has the type its signature says when the function is called. Null is refused unless `nullable` names
   the argument's place; for a repeated group places go on counting through its first repetition.
 - No result: return None; one: the value; several: a tuple. Errors: `VmError`, or what the module documents.
-- A function that waits for the device names a method that `begin`s the same and gives the fence: for submitted calls.
+- A function that waits for the device names a method that `begin`s the same and gives the fence, or None when there is
+  nothing to wait for: for submitted calls.
+- A function that leaves something for later calls of the same VM call to find is not `alone`.
 - A short one may say its common case as Python text (`inline`): from the texts of the arguments a condition, and the
   value where that holds. `straight.py` puts it in place of a call.
 """
@@ -37,7 +39,7 @@ _LISTED = 100
 class NativeFunction:
     """A function ready to be called: `function(call, *arguments)`. Never changed once made."""
 
-    __slots__ = ("begin", "function", "inline", "name", "nullable", "signature")
+    __slots__ = ("alone", "begin", "function", "inline", "name", "nullable", "signature")
 
     def __init__(
         self,
@@ -47,6 +49,7 @@ class NativeFunction:
         nullable: frozenset[int],
         begin: Callable[..., Any] | None = None,
         inline: Inline | None = None,
+        alone: bool = True,
     ) -> None:
         self.name = name
         self.signature = signature
@@ -54,6 +57,7 @@ class NativeFunction:
         self.nullable = nullable
         self.begin = begin
         self.inline = inline
+        self.alone = alone
 
     def may_be_null(self, position: int) -> bool:
         fixed, group = len(self.signature.arguments), len(self.signature.repeated)
@@ -67,13 +71,19 @@ class _Declaration:
     nullable: frozenset[int]
     begin: str
     inline: Inline | None
+    alone: bool
 
 
 def native(
-    name: str, signature: str, nullable: Sequence[int] = (), begin: str = "", inline: Inline | None = None
+    name: str,
+    signature: str,
+    nullable: Sequence[int] = (),
+    begin: str = "",
+    inline: Inline | None = None,
+    alone: bool = True,
 ) -> Callable[[_F], _F]:
     """Declare a method as the native function `<module>.<name>`; it has no results if it can `begin`."""
-    declaration = _Declaration(name, parse_signature(signature), frozenset(nullable), begin, inline)
+    declaration = _Declaration(name, parse_signature(signature), frozenset(nullable), begin, inline, alone)
 
     def mark(function: _F) -> _F:
         setattr(function, _MARK, declaration)
@@ -103,7 +113,8 @@ class NativeModule:
             return None
         attribute, row = found
         begin = getattr(self, row.begin) if row.begin else None
-        return NativeFunction(name, row.signature, getattr(self, attribute), row.nullable, begin, row.inline)
+        function = getattr(self, attribute)
+        return NativeFunction(name, row.signature, function, row.nullable, begin, row.inline, row.alone)
 
 
 class ImportRow(NamedTuple):

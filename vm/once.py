@@ -53,6 +53,9 @@ def run_once(call: Call, code: Code, values: list[Any]) -> None:
                 OPS[name](*operands)(regs)
             for register in moved:
                 regs[register] = None
+        if call.enqueued is not None:
+            pc = code.decoded[-1].pc
+            raise call.enqueued.forgotten()
     except (VmError, HalError, MemoryError) as error:
         raise located(error, call, code, pc, regs) from (None if isinstance(error, VmError) else error)
 

@@ -6,6 +6,7 @@ interpreter, and a first call always does. The meaning is that of the ops it rep
 
 - Registers become Python variables, and constants are written where they are used. What is known to be the same
   register holds until something writes it: there are no branches.
+- What a native function leaves for a later one to find (`NativeFunction.alone`), only the interpreter looks for.
 - Refs given to native functions are compared with their classes, as `ops/imports.py` does, by the same slow half.
 - The text that is compiled holds names made here and integers from verified operands, nothing else of the module.
 - A line holds one instruction, so that the line of a traceback gives the pc.
@@ -118,7 +119,7 @@ class _Translator:
 
     def native(self, ordinal: int, args: tuple[int, ...], results: tuple[int, ...]) -> str | None:
         function = self.imports[ordinal]
-        if function is None or len(results) > 1:
+        if function is None or len(results) > 1 or not function.alone:
             return None
         types = function.signature.expand(len(args))
         assert types is not None

@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from orchestrion.hal.buffer import BufferView
@@ -26,6 +27,7 @@ from .errors import CallerError, Cancelled, DeadlineExceeded, LimitError, VmErro
 from .fence import Fence, Future
 from .interpreter import abandon
 from .lane import Lane
+from .native_fence import as_fence
 
 if TYPE_CHECKING:
     from orchestrion.hal.buffer import Buffer
@@ -36,21 +38,45 @@ if TYPE_CHECKING:
 _FIRST_LOOK, _LAST_LOOK = 0.0005, 0.02
 
 
-def submit(
-    function: Function, arguments: Sequence[Any], out: Any, wait: Iterable[Fence], signal: Fence | None
-) -> Future:
+def submit(function: Function, arguments: Sequence[Any], out: Any, wait: Iterable[Any], signal: Any) -> Future:
     """Check, copy, enqueue. See `Function.submit`."""
-    waits = tuple(wait)
-    for place, fence in enumerate(waits):
-        if not isinstance(fence, Fence):
-            raise CallerError(f"wait {place}: expected a fence or a submitted call, got {type(fence).__name__}")
-    if signal is not None and (not isinstance(signal, Fence) or isinstance(signal, Future)):
-        raise CallerError(f"signal: expected a fence, got {type(signal).__name__}")
+    waits = tuple([_waited(f"wait {place}", thing) for place, thing in enumerate(wait)])
+    several = isinstance(signal, list | tuple)
+    signals = tuple([_signalled(f"signal {place}", thing) for place, thing in enumerate(signal if several else ())])
+    count = len(function.export.results)
+    if several and len(signals) != count:
+        raise CallerError(f"{function.name!r} gives {count} results, signal has {len(signals)} fences")
+    whole = None if several else _signalled("signal", signal)
     lane = Lane.of(function.context)
-    call = SubmittedCall(function, function.stage(arguments, out), waits, signal, lane)
+    call = SubmittedCall(function, function.stage(arguments, out), waits, whole, lane)
+    for part, fence in zip(call.future.results if several else (), signals, strict=True):
+        if fence is not None:
+            part.listen(partial(_pass_on, part, fence))
     lane.submit(call)
     call.arm()
     return call.future
+
+
+def _waited(what: str, thing: Any) -> Fence:
+    fence = as_fence(thing)
+    if fence is None:
+        raise CallerError(f"{what}: expected a fence, a submitted call or a cl_event, got {type(thing).__name__}")
+    return fence
+
+
+def _signalled(what: str, thing: Any) -> Fence | None:
+    if thing is None:
+        return None
+    fence = as_fence(thing)
+    if fence is None:
+        raise CallerError(f"{what}: expected a fence or a user event, got {type(thing).__name__}")
+    if fence.unsignallable:
+        raise CallerError(f"{what}: {type(thing).__name__} cannot be signalled, {fence.unsignallable}")
+    return fence
+
+
+def _pass_on(future: Future, fence: Fence) -> None:
+    fence.settle(future.exception())
 
 
 def _pending(buffer: Buffer) -> bool:
@@ -104,7 +130,7 @@ class SubmittedCall(Call):
         self, function: Function, staged: Staged, waits: tuple[Fence, ...], signal: Fence | None, lane: Lane
     ) -> None:
         super().__init__(function.context)
-        self.future = Future(function.name)
+        self.future = Future(function.name, len(function.export.results))
         self._function = function
         self._staged = staged
         self._waits = waits
@@ -163,7 +189,7 @@ class SubmittedCall(Call):
             if self._unfinished():
                 self._lane.agents.wait.post(self._settle)
                 return
-            value = self._function.leave(self._staged, self.results)
+            value = self._function.leave(self._staged, self.results, self.future.deliver_part)
         except BaseException as error:
             self._fail(error)
         else:

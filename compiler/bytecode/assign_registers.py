@@ -1,29 +1,37 @@
-"""assign-registers: every value gets a register of its bank, by linear scan.
+"""assign-registers: every value gets a register of its bank, by linear scan over the intervals of `liveness.py`.
 
 A register is free again after the last use of its value, for a value of the same type (so that the VM's verifier knows
-what each ref register holds); the lowest free one is taken. Arguments take the first of their banks, as the calling
-convention wants. A frame above the VM's limit is an error of the program: it is too large.
+what each ref register holds). A value that a branch gives to a block gets the register of that block's argument, or the
+other way round, if it is free; else the lowest free one is taken. What then still has to move is copied in front of
+the branch. Arguments of the function take the first of their banks, as the calling convention wants. A frame above the
+VM's limit is an error of the program: it is too large.
 """
 
 from __future__ import annotations
 
-import heapq
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr, dense_ints
+from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.schema.isa import BANKS, MAX_REGISTERS
 from orchestrion.schema.signature import bank_of
 
-from .vm import Func, type_name
+from .liveness import Interval, intervals
+from .moves import sequence
+from .vm import OPS, Func, type_name
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
 
 #: bank -> the letter of its registers in text
 LETTERS: Final[dict[str, str]] = dict(zip(BANKS, "ilfdr", strict=True))
+
+#: name of the type of all values that it holds, number in the bank
+Register = tuple[str, int]
 
 
 def run(module: Module, options: Options) -> None:
@@ -32,42 +40,94 @@ def run(module: Module, options: Options) -> None:
             _assign(func)
 
 
+def _assign(func: Func) -> None:
+    blocks = func.body.blocks
+    branches = [block.last for block in blocks if isinstance(block.last, OPS["br"])]
+    frame = _Frame()
+    frame.scan(intervals(func.body), _companions(branches))
+    for block in blocks:
+        for op in block:
+            if op.results:
+                op.attributes["registers"] = frame.names(op.results)
+    for branch in branches:
+        _move(frame, branch)
+    if len(blocks) > 1:
+        func.blocks = ArrayAttr(tuple(frame.names(block.arguments) for block in blocks[1:]))
+    needed = sum(frame.counts.values())
+    if needed > MAX_REGISTERS:
+        message = f"needs {needed} registers, a function has at most {MAX_REGISTERS}"
+        raise CompileError([Diagnostic(message, func.loc, f"{func.sym_name.value}")])
+    func.frame = dense_ints(*frame.counts.values())
+
+
+def _companions(branches: Sequence[Operation]) -> dict[Value, list[Value]]:
+    """The values that should be in one register: what branches give, and the arguments that it becomes."""
+    found: dict[Value, list[Value]] = {}
+    for branch in branches:
+        for value, argument in zip(branch.operands, branch.successors[0].arguments, strict=True):
+            found.setdefault(value, []).append(argument)
+            found.setdefault(argument, []).append(value)
+    return found
+
+
 class _Frame:
     """The registers of one function."""
 
     def __init__(self) -> None:
-        self.free: dict[str, list[int]] = {}
         self.counts: dict[str, int] = dict.fromkeys(BANKS, 0)
-        self.of: dict[Value, int] = {}
+        self.of: dict[Value, Register] = {}
+        self._free: dict[str, set[Register]] = {}
+        self._spares: dict[str, Register] = {}
 
-    def take(self, value: Value) -> str:
+    def scan(self, spans: dict[Value, Interval], companions: dict[Value, list[Value]]) -> None:
+        """At each position values begin, then others end: what an operation makes is in no register that it reads."""
+        ending = sorted(spans, key=lambda value: spans[value].last, reverse=True)
+        for value in sorted(spans, key=lambda value: spans[value].first):
+            while spans[ending[-1]].last < spans[value].first:
+                register = self.of[ending.pop()]
+                self._free.setdefault(register[0], set()).add(register)
+            self._take(value, companions.get(value, ()))
+
+    def _take(self, value: Value, companions: Sequence[Value]) -> None:
         name = type_name(value.type)
+        free = self._free.get(name)
+        if not free:
+            self.of[value] = self._new(name)
+            return
+        wished = [self.of[other] for other in companions if self.of.get(other) in free]
+        self.of[value] = wished[0] if wished else min(free)
+        free.remove(self.of[value])
+
+    def spare(self, register: Register) -> Register:
+        """One for the same type that no value has."""
+        name = register[0]
+        if name not in self._spares:
+            self._spares[name] = self._new(name)
+        return self._spares[name]
+
+    def names(self, values: Sequence[Value]) -> ArrayAttr:
+        return ArrayAttr(tuple(_text(self.of[value]) for value in values))
+
+    def _new(self, name: str) -> Register:
         bank = bank_of(name)
-        if self.free.get(name):
-            number = heapq.heappop(self.free[name])
-        else:
-            number = self.counts[bank]
-            self.counts[bank] += 1
-        self.of[value] = number
-        return f"{LETTERS[bank]}{number}"
-
-    def release(self, value: Value) -> None:
-        heapq.heappush(self.free.setdefault(type_name(value.type), []), self.of[value])
+        self.counts[bank] += 1
+        return name, self.counts[bank] - 1
 
 
-def _assign(func: Func) -> None:
-    block = func.body.block
-    frame = _Frame()
-    last: dict[Value, Operation] = {value: op for op in block for value in op.operands}
-    for argument in block.arguments:
-        frame.take(argument)
-    for op in block:
-        if op.results:
-            op.attributes["registers"] = ArrayAttr(tuple(StringAttr(frame.take(result)) for result in op.results))
-        for value in (*dict.fromkeys(op.operands), *op.results):
-            if last.get(value, op) is op:
-                frame.release(value)
-    if sum(frame.counts.values()) > MAX_REGISTERS:
-        needed = f"needs {sum(frame.counts.values())} registers, a function has at most {MAX_REGISTERS}"
-        raise CompileError([Diagnostic(needed, func.loc, f"{func.sym_name.value}")])
-    func.frame = dense_ints(*frame.counts.values())
+def _text(register: Register) -> StringAttr:
+    name, number = register
+    return StringAttr(f"{LETTERS[bank_of(name)]}{number}")
+
+
+def _move(frame: _Frame, branch: Operation) -> None:
+    """Copies what a branch gives into the registers of what its target takes."""
+    wanted = [frame.of[argument] for argument in branch.successors[0].arguments]
+    holds = {frame.of[value]: value for value in branch.operands}
+    moves = list(zip([frame.of[value] for value in branch.operands], wanted, strict=True))
+    builder = Builder.before(branch)
+    for source, target in sequence(moves, frame.spare):
+        value = holds[source]
+        copy = builder.build(OPS[f"{bank_of(source[0])}.copy"], a=value, d=value.type)
+        copy.attributes["registers"] = ArrayAttr((_text(target),))
+        holds[target] = copy.result
+    branch.set_operands([holds[register] for register in wanted])

@@ -11,19 +11,17 @@ from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir.attributes import SymbolRef, UnitAttr
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.types import FunctionType, TensorType
+from orchestrion.compiler.ir.core import Block, Operation, Region
+from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.targets.target import target
-from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 from orchestrion.schema.profiles import FEATURES, PROFILES
 
 from . import vm
-from .emitter import Emitter
+from .body import convert_body
 from .exports import export_of
 from .payload import payload_attribute
-from .recording import emit_recording
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -51,6 +49,7 @@ class _Program:
         self.block = Block()
         self.features: set[str] = set()
         self.executables: dict[str, ll_seq.Executable] = {}
+        self.constants: dict[Operation, int] = {}  #: in the order of the program's text
         self.names = Names.of(program)
 
     def convert(self) -> Operation:
@@ -91,6 +90,7 @@ class _Program:
         self.block.append(built)
 
     def _constant(self, op: ll_seq.Constant) -> None:
+        self.constants[op] = len(self.constants)
         built = vm.Constant.build(
             sym_name=self.names.fresh(op.label.value), values=op.values, offsets=op.offsets, size=op.size, loc=op.loc
         )
@@ -101,7 +101,9 @@ class _Program:
         self.block.append(vm.Global.build(sym_name=op.sym_name, type=op.type, mutable=mutable, loc=op.loc))
 
     def _is_per_context(self, variable: util.Global) -> bool:
-        """What a context initializer stores belongs to the context."""
+        """What a context initializer stores belongs to the context, and so does what functions store."""
+        if variable.mutable is not None:
+            return True
         for op in self.program.walk():
             if isinstance(op, util.GlobalStore) and op.ref.root == variable.sym_name.value:
                 initializer = op.parent_op
@@ -114,18 +116,12 @@ class _Program:
         self.block.append(vm.Initializer.build(kind=op.kind, function=SymbolRef(name), loc=op.loc))
 
     def _function(self, op: ll_seq.Function) -> None:
-        views = tuple(argument.type for argument in op.body.block.arguments)
+        views = tuple(argument.type for argument in op.body.blocks[0].arguments)
         self._func(op.sym_name.value, op, FunctionType(views, (ll_seq.VIEW,) * len(op.signature.results)))
 
     def _func(self, name: str, source: Operation, type: FunctionType) -> None:
-        body = source.regions[0].block
-        block = Block(type.inputs, [argument.loc for argument in body.arguments])
-        lowering = _Body(Emitter(block, self.imports, source.loc), self.executables)
-        lowering.values.update(zip(body.arguments, block.arguments, strict=True))
-        for op in body:
-            with lowering.emitter.builder.at(op.loc):
-                lowering.op(op)
-        self.block.append(vm.Func.build(sym_name=name, function_type=type, body=Region([block]), loc=source.loc))
+        body = convert_body(source, self.imports, self.executables, self.constants)
+        self.block.append(vm.Func.build(sym_name=name, function_type=type, body=body, loc=source.loc))
 
 
 def _sorted(features: set[str]) -> list[str]:
@@ -137,52 +133,3 @@ def _entry(entry: ll_seq.Entry) -> dict[str, object]:
     assert size is not None, f"{entry.sym_name} was not lowered"
     ops = {} if entry.source_ops is None else {"source_ops": entry.source_ops}
     return {"name": entry.sym_name, "bindings": entry.bindings, "workgroup_size": size, **ops}
-
-
-class _Body:
-    """The ops of one function or initializer as instructions."""
-
-    def __init__(self, emitter: Emitter, executables: dict[str, ll_seq.Executable]) -> None:
-        self.emitter = emitter
-        self.executables = executables
-        self.values: dict[Value, Value] = {}
-
-    def op(self, op: Operation) -> None:
-        emitter, values = self.emitter, self.values
-        match op:
-            case ll_seq.Check():
-                values[op.output] = emitter.value("hal.view.check", values[op.view], *_type_operands(op.type))
-            case ll_seq.Destination():
-                values[op.output] = emitter.value("hal.view.destination", values[op.view], *_type_operands(op.type))
-            case ll_seq.Storage():
-                values[op.output] = emitter.value("hal.view.buffer", values[op.view])
-            case ll_seq.Execute():
-                emitter.call("hal.execute", *(values[value] for value in op.operands))
-            case ll_seq.CreateExecutable():
-                ordinal = list(self.executables).index(op.executable.root)
-                values[op.output] = emitter.value("hal.executable.create", ordinal)
-            case ll_seq.Constant():
-                values[op.output] = emitter.value("hal.constant", self._ordinal(op), 0, op.size.value)
-            case ll_seq.Allocate():
-                values[op.output] = emitter.value("hal.allocate", op.size.value)
-            case ll_seq.Record():
-                values[op.output] = emit_recording(op, emitter, values, self.executables)
-            case util.GlobalLoad():
-                values[op.value] = emitter.load(op.ref.root, op.value.type)
-            case util.GlobalStore():
-                emitter.store(op.ref.root, values[op.value])
-            case util.Return() | ll_seq.Return():
-                emitter.op("return", values=[values[value] for value in op.operands])
-            case _:
-                raise AssertionError(f"{op.name} in a function after the executables phase")
-
-    def _ordinal(self, constant: ll_seq.Constant) -> int:
-        """Constants are numbered in the order of the program's text."""
-        block = constant.parent
-        assert block is not None
-        return [op for op in block if isinstance(op, ll_seq.Constant)].index(constant)
-
-
-def _type_operands(type: TensorType) -> list[int]:
-    """Element type code and dimensions, as the `hal.view` functions take them."""
-    return [BY_NAME[str(type.element)].code, *type.shape]

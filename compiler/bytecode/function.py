@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, SymbolRef
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.locations import source_text
+from orchestrion.compiler.ir.types import Attribute
 from orchestrion.schema import encoding, writer
 from orchestrion.schema.isa import BANKS
 from orchestrion.schema.signature import bank_of
@@ -50,6 +51,9 @@ class _Encoder:
         self.base = {LETTERS[bank]: start for bank, start in zip(BANKS, starts, strict=False)}
         self.registers: dict[Value, int] = {}
         self._arguments(func.body.blocks[0])
+        for block, names in zip(func.body.blocks[1:], func.blocks or (), strict=True):
+            assert isinstance(names, ArrayAttr)
+            self._named(block.arguments, names)
         for op in self.ops:
             self._results(op)
         self.pcs = list(accumulate((self._size(op) for op in self.ops), initial=0))
@@ -64,8 +68,10 @@ class _Encoder:
             taken[bank] += 1
 
     def _results(self, op: Operation) -> None:
-        names = op.get_as("registers", ArrayAttr)
-        for value, name in zip(op.results, names or (), strict=True):
+        self._named(op.results, op.get_as("registers", ArrayAttr) or ())
+
+    def _named(self, values: Sequence[Value], names: Iterable[Attribute]) -> None:
+        for value, name in zip(values, names, strict=True):
             assert isinstance(name, StringAttr)
             self.registers[value] = self.base[name.value[0]] + int(name.value[1:])
 

@@ -4,10 +4,15 @@ An instruction's register operands are SSA operands and results, branch targets 
 property named as in the row. `assign-registers` gives each value a register (`registers`, one per result, written as
 the assembler writes them: `i0`, `r2`); block arguments of the entry take the first of their banks.
 Value types are the VM's: `i32`, `f64`, `!hal.view`.
+
+Only `vm.br` gives arguments to a block, and it moves nothing: once registers are assigned, each operand is in the
+register of the argument that it becomes (`blocks` of the function), where a copy in front of the branch has put it.
+A conditional branch goes to blocks without arguments.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from orchestrion.compiler.ir.attributes import (
@@ -127,12 +132,17 @@ class Initializer(Operation):
 
 
 class Func(Operation):
-    """A function; `frame` counts its i32, i64, f32, f64 and ref registers once they are assigned."""
+    """A function.
+
+    Once registers are assigned, `frame` counts those of i32, i64, f32, f64 and ref, and `blocks` has those of the
+    arguments of each block but the entry.
+    """
 
     name = "vm.func"
     sym_name = attr(StringAttr)
     function_type = attr(FunctionType)
     frame = optional(DenseArray)
+    blocks = optional(ArrayAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
 
@@ -179,8 +189,26 @@ def _field(row: Row) -> Any:
     return result() if row.result else operand()
 
 
+def _gives(op: Operation) -> Iterator[str]:
+    """The check of `vm.br`: it gives what its target takes."""
+    given, taken = [value.type for value in op.operands], [a.type for a in op.successors[0].arguments]
+    if given != taken:
+        yield f"gives ({', '.join(map(str, given))}) to a block that takes ({', '.join(map(str, taken))})"
+
+
+def _gives_nothing(op: Operation) -> Iterator[str]:
+    """The check of other branches."""
+    for index, target in enumerate(op.successors):
+        if target.arguments:
+            yield f"goes to successor {index}, which takes {len(target.arguments)} arguments: only vm.br gives some"
+
+
 def _class(row: Instruction) -> type[Operation]:
-    fields = {field_name(spec): _field(spec) for spec in row.operands}
+    fields: dict[str, Any] = {field_name(spec): _field(spec) for spec in row.operands}
+    if row.name == "br":
+        fields |= {"arguments": operands(), "check": _gives}
+    elif any(spec.kind in ("target", "targets") for spec in row.operands):
+        fields["check"] = _gives_nothing
     traits = frozenset({Trait.TERMINATOR}) if row.terminator else frozenset()
     body = {"__doc__": row.doc, "name": f"vm.{row.name}", "traits": traits, **fields}
     return type(f"Instruction_{row.name.replace('.', '_')}", (Operation,), body)

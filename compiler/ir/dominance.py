@@ -61,6 +61,11 @@ def successors(block: Block) -> list[Block]:
     return block.last.successors if block.last is not None else []
 
 
+def reachable(region: Region) -> list[Block]:
+    """The blocks that control reaches, each behind those that dominate it."""
+    return _postorder(region.blocks[0])[::-1]
+
+
 def immediate_dominators(region: Region) -> dict[Block, Block]:
     """Reachable block -> its immediate dominator; the entry has itself."""
     entry = region.blocks[0]

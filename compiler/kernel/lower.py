@@ -13,6 +13,7 @@ from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import has_layout
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo.base import dtype_of, is_supported
 from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
@@ -47,7 +48,7 @@ def lower_entry(entry: Operation) -> None:
     block = Block([argument.type for argument in old.arguments], [argument.loc for argument in old.arguments])
     bindings: dict[Value, Value] = dict(zip(old.arguments, block.arguments, strict=True))
     inputs: dict[Value, Value] = {op.value: bindings[op.binding] for op in old if isinstance(op, LoadInput)}
-    outputs = [Output(op.value, bindings[op.binding]) for op in old if isinstance(op, StoreOutput)]
+    outputs = _outputs(old, bindings)
     work = Work(outputs, hero_of(ops))
     builder = KernelBuilder(block, _index_type(old))
     builder.loc = entry.loc
@@ -61,6 +62,17 @@ def lower_entry(entry: Operation) -> None:
     entry.workgroup_size = dense_ints(schedule.workgroup_size, 1, 1)
     entry.workload = dense_ints(schedule.invocations(work), 1, 1)
     _replace(entry.body, block)
+
+
+def _outputs(body: Block, bindings: Mapping[Value, Value]) -> list[Output]:
+    """What is written: values as they are, of an update in place the window only."""
+    updates = updates_in_place(body)
+    outputs = []
+    for op in body:
+        if isinstance(op, StoreOutput):
+            update = updates.get(op)
+            outputs.append(Output(op.value if update is None else update.update, bindings[op.binding], update))
+    return outputs
 
 
 def _prepare(elemental: Elemental, ops: Iterable[Operation]) -> None:

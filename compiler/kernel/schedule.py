@@ -14,12 +14,14 @@ from math import prod
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 
 from .builder import KernelBuilder
 from .elemental import Elemental
 from .encodings import stored_shape
 from .fold import FOLDS, Fold, Loops, Scalars, elements_per_turn
 from .index import Index
+from .indexing import moved, starts_of
 from .rules import element_of, shape_of
 from .tiled import Extents, Tile, emit_tile, write_all, write_fresh
 
@@ -31,10 +33,19 @@ LONG_TILED_FOLD = 1024
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A value of the body and the binding it is written to."""
+    """A value of the body and the binding it is written to: in full, or as the window of an update in place."""
 
     value: Value
     binding: Value
+    window: DynamicUpdateSlice | None = None
+
+    def store(self, elemental: Elemental, at: Index, value: Value) -> None:
+        """Writes the value's element at an index."""
+        b = elemental.builder
+        if self.window is not None:
+            starts = elemental.run(starts_of(b, self.window))
+            at = at.at(shape_of(self.window.out), moved(b, starts, at))
+        b.store(value, self.binding, at.linear)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +134,10 @@ def _position(b: KernelBuilder, name: str) -> Value:
 
 def _write(elemental: Elemental, outputs: Sequence[Output], position: Value) -> None:
     b = elemental.builder
-    values = [elemental.element(o.value, Index(b, stored_shape(o.value), None, position)) for o in outputs]
-    for output, value in zip(outputs, values, strict=True):
-        b.store(value, output.binding, position)
+    places = [Index(b, stored_shape(output.value), None, position) for output in outputs]
+    values = [elemental.element(output.value, at) for output, at in zip(outputs, places, strict=True)]
+    for output, at, value in zip(outputs, places, values, strict=True):
+        output.store(elemental, at, value)
 
 
 # workgroup
@@ -219,7 +231,7 @@ def emit_tiled(elemental: Elemental, work: Work) -> None:
     def write(row: int, column: int) -> None:
         at = row * tile.columns + column
         for output, value in zip(work.outputs, results[at], strict=True):
-            b.store(value, output.binding, places[at].linear)
+            output.store(elemental, _same(b, places[at], output.value), value)
 
     moved = b.op("or", rows.moved(b), columns.moved(b))
     b.branch(moved, lambda: write_fresh(b, rows, columns, write), lambda: write_all(tile, write))

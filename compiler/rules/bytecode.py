@@ -19,7 +19,7 @@ from orchestrion.compiler.ir.attributes import (
     SymbolRef,
 )
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import BlockArgument, Operation, OpResult, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import Attribute, TensorType
 from orchestrion.compiler.stablehlo.base import is_supported
@@ -152,8 +152,6 @@ def _func(op: vm.Func) -> Iterator[str]:
             yield f"takes or gives {type}, which the VM does not have"
     if not op.body.blocks or tuple(argument.type for argument in op.body.blocks[0].arguments) != types.inputs:
         yield f"its first block does not take {types}"
-    if any(block.arguments for block in op.body.blocks[1:]):
-        yield "a block that is branched to takes arguments"
     if op.frame is None or len(op.frame) != len(BANKS) or not 0 <= min(op.frame.ints) <= max(op.frame.ints) < 1 << 16:
         yield f"frame must be {len(BANKS)} counts of registers"
         return
@@ -161,6 +159,25 @@ def _func(op: vm.Func) -> Iterator[str]:
     for bank, count in zip(BANKS, op.frame.ints, strict=True):
         if taken.count(bank) > count:
             yield f"takes {taken.count(bank)} arguments of bank {bank}, its frame has {count} registers"
+    yield from _blocks(op, op.frame.ints)
+
+
+def _blocks(op: vm.Func, frame: Sequence[int]) -> Iterator[str]:
+    """Registers for the arguments of each block but the entry, to which no branch leads."""
+    blocks = op.body.blocks
+    if any(blocks[0] is target for block in blocks if block.last is not None for target in block.last.successors):
+        yield "its first block is branched to"
+    lists = tuple(op.blocks or ())
+    if len(lists) != len(blocks) - 1:
+        yield f"blocks must have the registers of {len(blocks) - 1} blocks, has {len(lists)}"
+        return
+    for number, (block, names) in enumerate(zip(blocks[1:], lists, strict=True), 1):
+        if not isinstance(names, ArrayAttr) or len(names) != len(block.arguments):
+            yield f"block {number} takes {len(block.arguments)} arguments, their registers are {names}"
+            continue
+        for argument, name in zip(block.arguments, names, strict=True):
+            if not _fits(argument, name, frame):
+                yield f"register {name} of an argument of block {number} of type {argument.type} is not in the frame"
 
 
 def _instruction(op: Operation, tables: SymbolTables) -> Iterator[str]:
@@ -168,6 +185,11 @@ def _instruction(op: Operation, tables: SymbolTables) -> Iterator[str]:
     if not isinstance(func, vm.Func) or func.frame is None or len(func.frame) != len(BANKS):
         return
     yield from _registers(op, func.frame.ints)
+    if isinstance(op, vm.OPS["br"]):
+        for value, argument in zip(op.operands, op.successors[0].arguments, strict=True):
+            if _register(value, func) != _register(argument, func):
+                given, taken = _register(value, func), _register(argument, func)
+                yield f"gives what is in {given} to argument {argument.index} of its target, which is in {taken}"
     for spec in vm.row_of(op).operands:
         wanted = vm.SYMBOLS.get(spec.kind)
         ref = op.properties.get(vm.field_name(spec))
@@ -197,10 +219,33 @@ def _registers(op: Operation, frame: Sequence[int]) -> Iterator[str]:
         yield f"has {len(names or ())} registers for {len(op.results)} results"
         return
     for value, name in zip(op.results, names or (), strict=True):
-        match = _REGISTER.match(name.value) if isinstance(name, StringAttr) else None
-        bank = _bank(value)
-        if match is None or bank is None or match[1] != LETTERS[bank] or int(match[2]) >= frame[BANKS.index(bank)]:
+        if not _fits(value, name, frame):
             yield f"register {name} of a result of type {value.type} is not in the frame {list(frame)}"
+
+
+def _fits(value: Value, name: Attribute, frame: Sequence[int]) -> bool:
+    match = _REGISTER.match(name.value) if isinstance(name, StringAttr) else None
+    bank = _bank(value)
+    if match is None or bank is None:
+        return False
+    return match[1] == LETTERS[bank] and int(match[2]) < frame[BANKS.index(bank)]
+
+
+def _register(value: Value, func: vm.Func) -> str | None:
+    """The name of the register that a value is in; None when the text does not say."""
+    names: Attribute | None
+    if isinstance(value, OpResult):
+        index, names = value.index, value.owner.get_as("registers", ArrayAttr)
+    else:
+        assert isinstance(value, BlockArgument)
+        index, number, bank = value.index, func.body.blocks.index(value.block) - 1, _bank(value)
+        if number < 0 and bank is not None:
+            return f"{LETTERS[bank]}{[_bank(before) for before in value.block.arguments[:index]].count(bank)}"
+        names = func.blocks.items[number] if func.blocks is not None and number < len(func.blocks) else None
+    if not isinstance(names, ArrayAttr) or index >= len(names):
+        return None
+    name = names.items[index]
+    return name.value if isinstance(name, StringAttr) else None
 
 
 def _bank(value: Value) -> str | None:

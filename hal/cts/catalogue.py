@@ -6,7 +6,7 @@ from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import load_driver
 
-from . import batches, buffers, dispatches, errors, lifetimes, recordings, semaphores, statistics, transfers
+from . import batches, buffers, dispatches, errors, lifetimes, profiles, recordings, semaphores, statistics, transfers
 from .case import Case
 from .rig import Rig
 
@@ -20,6 +20,7 @@ CASES: dict[str, Case] = (
     | statistics.case.cases
     | lifetimes.case.cases
     | errors.case.cases
+    | profiles.case.cases
 )
 
 
@@ -68,7 +69,7 @@ def _run(case: str, driver: BackendDriver, info: DeviceInfo) -> None:
     device = Device.of(driver.open(info), policy=Policy(allow_native_code=True))
     home = device.home
     with device:
-        CASES[case](Rig(device, driver.conformance.computes))
+        CASES[case](Rig(device, driver.conformance.computes, driver))
         leaks = device.close()
     assert leaks == (), f"not released: {leaks}"
     assert not home.owned, f"{len(home.owned)} objects of the driver were not released"

@@ -85,7 +85,7 @@ def shared_by_threads(rig: Rig) -> None:
     def work(number: int) -> None:
         try:
             with rig.device.share() as device:
-                _count_to_fifty(Rig(device, rig.computes), number)
+                _count_to_fifty(Rig(device, rig.computes, rig.driver), number)
         except BaseException as failure:
             failures.append(failure)
 

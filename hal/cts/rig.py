@@ -1,14 +1,16 @@
 """What a case works with: an open device, its kernels, and short ways to make buffers and compare what is in them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from orchestrion.hal.backend import BackendDriver
 from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import CommandBuffer, Range
 from orchestrion.hal.device import Device
 from orchestrion.hal.executable import Executable
+from orchestrion.hal.profiling import ProfilingDevice
 
 from . import kernels
 
@@ -18,9 +20,19 @@ Words = npt.NDArray[np.uint32]
 class Rig:
     """One device under test. `computes` is False for a driver that executes no dispatch."""
 
-    def __init__(self, device: Device, computes: bool) -> None:
+    def __init__(self, device: Device, computes: bool, driver: BackendDriver | None = None) -> None:
         self.device = device
         self.computes = computes
+        self.driver = driver
+
+    def profiled(self, case: Callable[["Rig"], None]) -> None:
+        """Run a case on the same device, opened once more, with profiling; nothing of it may be left at the end."""
+        assert self.driver is not None, "needed to open the device once more"
+        backend = ProfilingDevice(self.driver.open_profiled(self.device.info))
+        with Device.of(backend, policy=self.device.policy) as device:
+            case(Rig(device, self.computes, self.driver))
+            leaks = device.close()
+        assert leaks == (), f"not released: {leaks}"
 
     def words(self, *values: int) -> Words:
         return np.array(values, np.uint32)

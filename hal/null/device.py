@@ -1,5 +1,7 @@
 """The null device: makes the objects of its sibling files."""
 
+from typing import ClassVar
+
 from orchestrion.hal.backend import BackendDevice, BackendExecutable, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
 from orchestrion.hal.timeline import SoftSemaphore
 
@@ -10,9 +12,12 @@ from .queue import NullQueue
 
 
 class NullDevice(BackendDevice):
+    queue_class: ClassVar[type[NullQueue]] = NullQueue
+    command_buffer_class: ClassVar[type[NullCommandBuffer]] = NullCommandBuffer
+
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
-        self._queue = NullQueue()
+        self._queue = self.queue_class()
         self.queue = self._queue
 
     def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> NullBuffer:
@@ -25,7 +30,7 @@ class NullDevice(BackendDevice):
         return NullExecutable(entries)
 
     def create_command_buffer(self, slots: int) -> NullCommandBuffer:
-        return NullCommandBuffer()
+        return self.command_buffer_class()
 
     def create_semaphore(self, initial: int) -> SoftSemaphore:
         return SoftSemaphore(initial)

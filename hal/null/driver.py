@@ -11,6 +11,7 @@ from orchestrion.hal.backend import BackendDevice, BackendDriver, Conformance, D
 from orchestrion.schema.profiles import FEATURES, PROFILES
 
 from .device import NullDevice
+from .profiling import ProfiledDevice
 
 NO_LIMIT = 2**63 - 1
 
@@ -33,6 +34,7 @@ INFO = DeviceInfo(
         host_import_alignment=1,
     ),
     memory_bytes=NO_LIMIT,
+    timestamps=True,
     notes=("accepts every dispatch and executes none: results are not computed",),
 )
 
@@ -46,3 +48,6 @@ class NullDriver(BackendDriver):
 
     def open(self, info: DeviceInfo) -> BackendDevice:
         return NullDevice(info)
+
+    def open_profiled(self, info: DeviceInfo) -> BackendDevice:
+        return ProfiledDevice(info)

@@ -28,7 +28,7 @@ class NullQueue(BackendQueue):
         signals: Sequence[Point],
         watcher: Watcher | None = None,
     ) -> None:
-        self._worker.submit(waits, partial(_run, batch), signals)
+        self._worker.submit(waits, partial(run, batch), signals)
 
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
@@ -38,7 +38,7 @@ class NullQueue(BackendQueue):
     def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
         if self._worker.busy:
             self._worker.drain()
-        _run(batch)
+        run(batch)
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         self._worker.drain()
@@ -57,7 +57,7 @@ class NullQueue(BackendQueue):
         self._worker.close()
 
 
-def _run(batch: Sequence[BackendWork]) -> None:
+def run(batch: Sequence[BackendWork]) -> None:
     for commands, table in batch:
         assert isinstance(commands, NullCommandBuffer)
         commands.run(table)

@@ -4,6 +4,8 @@ On a device that shares memory with the host every buffer is fine-grain shared v
 elsewhere buffers are `cl_mem` objects that are copied to and from.
 """
 
+from typing import Any, ClassVar
+
 import pyopencl as cl
 
 from orchestrion.hal.backend import BackendBuffer, BackendDevice, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
@@ -15,12 +17,16 @@ from .api import Api, why_no_command_buffers
 from .buffer import DeviceBuffer, ImportedBuffer, SharedBuffer
 from .command_buffer import OpenCLCommandBuffer
 from .driver import shares_memory
+from .event import EventSemaphore, OpenCLHandles
 from .executable import OpenCLExecutable
 from .failures import translate
 from .queue import OpenCLQueue
 
 
 class OpenCLDevice(BackendDevice):
+    queue_class: ClassVar[type[OpenCLQueue]] = OpenCLQueue
+    queue_properties: ClassVar[Any] = 0
+
     def __init__(
         self, info: DeviceInfo, device: cl.Device, shared: bool | None = None, recorded: bool | None = None
     ) -> None:
@@ -31,12 +37,12 @@ class OpenCLDevice(BackendDevice):
         self._recorded = not why_no_command_buffers(device) if recorded is None else recorded
         try:
             self._context = cl.Context([device])
-            self._handle = cl.CommandQueue(self._context, device)
+            self._handle = cl.CommandQueue(self._context, device, self.queue_properties)
         except cl.Error as error:
             raise translate(f"device {info.id} cannot be opened", error) from error
         self._api = Api(device, self._recorded)
         self._cache = Cache("opencl")
-        self._queue = OpenCLQueue(self._api, self._handle)
+        self._queue = self.queue_class(self._api, self._handle)
         self.queue = self._queue
 
     def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
@@ -64,6 +70,13 @@ class OpenCLDevice(BackendDevice):
 
     def create_semaphore(self, initial: int) -> SoftSemaphore:
         return SoftSemaphore(initial)
+
+    def import_semaphore(self, handle: Any) -> EventSemaphore:
+        return EventSemaphore(handle)
+
+    @property
+    def native(self) -> OpenCLHandles:
+        return OpenCLHandles(self._context, self._device, self._handle)
 
     def close(self) -> None:
         self._queue.close()

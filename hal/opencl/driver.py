@@ -22,6 +22,8 @@ POINTER_BYTES = 8
 MAX_GROUPS = 2**31 - 1
 #: bytes; kernels assume no more than the alignment of an element, whole cache lines are faster
 IMPORT_ALIGNMENT = 64
+#: CL_QUEUE_PROFILING_ENABLE
+PROFILING = 2
 
 
 class OpenCLDriver(BackendDriver):
@@ -38,6 +40,11 @@ class OpenCLDriver(BackendDriver):
         from .device import OpenCLDevice  # imports pyopencl
 
         return OpenCLDevice(info, find()[0][info.index])
+
+    def open_profiled(self, info: DeviceInfo) -> BackendDevice:
+        from .profiling import ProfiledDevice
+
+        return ProfiledDevice(info, find()[0][info.index], recorded=False)
 
 
 def describe(index: int, device: cl.Device) -> DeviceInfo:
@@ -66,6 +73,7 @@ def describe(index: int, device: cl.Device) -> DeviceInfo:
         limits=_limits(device),
         memory_bytes=device.global_mem_size,
         notes=tuple(notes),
+        timestamps=bool(device.queue_properties & PROFILING),
     )
 
 

@@ -1,6 +1,7 @@
 """The reference device: makes the objects of its sibling files."""
 
 from hashlib import sha256
+from typing import ClassVar
 from weakref import WeakValueDictionary
 
 from orchestrion.hal.backend import BackendDevice, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
@@ -16,11 +17,14 @@ from .queue import ReferenceQueue
 
 
 class ReferenceDevice(BackendDevice):
+    queue_class: ClassVar[type[ReferenceQueue]] = ReferenceQueue
+    command_buffer_class: ClassVar[type[ReferenceCommandBuffer]] = ReferenceCommandBuffer
+
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
         self._interrupt = Interrupt()
         self._codes: WeakValueDictionary[bytes, Code] = WeakValueDictionary()
-        self.queue = self._queue = ReferenceQueue(self._interrupt)
+        self.queue = self._queue = self.queue_class(self._interrupt)
 
     def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> ReferenceBuffer:
         return ReferenceBuffer.allocate(size, self.info.memory_bytes)
@@ -38,7 +42,7 @@ class ReferenceDevice(BackendDevice):
         return ReferenceExecutable(code, entries)
 
     def create_command_buffer(self, slots: int) -> ReferenceCommandBuffer:
-        return ReferenceCommandBuffer(self.info.memory_bytes, self._interrupt.poll)
+        return self.command_buffer_class(self.info.memory_bytes, self._interrupt.poll)
 
     def create_semaphore(self, initial: int) -> SoftSemaphore:
         return SoftSemaphore(initial)

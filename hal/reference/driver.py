@@ -41,11 +41,17 @@ class ReferenceDriver(BackendDriver):
                     host_import_alignment=1,
                 ),
                 memory_bytes=_memory_bytes(),
+                timestamps=True,
             )
         ]
 
     def open(self, info: DeviceInfo) -> BackendDevice:
         return ReferenceDevice(info)
+
+    def open_profiled(self, info: DeviceInfo) -> BackendDevice:
+        from .profiling import ProfiledDevice
+
+        return ProfiledDevice(info)
 
 
 def _memory_bytes() -> int:

@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from orchestrion.hal.backend import Bytes
 from orchestrion.schema.dtypes import BOOL
-from orchestrion.schema.tensor_bytecode import LOAD, STORE, EntryCode, Instruction
+from orchestrion.schema.tensor_bytecode import LOAD, STORE, STORE_SLICE, EntryCode, Instruction
 from orchestrion.schema.tensor_shapes import Ints, TensorType
 
 from .interrupt import STRIDE, operations
-from .kernels import Kernel, Poll, constant_array, kernel_of
+from .kernels import Kernel, Place, Poll, constant_array, kernel_of, window_at
 from .memory import last_uses, peak_bytes
 from .views import View, view_of
 
@@ -126,6 +126,8 @@ class _Compiler:
             self._load(instruction)
         elif row is STORE:
             self._store(instruction)
+        elif row is STORE_SLICE:
+            self._store_slice(instruction)
         elif row.name == "constant":
             self.registers[instruction.first] = constant_array(*instruction.attributes)
             self.bound[instruction.first] = True
@@ -155,6 +157,13 @@ class _Compiler:
             return
         type = self.entry.values[value]
         self.steps.append(_copy(value, self._memory_register(binding, type.dtype.numpy, type.shape)))
+
+    def _store_slice(self, instruction: Instruction) -> None:
+        (value, *starts), (binding, whole) = instruction.operands, instruction.attributes
+        update = self.entry.values[value]
+        place = window_at(TensorType(update.dtype, whole), update.shape)
+        memory = self._memory_register(binding, update.dtype.numpy, whole)
+        self.steps.append(_assign(value, tuple(starts), memory, place))
 
     def _view(self, instruction: Instruction) -> None:
         (operand,), value = instruction.operands, instruction.first
@@ -237,6 +246,13 @@ def _empty(value: int, shape: Ints, dtype: np.dtype[Any]) -> Step:
 def _copy(source: int, target: int) -> Step:
     def step(registers: Registers) -> None:
         registers[target][...] = registers[source]
+
+    return step
+
+
+def _assign(source: int, starts: tuple[int, ...], target: int, place: Place) -> Step:
+    def step(registers: Registers) -> None:
+        registers[target][place([registers[start] for start in starts])] = registers[source]
 
     return step
 

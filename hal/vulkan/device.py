@@ -6,7 +6,7 @@ Closing it releases everything; the front has released its objects before, and w
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from orchestrion.hal.backend import BackendDevice, BufferUsage, Bytes, Entry, MemoryType
 from orchestrion.hal.cache import Cache
@@ -24,8 +24,20 @@ from .semaphore import VulkanSemaphore
 EMPTY_BYTES = 16
 
 
+class VulkanHandles(NamedTuple):
+    """What belongs to the device: cffi handles, which the package `vulkan` takes. See `Device.native`."""
+
+    physical_device: Handle
+    device: Handle
+    queue: Handle
+    queue_family: int
+
+
 class VulkanDevice(BackendDevice):
     """`api` and `vk` are the loader and this device's functions; siblings use what has no underscore."""
+
+    queue_class: ClassVar[type[VulkanQueue]] = VulkanQueue
+    command_buffer_class: ClassVar[type[VulkanCommandBuffer]] = VulkanCommandBuffer
 
     def __init__(self, api: Api, physical: PhysicalDevice) -> None:
         self.api = api
@@ -38,7 +50,7 @@ class VulkanDevice(BackendDevice):
         self.begin_info = api.new("VkCommandBufferBeginInfo", flags=api.vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT)
         self.allocator = Allocator(api, physical, self.handle, self.vk)
         self.empty = self.allocator.allocate(EMPTY_BYTES, MemoryType.DEVICE_LOCAL)
-        queue = VulkanQueue(self)
+        queue = self._queue = self.queue_class(self)
         self.queue = queue
         self.timeline = queue.timeline
         self._close_queue = queue.close
@@ -74,10 +86,18 @@ class VulkanDevice(BackendDevice):
         return VulkanExecutable(self, payload, entries)
 
     def create_command_buffer(self, slots: int) -> VulkanCommandBuffer:
-        return VulkanCommandBuffer(self)
+        return self.command_buffer_class(self)
 
     def create_semaphore(self, initial: int) -> VulkanSemaphore:
-        return VulkanSemaphore(self.api, self.handle, self.vk, initial)
+        return VulkanSemaphore.create(self.api, self.handle, self.vk, initial)
+
+    def import_semaphore(self, handle: Any) -> VulkanSemaphore:
+        return VulkanSemaphore.borrow(self.api, self.handle, self.vk, handle)
+
+    @property
+    def native(self) -> VulkanHandles:
+        physical = self.physical
+        return VulkanHandles(physical.handle, self.handle, self._queue.handle, physical.queue_family)
 
     def layout(self, bindings: int, parameter_words: int) -> Layout:
         """The one layout of entries with so many bindings and parameters."""

@@ -6,6 +6,7 @@ from orchestrion.hal.errors import DriverUnavailable
 from .device import VulkanDevice
 from .instance import open_instance
 from .physical import PhysicalDevice, scan
+from .profiling import ProfiledDevice
 
 
 class VulkanDriver(BackendDriver):
@@ -17,10 +18,16 @@ class VulkanDriver(BackendDriver):
         return [physical.info for physical in self._scan()]
 
     def open(self, info: DeviceInfo) -> VulkanDevice:
+        return VulkanDevice(open_instance().api, self._physical(info))
+
+    def open_profiled(self, info: DeviceInfo) -> VulkanDevice:
+        return ProfiledDevice(open_instance().api, self._physical(info))
+
+    def _physical(self, info: DeviceInfo) -> PhysicalDevice:
         found = self._scan()
         if info.index >= len(found):
             raise DriverUnavailable(f"device {info.id} is gone: {len(found)} are left")
-        return VulkanDevice(open_instance().api, found[info.index])
+        return found[info.index]
 
     def _scan(self) -> list[PhysicalDevice]:
         found, reasons = scan(open_instance())

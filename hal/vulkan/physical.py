@@ -80,6 +80,8 @@ class PhysicalDevice:
     handle: Handle
     info: DeviceInfo
     queue_family: int
+    timestamp_bits: int  #: of the queue family: 0 where it has no timestamps
+    timestamp_period: float  #: nanoseconds of a tick
     enabled: frozenset[str]  #: fields of FEATURES
     extensions: tuple[str, ...]
     suffix: str  #: of the timeline functions: "" or "KHR"
@@ -130,7 +132,7 @@ class _Probe:
         self.kind = int(properties.deviceType)
         self.device_version = unpack_version(properties.apiVersion)
         self.version = min(instance_version, self.device_version)
-        self.queue_family = self._queue_family()
+        self.queue_family, self.timestamp_bits = self._queue_family()
         self.present = self._extensions()
         self.enabled = self._features() if self.version >= LEAST_VERSION else frozenset[str]()
 
@@ -143,13 +145,15 @@ class _Probe:
             return "no timeline semaphores"
         return ""
 
-    def _queue_family(self) -> int:
+    def _queue_family(self) -> tuple[int, int]:
+        """The first one for compute, or -1, and the valid bits of its timestamps."""
         count = self.api.ffi.new("uint32_t *")
         self.api.lib.vkGetPhysicalDeviceQueueFamilyProperties(self.handle, count, self.api.null)
         rows = self.api.ffi.new("VkQueueFamilyProperties[]", count[0])
         self.api.lib.vkGetPhysicalDeviceQueueFamilyProperties(self.handle, count, rows)
         compute = self.api.vk.VK_QUEUE_COMPUTE_BIT
-        return next((index for index in range(count[0]) if rows[index].queueFlags & compute), -1)
+        index = next((index for index in range(count[0]) if rows[index].queueFlags & compute), -1)
+        return index, int(rows[index].timestampValidBits) if index >= 0 else 0
 
     def _extensions(self) -> frozenset[str]:
         rows = self.api.enumerate(
@@ -209,6 +213,8 @@ class _Probe:
         notes = []
         if self.kind == TYPE_CPU:
             notes.append("software: runs on the CPU")
+        if not self.timestamp_bits:
+            notes.append("its compute queue has no timestamps: it cannot be profiled")
         if "robustBufferAccess2" not in self.enabled:
             lesser = "robustBufferAccess only" if "robustBufferAccess" in self.enabled else "no robust buffer access"
             notes.append(f"{lesser}: SPIR-V from elsewhere is refused")
@@ -229,12 +235,15 @@ class _Probe:
             limits=self._limits(import_alignment),
             memory_bytes=memory_bytes,
             notes=self._notes(),
+            timestamps=self.timestamp_bits > 0,
         )
         uuid = bytes(self.properties.pipelineCacheUUID).hex()
         return PhysicalDevice(
             handle=self.handle,
             info=info,
             queue_family=self.queue_family,
+            timestamp_bits=self.timestamp_bits,
+            timestamp_period=float(self.limits.timestampPeriod),
             enabled=self.enabled,
             extensions=self._enabled_extensions(),
             suffix="" if self.version >= (1, 2) else "KHR",

@@ -68,14 +68,14 @@ class VulkanQueue(BackendQueue):
         self._api = api
         queue = api.ffi.new("VkQueue *")
         device.vk.vkGetDeviceQueue(device.handle, device.queue_family, 0, queue)
-        self._handle: Handle = queue[0]
+        self.handle: Handle = queue[0]
         self._fence = api.create(device.vk.vkCreateFence, device.handle, api.new("VkFenceCreateInfo"), "a fence")
         self._fences = api.ffi.new("VkFence[1]", [self._fence])
         self._device_handle = device.handle
         self._submit = device.vk.vkQueueSubmit
         self._wait = device.vk.vkWaitForFences
         self._reset = device.vk.vkResetFences
-        self.timeline = Timeline(VulkanSemaphore(api, device.handle, device.vk, 0))
+        self.timeline = Timeline(VulkanSemaphore.create(api, device.handle, device.vk, 0))
         self._staging: deque[tuple[int, VulkanCommandBuffer, VulkanBuffer]] = deque()
 
     def execute(
@@ -92,7 +92,7 @@ class VulkanQueue(BackendQueue):
 
     def _run(self, info: Any) -> None:
         """Submit and wait."""
-        result = self._submit(self._handle, 1, info, self._fence)
+        result = self._submit(self.handle, 1, info, self._fence)
         if result:
             raise self._api.error(result, "submitting work")
         device, fences = self._device_handle, self._fences
@@ -187,14 +187,14 @@ class VulkanQueue(BackendQueue):
             signalSemaphoreCount=len(ends),
             pSignalSemaphores=api.ffi.new("VkSemaphore[]", [semaphore.handle for semaphore, _ in ends]),
         )
-        api.check(self._submit(self._handle, 1, info, api.null), "submitting work")
+        api.check(self._submit(self.handle, 1, info, api.null), "submitting work")
         timeline.submitted = value
 
     def _fail(self, signals: Sequence[Point], error: HalError) -> None:
         """What could not be submitted fails its signals, once earlier work, which may signal lower values, is over."""
         self.timeline.wait()
         for semaphore, value in signals:
-            semaphore.fail(value, error)  # type: ignore[attr-defined]
+            semaphore.fail(value, error)
 
     def _stage(self, size: int) -> VulkanBuffer:
         return self._device.allocator.allocate(size, MemoryType.HOST_VISIBLE)

@@ -4,11 +4,13 @@ A submission that could not be made fails its signals: the value advances from t
 error. When the device is lost every value counts as reached, and waiting raises `DeviceLost`.
 """
 
+from __future__ import annotations
+
 import time
 from typing import Any
 
 from orchestrion.hal.backend import BackendSemaphore
-from orchestrion.hal.errors import HalError
+from orchestrion.hal.errors import HalError, InvalidArgument
 
 from .api import Api, Handle
 
@@ -18,18 +20,36 @@ REACHED = 2**63 - 1
 
 
 class VulkanSemaphore(BackendSemaphore):
-    """A VkSemaphore of timeline type."""
+    """A VkSemaphore of timeline type; `owned` by this object, or the caller's."""
 
-    def __init__(self, api: Api, device: Handle, functions: Any, initial: int) -> None:
+    def __init__(self, api: Api, device: Handle, functions: Any, handle: Handle, owned: bool) -> None:
         self._api = api
         self._device = device
         self._vk = functions
+        self.handle = handle
+        self._owned = owned
+        self._failures: list[tuple[int, int, HalError]] = []  # above which value, up to which
+
+    @classmethod
+    def create(cls, api: Api, device: Handle, functions: Any, initial: int) -> VulkanSemaphore:
         kind = api.new(
             "VkSemaphoreTypeCreateInfo", semaphoreType=api.vk.VK_SEMAPHORE_TYPE_TIMELINE, initialValue=initial
         )
         info = api.new("VkSemaphoreCreateInfo", pNext=kind)
-        self.handle = api.create(functions.vkCreateSemaphore, device, info, "a semaphore")
-        self._failures: list[tuple[int, int, HalError]] = []  # above which value, up to which
+        return cls(api, device, functions, api.create(functions.vkCreateSemaphore, device, info, "a semaphore"), True)
+
+    @classmethod
+    def borrow(cls, api: Api, device: Handle, functions: Any, handle: Any) -> VulkanSemaphore:
+        """Over a handle of somebody else, of cffi or an integer."""
+        if not isinstance(handle, int | api.ffi.CData) or not handle:
+            raise InvalidArgument(f"expected a VkSemaphore, as an integer or of cffi, got {handle!r}")
+        if not isinstance(handle, int) and api.ffi.typeof(handle) is not api.ffi.typeof("VkSemaphore"):
+            raise InvalidArgument(f"expected a VkSemaphore, got {api.ffi.typeof(handle).cname}")
+        return cls(api, device, functions, api.ffi.cast("VkSemaphore", handle), False)
+
+    @property
+    def native(self) -> Handle:
+        return self.handle
 
     def value(self) -> int:
         value = self._api.ffi.new("uint64_t *")
@@ -58,15 +78,16 @@ class VulkanSemaphore(BackendSemaphore):
         self._api.check(result, f"waiting for {value}")
         for above, failed, error in self._failures:
             if above < value <= failed:
-                raise error
+                raise type(error)(str(error)) from error
         return True
 
     def fail(self, value: int, error: HalError) -> None:
-        """The submission that promised `value` failed; all earlier ones are over."""
+        """All submissions that promised lower values are over."""
         reached = self.value()
         self._failures.append((reached, value, error))
         if reached < value:
             self.signal(value)
 
     def release(self) -> None:
-        self._vk.vkDestroySemaphore(self._device, self.handle, self._api.null)
+        if self._owned:
+            self._vk.vkDestroySemaphore(self._device, self.handle, self._api.null)

@@ -35,14 +35,14 @@ def sum_body(dtype: str = "f32") -> Body:
     return body
 
 
-def index(code: EntryCode) -> range:
-    """A start."""
-    return code.emit("constant", (), tensor(dtype="i32"), bytes(4))
+def index(code: EntryCode, times: int = 1) -> list[int]:
+    """A start, some times over."""
+    return list(code.emit("constant", (), tensor(dtype="i32"), bytes(4))) * times
 
 
 def everything() -> EntryCode:
     """An entry with every structural row."""
-    code = EntryCode(3)
+    code = EntryCode(4)
     (x,) = code.emit("load_input", (), 0, tensor(4, 6))
     (row,) = code.emit("load_input", (), 1, tensor(6))
     (zero,) = code.emit("constant", (), tensor(), bytes(4))
@@ -64,6 +64,7 @@ def everything() -> EntryCode:
     (sums,) = code.emit("reduce", (updated, start), (0,), sum_body("i32"))
     (called,) = code.emit("library_call", (sums,), (tensor(8, dtype="i32"),), *CALLED)
     code.emit("store_output", (called,), 2)
+    code.emit("store_slice", (zero,), 3, ())
     return code
 
 
@@ -81,7 +82,7 @@ def test_what_is_written_is_read_back():
     program = decode(memoryview(payload))
     assert encode(program.entries) == payload
     assert program.entries[0].values == everything().values
-    assert program.entries[0].accesses == (("read", 96), ("read", 24), ("write", 32))
+    assert program.entries[0].accesses == (("read", 96), ("read", 24), ("write", 32), ("readwrite", 4))
 
 
 def test_every_structural_row_is_in_that_entry():
@@ -153,6 +154,15 @@ REFUSED = [
         lambda c: c.emit("dynamic_update_slice", (0, *c.emit("reshape", (0,), (3, 2)), *index(c), *index(c))),
         "slice of 3 of a dimension of 2",
     ),
+    ("in place rank", lambda c: c.emit("store_slice", (0,), 1, (2,)), "update tensor<2x3xf32> of tensor<2xf32>"),
+    ("in place size", lambda c: c.emit("store_slice", (0, *index(c, 2)), 1, (2, 2)), "slice of 3 of a dimension of 2"),
+    ("in place shape", lambda c: c.emit("store_slice", (0, *index(c, 2)), 1, (2, -3)), "negative dimension"),
+    ("in place binding", lambda c: c.emit("store_slice", (0, *index(c, 2)), 2, (2, 3)), "binding 2 out of range"),
+    (
+        "in place twice",
+        lambda c: [c.emit("store_slice", (0, *index(c, 2)), 1, (2, 3)) for _ in range(2)],
+        "binding 1 is stored to twice",
+    ),
     ("reduce operands", lambda c: c.emit("reduce", (0,), (0,), sum_body()), "1 operands, expected inputs and as many"),
     ("reduce initial", lambda c: c.emit("reduce", (0, 0), (0,), sum_body()), "with initial value tensor<2x3xf32>"),
     ("dot types", lambda c: c.emit("dot_general", (0, 0), (), (), (1,), (1,), I32), "f32 times f32 giving i32"),
@@ -203,7 +213,7 @@ def test_what_breaks_a_rule_is_refused_when_written_and_when_read(build, message
     def unchecked(self, row: TensorOp, operands: tuple, attributes: tuple) -> range:
         """As `append`, but with a wrong result type at worst: how a stranger writes."""
         self.instructions.append(bytecode.Instruction(row, operands, attributes, len(self.values), ()))
-        if row.name not in ("store_output",):
+        if not row.writes:
             self.values.append(tensor())
         return range(len(self.values) - 1, len(self.values))
 
@@ -334,7 +344,7 @@ def test_sizes_that_no_memory_holds_are_counted_not_allocated():
 
 def test_disassembly():
     assert disassemble(encode([everything()])).splitlines() == [
-        "entry[0]: bindings (read 96, read 24, write 32)",
+        "entry[0]: bindings (read 96, read 24, write 32, readwrite 4)",
         "  %0 = load_input binding=0 : tensor<4x6xf32>",
         "  %1 = load_input binding=1 : tensor<6xf32>",
         "  %2 = constant 0.0 : tensor<f32>",
@@ -361,6 +371,7 @@ def test_disassembly():
         '  %19 = library_call %18 function=schema_tests.copy {flag = true, name = "x", sizes = [1, -2], third = 0.25} '
         ": tensor<8xi32>",
         "  store_output %19 binding=2",
+        "  store_slice %2 binding=3 whole=[]",
     ]
 
 
@@ -376,7 +387,7 @@ def test_codes_never_change():
     assert [(row.code, row.name) for row in ROWS if row.scalar is None and row.name != "library_call"] == list(
         enumerate(
             "load_input store_output constant iota broadcast_in_dim reshape transpose slice pad concatenate reverse "
-            "reduce dot_general dynamic_slice dynamic_update_slice".split(),
+            "reduce dot_general dynamic_slice dynamic_update_slice store_slice".split(),
             1,
         )
     )

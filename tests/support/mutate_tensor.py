@@ -207,7 +207,7 @@ def _substituted(one: Instruction, at: int, old: int, new: int) -> Any:
     if kind[1] == "data":
         fresh = _substituted(one, at - 1, old, new)
         return value if fresh.bytes > MOST_BYTES else (value * (fresh.bytes // max(1, len(value)) + 1))[: fresh.bytes]
-    if kind[1] == "ints" and kind[0] in ("shape", "limits"):
+    if kind[1] == "ints" and kind[0] in ("shape", "limits", "whole"):
         return tuple(new if n == old else n for n in value)
     return value
 

@@ -150,6 +150,8 @@ def _return(site: Site, values: tuple[int, ...]) -> End:
         call = regs[CALL]
         found = get(regs) if get else (regs[single],) if registers else ()
         if not call.stack:
+            if call.enqueued is not None:
+                raise call.enqueued.forgotten()
             call.results, call.regs, call.block = found, None, None
             return
         caller, block, weight = call.stack.pop()

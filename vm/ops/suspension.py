@@ -21,9 +21,12 @@ def wait_native(
             return after
         values = tuple([regs[register] for register in args])
         check(values)
-        call.waiting = begin(call, *values)
+        fence = begin(call, *values)
         for register in moved:
             regs[register] = None
+        if fence is None:
+            return after
+        call.waiting = fence
         call.suspended, call.resumption = block, after
         call.regs, call.block = regs, None
         return None

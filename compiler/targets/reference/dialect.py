@@ -121,7 +121,7 @@ def _class(row: TensorOp) -> type[BytecodeOp]:
     declared: dict[str, object] = {
         name: _DECLARED[kind]() for name, kind in row.fields if kind in _DECLARED and name != "shape"
     }
-    if row.name != "store_output":
+    if not row.writes:
         declared["out"] = results(TensorType)
         declared["traits"] = frozenset({Trait.PURE, Trait.ISOLATED})
     made = {"name": f"{NAME}.{row.name}", "row": row, "__doc__": row.doc}

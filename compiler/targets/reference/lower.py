@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Val
 from orchestrion.compiler.ir.declare import Field
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo import contraction, indexing, structural
 from orchestrion.compiler.stablehlo.base import is_supported, tensor_of
@@ -40,8 +41,13 @@ def lower_entry(entry: Entry) -> None:
         raise CompileError(problems)
     block = Block([argument.type for argument in old.arguments], [argument.loc for argument in old.arguments])
     lowering = _Lowering(block, dict(zip(old.arguments, block.arguments, strict=True)))
+    updates = updates_in_place(old)
+    unneeded = {op for update in updates.values() for op in (update, update.operand_.defining_op)}
     for op in old:
-        lowering.lower(op)
+        if op in updates:
+            _store_slice(lowering, op, updates[op])
+        elif op not in unneeded:
+            lowering.lower(op)
     for op in reversed(old):
         op.erase()
     entry.body.blocks.clear()
@@ -99,7 +105,7 @@ class _Lowering:
         cls = OPS[name]
         declared = [field for field in cls.declaration.operand]
         named = _named(declared, operands)
-        out = {"out": types} if name != "store_output" else {}
+        out = {} if cls.row.writes else {"out": types}
         op = cls.build(loc=loc, **named, **out, **fields)
         self.block.append(op)
         return op.results
@@ -123,11 +129,12 @@ class _Lowering:
 
 
 def _named(fields: Sequence[Field], operands: Sequence[Value]) -> dict[str, object]:
-    """Operands by field; a variadic field, which is the last of them, takes the rest."""
+    """Operands by field; the one that is variadic takes what the others leave."""
     named: dict[str, object] = {}
     rest = list(operands)
-    for field in fields:
-        named[field.name], rest = (rest, []) if field.variadic else (rest[0], rest[1:])
+    for position, field in enumerate(fields):
+        count = len(rest) - (len(fields) - position - 1)
+        named[field.name], rest = (rest[:count], rest[count:]) if field.variadic else (rest[0], rest[1:])
     assert not rest, f"{len(rest)} operands too many"
     return named
 
@@ -164,6 +171,12 @@ def _reduce(lowering: _Lowering, op: contraction.Reduce, operands: Sequence[Valu
     for one in old:
         inner.lower(one)
     return lowering.emit("reduce", op, operands, axes=op.dimensions, body=Region([block]))
+
+
+def _store_slice(lowering: _Lowering, store: Operation, op: indexing.DynamicUpdateSlice) -> None:
+    """An update in place: what is updated is not loaded."""
+    values = [lowering.values[value] for value in (*op.operands[1:], store.operands[1])]
+    lowering.build("store_slice", op.loc, values, (), whole=dense_ints(*tensor_of(op.out).shape))
 
 
 def _dot_general(lowering: _Lowering, op: contraction.DotGeneral, operands: Sequence[Value]) -> Sequence[Value]:

@@ -1,0 +1,139 @@
+"""A function or initializer of ll_seq as instructions: the same blocks, and one for each way that carries arguments.
+
+Blocks are converted so that each comes after those that dominate it, whatever the order of the text; those that control
+never reaches are left out. Only `vm.br` gives arguments, so a conditional branch with arguments on a way goes through a
+block of that way's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.dominance import reachable
+from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.sequencer import ll_seq
+from orchestrion.schema.dtypes import BY_NAME
+
+from .emitter import Emitter
+from .recording import emit_recording
+
+
+def convert_body(
+    source: Operation,
+    imports: set[str],
+    executables: Mapping[str, ll_seq.Executable],
+    constants: Mapping[Operation, int],
+) -> Region:
+    """The region of the `vm.func` for the body of a function or initializer; `constants` have their ordinals."""
+    return _Body(source, imports, executables, constants).convert()
+
+
+class _Body:
+    def __init__(
+        self,
+        source: Operation,
+        imports: set[str],
+        executables: Mapping[str, ll_seq.Executable],
+        constants: Mapping[Operation, int],
+    ) -> None:
+        self.source = source
+        self.imports = imports
+        self.executables = executables
+        self.constants = constants
+        self.values: dict[Value, Value] = {}
+        self.blocks: dict[Block, Block] = {}
+        self.ways: dict[Block, list[Block]] = {}  #: block of the source -> the blocks of its ways, behind its own
+        self.emitter = Emitter(Block(), imports, source.loc)
+
+    def convert(self) -> Region:
+        body = self.source.regions[0]
+        order = reachable(body)
+        for block in order:
+            made = self.blocks[block] = Block([a.type for a in block.arguments], [a.loc for a in block.arguments])
+            self.values.update(zip(block.arguments, made.arguments, strict=True))
+        for block in order:
+            self.emitter = Emitter(self.blocks[block], self.imports, self.source.loc)
+            for op in block:
+                with self.emitter.builder.at(op.loc):
+                    self._op(op)
+        reached = [block for block in body.blocks if block in self.blocks]
+        return Region([made for block in reached for made in (self.blocks[block], *self.ways.get(block, ()))])
+
+    def _op(self, op: Operation) -> None:
+        emitter, values = self.emitter, self.values
+        match op:
+            case ll_seq.Check():
+                values[op.output] = emitter.value("hal.view.check", values[op.view], *_type_operands(op.type))
+            case ll_seq.Destination():
+                values[op.output] = emitter.value("hal.view.destination", values[op.view], *_type_operands(op.type))
+            case ll_seq.Storage():
+                values[op.output] = emitter.value("hal.view.buffer", values[op.view])
+            case ll_seq.Enqueue():
+                emitter.call("hal.enqueue", *self._values(op.operands))
+            case ll_seq.Execute():
+                emitter.call("hal.execute", *self._values(op.operands))
+            case ll_seq.Read():
+                size = ll_seq.READ_BYTES[op.type.value]
+                values[op.output] = emitter.value("hal.read", values[op.buffer], op.offset.value, size)
+            case ll_seq.CacheLoad():
+                values[op.output] = emitter.value("hal.cache.load", values[op.buffer], op.key.value)
+            case ll_seq.CacheSave():
+                emitter.call("hal.cache.save", values[op.buffer], op.key.value)
+            case ll_seq.CreateExecutable():
+                ordinal = list(self.executables).index(op.executable.root)
+                values[op.output] = emitter.value("hal.executable.create", ordinal)
+            case ll_seq.Constant():
+                values[op.output] = emitter.value("hal.constant", self.constants[op], 0, op.size.value)
+            case ll_seq.Allocate():
+                values[op.output] = emitter.value("hal.allocate", op.size.value)
+            case ll_seq.Record():
+                values[op.output] = emit_recording(op, emitter, values, self.executables)
+            case util.GlobalLoad():
+                values[op.value] = emitter.load(op.ref.root, op.value.type)
+            case util.GlobalStore():
+                emitter.store(op.ref.root, values[op.value])
+            case util.Return() | ll_seq.Return():
+                emitter.op("return", values=self._values(op.operands))
+            case util.BranchOp():
+                self._branch(op)
+            case _:
+                raise AssertionError(f"{op.name} in a function after the executables phase")
+
+    def _values(self, values: Sequence[Value]) -> list[Value]:
+        return [self.values[value] for value in values]
+
+    def _branch(self, op: util.BranchOp) -> None:
+        emitter = self.emitter
+        match op:
+            case util.Branch():
+                emitter.op("br", to=self.blocks[op.to], arguments=self._values(op.operands))
+            case util.CondBranch():
+                then, otherwise = self._targets(op)
+                emitter.op("br_if", a=self.values[op.condition], then=then, **{"else": otherwise})
+            case util.Switch():
+                *table, last = self._targets(op)
+                emitter.op("br_table", a=self.values[op.index], table=table, **{"else": last})
+            case _:
+                raise AssertionError(f"{op.name} in a function after the executables phase")
+
+    def _targets(self, op: util.BranchOp) -> list[Block]:
+        """Where the ways of a conditional branch lead: through a block of their own if they carry arguments."""
+        assert op.parent is not None
+        ways = self.ways.setdefault(op.parent, [])
+        found = []
+        for edge in op.edges:
+            target = self.blocks[edge.target]
+            if edge.values:
+                way = Block()
+                Emitter(way, self.imports, op.loc).op("br", to=target, arguments=self._values(edge.values))
+                ways.append(way)
+                target = way
+            found.append(target)
+        return found
+
+
+def _type_operands(type: TensorType) -> list[int]:
+    """Element type code and dimensions, as the `hal.view` functions take them."""
+    return [BY_NAME[str(type.element)].code, *type.shape]

@@ -1,0 +1,96 @@
+"""An OpenCL device with profiling: commands enqueued one by one, each with an event that the queue times.
+
+An event's times are those of the device's clock; `HostClock` maps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from ctypes import byref
+from functools import partial
+from typing import Any
+
+import pyopencl as cl
+
+from orchestrion.hal.backend import BackendWork, Point, Span, Watcher
+from orchestrion.hal.errors import HalError
+from orchestrion.hal.timing import HostClock, Timing, Timings, now
+
+from .api import Api, P
+from .device import OpenCLDevice
+from .failures import translate
+from .queue import OpenCLQueue
+
+#: markers by which the clocks are compared when a device is opened
+CALIBRATIONS = 4
+#: what enqueues a command; the last argument says where to put its event
+ENQUEUES = ("clEnqueueNDRangeKernel", "clEnqueueCopyBuffer", "clEnqueueFillBuffer")
+
+
+class ProfiledQueue(OpenCLQueue):
+    """Takes the functions of `api` that enqueue commands over, so that they give events."""
+
+    def __init__(self, api: Api, queue: cl.CommandQueue) -> None:
+        super().__init__(api, queue)
+        self._timings = Timings()
+        self._clock = HostClock()
+        self._events: list[Any] = []
+        for name in ENQUEUES:
+            setattr(api.calls, name, self._with_event(getattr(api.calls, name)))
+        for _ in range(CALIBRATIONS):
+            submitted = now()
+            event = cl.enqueue_marker(queue)
+            event.wait()
+            self._clock.place([(event.profile.start, event.profile.end)], submitted, now())
+
+    def submit(
+        self,
+        batch: Sequence[BackendWork],
+        waits: Sequence[Point],
+        signals: Sequence[Point],
+        watcher: Watcher | None = None,
+    ) -> None:
+        work = partial(self._timed, self._timings.begin(), batch) if batch else None
+        self._worker.submit(waits, work, signals)
+
+    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
+        self._worker.drain()
+        self._timed(self._timings.begin(), batch)
+
+    def take_timings(self) -> list[list[Span]]:
+        return self._timings.take()
+
+    def _with_event(self, function: Any) -> Callable[..., int]:
+        def enqueue(*arguments: Any) -> int:
+            event = P()
+            code: int = function(*arguments[:-1], byref(event))
+            if not code:
+                self._events.append(event)
+            return code
+
+        return enqueue
+
+    def _timed(self, timing: Timing, batch: Sequence[BackendWork]) -> None:
+        """One thread at a time: whoever executes, or the worker."""
+        submitted = now()
+        try:
+            self._run(batch)
+            timing.end(self._clock.place(self._take_events(), submitted, now()))
+        except HalError:
+            self._take_events()
+            timing.end(())
+            raise
+
+    def _take_events(self) -> list[Span]:
+        """The times of the commands enqueued since the last call, which are over; their events are released."""
+        handles, self._events = self._events, []
+        events = [cl.Event.from_int_ptr(handle.value, retain=False) for handle in handles]
+        try:
+            return [(event.profile.start, event.profile.end) for event in events]
+        except cl.Error as error:
+            raise translate("reading the times of commands", error) from error
+
+
+class ProfiledDevice(OpenCLDevice):
+    queue_class = ProfiledQueue
+    queue_properties = cl.command_queue_properties.PROFILING_ENABLE

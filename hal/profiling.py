@@ -1,0 +1,225 @@
+"""What a device ran and when: a layer between the front and the backend of a device opened with profiling.
+
+- It is there only then, so that nothing else pays for it. The front sees a backend like any other.
+- Command buffers note what is recorded, the queue pairs it with the times that the driver took. Whoever records may
+  say who owns a recording and put a tag on what comes next; its submissions are then his to `take`.
+- All times are nanoseconds of `hal.timing.now`. The front holds the home's lock around all that happens on a queue.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from .backend import (
+    BackendBuffer,
+    BackendCommandBuffer,
+    BackendDevice,
+    BackendExecutable,
+    BackendQueue,
+    BackendSemaphore,
+    BackendWork,
+    Binding,
+    BufferUsage,
+    Bytes,
+    Entry,
+    MemoryType,
+    Point,
+    Span,
+    Watcher,
+)
+from .command_buffer import CommandBuffer
+from .device import Device
+from .errors import InvalidArgument
+from .timing import now
+
+#: submissions that are kept for an owner who does not take them, the last ones
+MOST_KEPT = 1 << 16
+
+
+class Command(NamedTuple):
+    """One recorded dispatch, copy or fill. `tag` is what stood in `Recorder.tag` then."""
+
+    kind: str  #: "dispatch", "copy" or "fill"
+    name: str  #: of the entry; of others the kind
+    groups: tuple[int, int, int]  #: workgroups of a dispatch; of others (0, 0, 0)
+    bytes: tuple[int, ...]  #: length of each binding, of what is copied from and to, of what is filled
+    tag: object
+
+
+class Submission(NamedTuple):
+    """Work that is over: a span per command, fewer if it failed."""
+
+    submitted: int
+    commands: tuple[Command, ...]
+    spans: tuple[Span, ...]
+
+
+class Recorder(BackendCommandBuffer):
+    """Notes what is recorded. `owner` may be set until the recording is submitted, `tag` holds for what follows."""
+
+    def __init__(self, inner: BackendCommandBuffer, owner: object) -> None:
+        self.inner = inner
+        self.owner = owner
+        self.tag: object = None
+        self.commands: list[Command] = []
+
+    def dispatch(
+        self,
+        executable: BackendExecutable,
+        entry: int,
+        groups: tuple[int, int, int],
+        bindings: Sequence[Binding],
+        parameters: bytes,
+    ) -> None:
+        self.inner.dispatch(executable, entry, groups, bindings, parameters)
+        self._note("dispatch", executable.entries[entry].name, groups, *bindings)
+
+    def copy(self, source: Binding, target: Binding) -> None:
+        self.inner.copy(source, target)
+        self._note("copy", "copy", (0, 0, 0), source, target)
+
+    def fill(self, target: Binding, pattern: bytes) -> None:
+        self.inner.fill(target, pattern)
+        self._note("fill", "fill", (0, 0, 0), target)
+
+    def barrier(self) -> None:
+        self.inner.barrier()
+
+    def finish(self) -> None:
+        self.inner.finish()
+
+    def release(self) -> None:
+        self.inner.release()
+
+    def _note(self, kind: str, name: str, groups: tuple[int, int, int], *bindings: Binding) -> None:
+        self.commands.append(Command(kind, name, groups, tuple(binding.length for binding in bindings), self.tag))
+
+
+class _Pending(NamedTuple):
+    owner: object
+    submitted: int
+    commands: tuple[Command, ...]
+
+
+class ProfilingQueue(BackendQueue):
+    """Hands everything on, and keeps what was submitted until the driver has timed it."""
+
+    def __init__(self, inner: BackendQueue) -> None:
+        self._inner = inner
+        self._pending: deque[_Pending] = deque()
+        self._done: WeakKeyDictionary[object, deque[Submission]] = WeakKeyDictionary()
+
+    def submit(
+        self,
+        batch: Sequence[BackendWork],
+        waits: Sequence[Point],
+        signals: Sequence[Point],
+        watcher: Watcher | None = None,
+    ) -> None:
+        self._inner.submit(self._note(batch) if batch else batch, waits, signals, watcher)
+
+    def execute(
+        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
+    ) -> None:
+        ((inner, table),) = self._note([(commands, table)])
+        try:
+            self._inner.execute(inner, table, watcher)
+        finally:
+            self.collect()
+
+    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
+        try:
+            self._inner.execute_batch(self._note(batch), watcher)
+        finally:
+            self.collect()
+
+    def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
+        self._inner.write(buffer, offset, data)
+
+    def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
+        self._inner.read(buffer, offset, out)
+
+    def wait_idle(self) -> None:
+        self._inner.wait_idle()
+
+    def collect(self) -> None:
+        """Pair what the driver has timed with what was submitted; the home's lock is held."""
+        for spans in self._inner.take_timings():
+            owner, submitted, commands = self._pending.popleft()
+            kept = self._done.setdefault(owner, deque(maxlen=MOST_KEPT))
+            kept.append(Submission(submitted, commands, tuple(spans)))
+
+    def waits(self, owner: object) -> bool:
+        """Whether submissions of an owner are not paired yet."""
+        return any(row.owner is owner for row in list(self._pending))
+
+    def take(self, owner: object) -> list[Submission]:
+        return list(self._done.pop(owner, ()))
+
+    def _note(self, batch: Sequence[BackendWork]) -> list[BackendWork]:
+        """The same work for the driver; one owner has it all."""
+        recorders: list[Recorder] = []
+        works: list[BackendWork] = []
+        for commands, table in batch:
+            assert isinstance(commands, Recorder)
+            recorders.append(commands)
+            works.append((commands.inner, table))
+        noted = tuple(command for one in recorders for command in one.commands)
+        self._pending.append(_Pending(recorders[0].owner, now(), noted))
+        return works
+
+
+class ProfilingDevice(BackendDevice):
+    """Around a device that a driver opened with profiling."""
+
+    def __init__(self, inner: BackendDevice) -> None:
+        self.info = inner.info
+        self._inner = inner
+        self.queue = self.profile = ProfilingQueue(inner.queue)
+
+    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
+        return self._inner.allocate(size, memory, usage)
+
+    def import_host(self, memory: Bytes) -> BackendBuffer | None:
+        return self._inner.import_host(memory)
+
+    def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
+        return self._inner.create_executable(format, payload, entries)
+
+    def create_command_buffer(self, slots: int) -> Recorder:
+        return Recorder(self._inner.create_command_buffer(slots), self)
+
+    def create_semaphore(self, initial: int) -> BackendSemaphore:
+        return self._inner.create_semaphore(initial)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def is_profiled(device: Device) -> bool:
+    """Whether a device was opened with profiling."""
+    return isinstance(device.home.backend, ProfilingDevice)
+
+
+def recorder(commands: CommandBuffer) -> Recorder:
+    """Where to say who owns a recording of a profiled device, and what its next commands are."""
+    assert isinstance(commands.backend, Recorder)
+    return commands.backend
+
+
+def take(device: Device, owner: object = None) -> list[Submission]:
+    """The submissions of an owner that are over and were not taken yet, in order; without an owner, of nobody's.
+
+    Waits while another thread holds the queue. `InvalidArgument`: the device was not opened with profiling.
+    """
+    backend = device.home.backend
+    if not isinstance(backend, ProfilingDevice):
+        raise InvalidArgument(f"device {device.info.id} was not opened with profiling")
+    owner = backend if owner is None else owner
+    if backend.profile.waits(owner):
+        with device.home.lock:
+            backend.profile.collect()
+    return backend.profile.take(owner)

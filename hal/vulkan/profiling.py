@@ -1,0 +1,282 @@
+"""A Vulkan device with profiling: a timestamp before and after each command, in a query pool of its recording.
+
+- A barrier stands before each command, so that none overlaps another and its span is its own.
+- Timestamps are read when their submission is over and somebody looks, which the next one does, too. Until then its
+  recordings are not used again: each submission under way has its own.
+- Ticks count as many bits as the queue family says, and a tick is as long as the device says; `HostClock` maps them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from orchestrion.hal.backend import (
+    BackendBuffer,
+    BackendCommandBuffer,
+    BackendExecutable,
+    BackendWork,
+    Binding,
+    Point,
+    Span,
+    Watcher,
+)
+from orchestrion.hal.errors import HalError
+from orchestrion.hal.timing import HostClock, Timing, Timings, now
+
+from .api import Api, Handle
+from .command_buffer import Key, VulkanCommandBuffer
+from .device import VulkanDevice
+from .physical import PhysicalDevice
+from .queue import VulkanQueue
+from .recording import Barrier, Command, Program, Recording
+
+if TYPE_CHECKING:
+    from .recording import Table
+
+STAGE_BOTTOM = 0x2000
+QUERY_TIMESTAMP, RESULT_64_BIT = 2, 1
+TICK_BYTES = 8
+#: submissions by which the clocks are compared when a device is opened
+CALIBRATIONS = 4
+
+
+class ProfiledProgram(Program):
+    """`timed`: commands so far. `queries`: the pool of the recording that is being encoded."""
+
+    __slots__ = ("queries", "timed")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.timed = 0
+        self.queries: Handle = None
+
+
+class Reset:
+    """Empties the pool; stands first."""
+
+    __slots__ = ("_program", "_vk")
+
+    def __init__(self, device: VulkanDevice, program: ProfiledProgram) -> None:
+        self._vk = device.vk
+        self._program = program
+
+    def encode(self, buffer: Handle, sets: Any, table: Table) -> None:
+        if self._program.timed:
+            self._vk.vkCmdResetQueryPool(buffer, self._program.queries, 0, 2 * self._program.timed)
+
+
+class Timed:
+    """A command between two timestamps, once all before it is done."""
+
+    __slots__ = ("_barrier", "_command", "_place", "_program", "_vk")
+
+    def __init__(self, device: VulkanDevice, program: ProfiledProgram, command: Command) -> None:
+        self._vk = device.vk
+        self._program = program
+        self._command = command
+        self._barrier = Barrier(device)
+        self._place = 2 * program.timed
+        program.timed += 1
+
+    def encode(self, buffer: Handle, sets: Any, table: Table) -> None:
+        stamp, queries = self._vk.vkCmdWriteTimestamp, self._program.queries
+        self._barrier.encode(buffer, sets, table)
+        stamp(buffer, STAGE_BOTTOM, queries, self._place)
+        self._command.encode(buffer, sets, table)
+        stamp(buffer, STAGE_BOTTOM, queries, self._place + 1)
+
+
+class ProfiledRecording(Recording):
+    """`busy` from when it is given out until its timestamps were read: its pool serves one submission at a time."""
+
+    __slots__ = ("_profiled", "_queries", "busy", "key")
+
+    def __init__(self, device: VulkanDevice, command_pool: Handle, program: ProfiledProgram) -> None:
+        super().__init__(device, command_pool, program)
+        self._profiled = program
+        self.busy = False
+        self.key: Key | None = None
+        info = device.api.new("VkQueryPoolCreateInfo", queryType=QUERY_TIMESTAMP, queryCount=max(1, 2 * program.timed))
+        self._queries = device.api.create(device.vk.vkCreateQueryPool, device.handle, info, "a query pool")
+
+    def encode(self, table: Table) -> None:
+        self._profiled.queries = self._queries
+        super().encode(table)
+
+    def read(self) -> list[Span]:
+        """The spans of the last submission, which is over, in nanoseconds of the device."""
+        device, count = self._device, 2 * self._profiled.timed
+        if not count:
+            return []
+        ticks = device.api.ffi.new("uint64_t[]", count)
+        result = device.vk.vkGetQueryPoolResults(
+            device.handle, self._queries, 0, count, TICK_BYTES * count, ticks, TICK_BYTES, RESULT_64_BIT
+        )
+        device.api.check(result, "reading timestamps")
+        times = nanoseconds(list(ticks), device.physical.timestamp_bits, device.physical.timestamp_period)
+        return list(zip(times[0::2], times[1::2], strict=True))
+
+    def release(self) -> None:
+        device = self._device
+        device.vk.vkDestroyQueryPool(device.handle, self._queries, device.api.null)
+        super().release()
+
+
+def nanoseconds(ticks: Sequence[int], bits: int, period: float) -> list[int]:
+    """Times of one recording: only `bits` of a tick count, and they may wrap around once."""
+    mask = (1 << bits) - 1
+    numerator, denominator = period.as_integer_ratio()
+    first = ticks[0] & mask
+    return [(first + (tick - first & mask)) * numerator // denominator for tick in ticks]
+
+
+class ProfiledCommandBuffer(VulkanCommandBuffer):
+    """All its recordings are spare ones, and each submission gets one for itself."""
+
+    def __init__(self, device: VulkanDevice) -> None:
+        super().__init__(device)
+        assert isinstance(device.queue, ProfiledQueue)
+        self._queue = device.queue
+        self._timed = ProfiledProgram()
+        self._timed.commands.append(Reset(device, self._timed))
+        self._program = self._timed
+        self._all: list[ProfiledRecording] = []
+
+    def dispatch(
+        self,
+        executable: BackendExecutable,
+        entry: int,
+        groups: tuple[int, int, int],
+        bindings: Sequence[Binding],
+        parameters: bytes,
+    ) -> None:
+        super().dispatch(executable, entry, groups, bindings, parameters)
+        self._time_last()
+
+    def copy(self, source: Binding, target: Binding) -> None:
+        super().copy(source, target)
+        self._time_last()
+
+    def fill(self, target: Binding, pattern: bytes) -> None:
+        super().fill(target, pattern)
+        self._time_last()
+
+    def mark(self) -> None:
+        """A command that does nothing but take time."""
+        self._timed.commands.append(Timed(self._device, self._timed, Barrier(self._device)))
+
+    def recording(self, table: Sequence[Any]) -> ProfiledRecording:
+        self._queue.settle()
+        key = tuple([buffer.place for buffer in table])
+        free = [recording for recording in self._all if not recording.busy]
+        recording = next((one for one in free if one.key == key), free[0] if free else None)
+        if recording is None:
+            recording = ProfiledRecording(self._device, self._pool, self._timed)
+            self._all.append(recording)
+        if recording.key != key:
+            recording.encode(table)
+            recording.key = key
+        recording.busy = True
+        return recording
+
+    def release(self) -> None:
+        self._queue.settle()
+        for recording in self._all:
+            recording.release()
+        super().release()
+
+    def _time_last(self) -> None:
+        commands = self._timed.commands
+        commands[-1] = Timed(self._device, self._timed, commands[-1])
+
+
+class _Flight(NamedTuple):
+    """A submission whose timestamps are not read yet. It is over when the queue's timeline reaches `number`."""
+
+    number: int
+    timing: Timing
+    submitted: int
+    recordings: list[ProfiledRecording]
+
+
+class ProfiledQueue(VulkanQueue):
+    def __init__(self, device: VulkanDevice) -> None:
+        super().__init__(device)
+        self._clock = HostClock()
+        self._timings = Timings()
+        self._flights: deque[_Flight] = deque()
+        self._used: list[ProfiledRecording] = []
+
+    def execute(
+        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
+    ) -> None:
+        if isinstance(commands, ProfiledCommandBuffer):
+            self.execute_batch([(commands, table)], watcher)
+        else:  # a transfer of the queue's own
+            super().execute(commands, table, watcher)
+
+    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
+        timing, submitted = self._timings.begin(), now()
+        try:
+            super().execute_batch(batch, watcher)
+        except HalError:
+            timing.end(())
+            raise
+        self._flights.append(_Flight(self.timeline.submitted, timing, submitted, self._used))
+        self.settle()
+
+    def submit(
+        self,
+        batch: Sequence[BackendWork],
+        waits: Sequence[Point],
+        signals: Sequence[Point],
+        watcher: Watcher | None = None,
+    ) -> None:
+        if not batch:
+            super().submit(batch, waits, signals, watcher)
+            return
+        timing, submitted, before = self._timings.begin(), now(), self.timeline.submitted
+        super().submit(batch, waits, signals, watcher)
+        if self.timeline.submitted == before:  # it failed its signals instead
+            timing.end(())
+        else:
+            self._flights.append(_Flight(self.timeline.submitted, timing, submitted, self._used))
+
+    def take_timings(self) -> list[list[Span]]:
+        self.settle()
+        return self._timings.take()
+
+    def settle(self) -> None:
+        """Read the timestamps of what is over."""
+        reached = self.timeline.poll()
+        while self._flights and self._flights[0].number <= reached:
+            _, timing, submitted, recordings = self._flights.popleft()
+            spans: list[Span] = []
+            with suppress(HalError):  # of a device that was lost, which whoever waits is told
+                spans = [span for recording in recordings for span in recording.read()]
+            for recording in recordings:
+                recording.busy = False
+            timing.end(self._clock.place(spans, submitted, now()))
+
+    def _recordings(self, batch: Sequence[BackendWork]) -> list[Recording]:
+        found = super()._recordings(batch)
+        self._used = [recording for recording in found if isinstance(recording, ProfiledRecording)]
+        return found
+
+
+class ProfiledDevice(VulkanDevice):
+    queue_class = ProfiledQueue
+    command_buffer_class = ProfiledCommandBuffer
+
+    def __init__(self, api: Api, physical: PhysicalDevice) -> None:
+        super().__init__(api, physical)
+        commands = ProfiledCommandBuffer(self)
+        commands.mark()
+        commands.finish()
+        for _ in range(CALIBRATIONS):
+            self.queue.execute(commands, ())
+        self.queue.take_timings()
+        commands.release()

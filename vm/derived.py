@@ -1,0 +1,68 @@
+"""Derived constants on disk: what a program initializer computed on the device, for the next load of the same module.
+
+- A row's key is all that the bytes depend on: the module's digest, the program, the number that the compiler gave, the
+  device and its driver's version, and the size. Whatever does not fit is a miss, and is computed.
+- Constants are read without comparing their digests, but what is derived from them is kept only when those are right.
+- Not kept is what other code than the module's has a part in, whose version no key names: that of further native
+  modules, and that which gives tensor bytecode its meaning.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orchestrion.hal.cache import Cache
+from orchestrion.schema.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from orchestrion.hal.buffer import Buffer
+    from orchestrion.hal.device import Device
+
+    from .call import Call
+
+#: bytes of all rows: packed weights are large
+LIMIT = 1 << 30
+#: profiles whose code the device runs by itself
+_COMPLETE = frozenset(name for name, row in PROFILES.items() if row.format != "tensor-bytecode")
+
+
+def load(call: Call, device: Device, buffer: Buffer, number: int) -> int:
+    """1 when the buffer was filled from the cache, else 0, and the buffer is as it was."""
+    if not _is_complete(call):
+        return 0
+    data = Cache("derived", LIMIT).get(*_key(call, device, buffer, number))
+    if data is None or len(data) != buffer.size:
+        return 0
+    call.spend_bytes(buffer.size)
+    buffer.write(np.frombuffer(data, np.uint8))
+    return 1
+
+
+def save(call: Call, device: Device, buffer: Buffer, number: int) -> None:
+    """Keep what the buffer holds. `ModuleError`: a constant that it may come from is damaged."""
+    if not _is_complete(call) or buffer.size > LIMIT:
+        return
+    cache = Cache("derived", LIMIT)
+    if not cache.usable:
+        return
+    program, module = call.program.row, call.program.module
+    for constant in module.constants[program.constants_start : program.constants_end]:
+        module.segment(constant.segment)
+    call.spend_bytes(buffer.size)
+    data = np.empty(buffer.size, np.uint8)
+    buffer.read(data)
+    cache.put(data.tobytes(), *_key(call, device, buffer, number))
+
+
+def _is_complete(call: Call) -> bool:
+    """Whether the module and the device are all that the bytes depend on."""
+    program = call.program
+    return program.module.strings[program.row.profile] in _COMPLETE and not program.code.further_natives
+
+
+def _key(call: Call, device: Device, buffer: Buffer, number: int) -> tuple[str | bytes, ...]:
+    info, program = device.info, call.program
+    parts = (program.ordinal, number, buffer.size)
+    return (program.module.container.digest, info.driver, info.name, info.vendor, info.version, *map(str, parts))
