@@ -141,7 +141,10 @@ class BackendCommandBuffer(ABC):
 
     @abstractmethod
     def copy(self, source: Binding, target: Binding) -> None:
-        """Copy `source.length` bytes; both lengths are equal and the ranges do not overlap."""
+        """Copy `source.length` bytes; both lengths are equal and the ranges do not overlap.
+
+        A table may put one buffer behind both: then they may be the same range, and nothing is to be copied.
+        """
 
     @abstractmethod
     def fill(self, target: Binding, pattern: bytes) -> None:

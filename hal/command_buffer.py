@@ -29,7 +29,7 @@ FILL_SIZES = (1, 2, 4, 8)
 
 
 class Overlap:
-    """Two ranges that must not overlap in case a submit puts the same buffer behind both."""
+    """Two ranges that must not overlap, unless they are the same, in case a submit puts the same buffer behind both."""
 
     __slots__ = ("length", "source", "source_offset", "target", "target_offset")
 
@@ -46,7 +46,8 @@ class Overlap:
 
 
 def refuse_overlap(source: int, target: int, length: int) -> None:
-    if abs(source - target) < length:
+    """A copy of a range onto itself is none, and allowed."""
+    if 0 < abs(source - target) < length:
         raise InvalidArgument(f"copy of {length} bytes from offset {source} to {target} of one buffer overlaps itself")
 
 
@@ -128,15 +129,16 @@ class CommandBuffer:
         self.dispatches += 1
 
     def copy(self, source: Source, source_offset: int, target: Source, target_offset: int, length: int) -> None:
-        """Copy bytes between buffers or slots; the ranges must not overlap."""
+        """Copy bytes between buffers or slots; the ranges must not overlap, or be the same: then nothing is copied."""
         backend = self._recording()
-        if source is target or (isinstance(source, int) and source == target):
+        same = source is target or (isinstance(source, int) and source == target)
+        if same:
             refuse_overlap(source_offset, target_offset, length)
         taken = self._resolve(source, source_offset, length, TRANSFER)
         given = self._resolve(target, target_offset, length, TRANSFER | WRITABLE)
-        if length == 0:
+        if length == 0 or same and source_offset == target_offset:
             return
-        if source is not target and (isinstance(source, int) or isinstance(target, int)):
+        if not same and (isinstance(source, int) or isinstance(target, int)):
             self.overlaps.append(Overlap(source, source_offset, target, target_offset, length))
         backend.copy(taken, given)
         self.bytes_copied += length

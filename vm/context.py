@@ -174,8 +174,13 @@ class Context:
             self.lane.cancel()
 
     def close(self) -> None:
-        """Let go of the globals and the device. Nothing may be called afterwards."""
-        self.globals.clear()
+        """Let go of the globals, those that initializers stored last first, then of the device. Nothing may be called
+        afterwards.
+        """
+        if self.globals:
+            for place in self.program.code.release_order():
+                self.globals[place] = None
+            self.globals.clear()
         if self.lane is not None:
             self.lane.release()
         device, self.device = self.device, None

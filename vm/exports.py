@@ -19,5 +19,6 @@ def read_exports(module: Module) -> tuple[Export, ...]:
             Value(strings[at.name], BY_CODE[at.dtype], tuple(dims[at.dims_start : at.dims_end]))
             for at in module.results[row.results_start : row.results_end]
         ]
-        found.append(Export(strings[row.name], strings[row.doc], tuple(arguments), tuple(results)))
+        aliases = [at.alias for at in module.results[row.results_start : row.results_end]]
+        found.append(Export(strings[row.name], strings[row.doc], tuple(arguments), tuple(results), tuple(aliases)))
     return tuple(found)

@@ -55,12 +55,16 @@ class _Slot(NamedTuple):
 
 
 class Export(NamedTuple):
-    """The signature of an exported function, the same in all programs of a module."""
+    """The signature of an exported function, the same in all programs of a module.
+
+    `aliases` has, for each result, the number of the argument whose memory it may take over, or a number that none has.
+    """
 
     name: str
     doc: str
     arguments: tuple[Value, ...]
     results: tuple[Value, ...]
+    aliases: tuple[int, ...]
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{value.name}: {value}" for value in self.arguments)
@@ -126,7 +130,9 @@ class Function:
         """Run the function. Gives a new array, a tuple of them for several results, or what `out` holds.
 
         `out`: an array or device array to receive the result, for several results a sequence of them; None for a new
-        array. Raises `CallerError` before anything ran, `VmError` and `ModuleError` for what went wrong then.
+        array. A device array may be an argument as well where the function donates that argument to the result, which
+        is then computed in place. Raises `CallerError` before anything ran, `VmError` and `ModuleError` for what went
+        wrong then.
         """
         context = self.context
         with context.lock:
@@ -195,8 +201,7 @@ class Function:
         none = (None,) * len(self.export.results)
         if out is None:
             return Staged(operands, None, none)
-        views = [operand for operand in operands if isinstance(operand, BufferView)]
-        return Staged(operands, *self._destinations(out, views, none))
+        return Staged(operands, *self._destinations(out, operands, none))
 
     def _copied(self, array: Array, what: str) -> Array:
         """A copy, unless the context's memory has no room for one; an array may be larger than what it is a view of."""
@@ -291,28 +296,36 @@ class Function:
         return view
 
     def _destinations(
-        self, out: Any, operands: list[BufferView], targets: tuple[_Target, ...]
+        self, out: Any, operands: Sequence[Array | BufferView], targets: tuple[_Target, ...]
     ) -> tuple[tuple[Any, ...], tuple[BufferView | _Target, ...]]:
         """What the caller gave per result, and the view to pass for each: `targets` where it is not on the device."""
         results = self.export.results
         outs: tuple[Any, ...] = tuple(out) if isinstance(out, list | tuple) else (out,)
         if len(outs) != len(results):
             raise CallerError(f"{self.name!r} gives {len(results)} results, out has {len(outs)}")
-        taken = {id(view.buffer) for view in operands}
+        taken = [view.buffer if isinstance(view, BufferView) else None for view in operands]
         found: list[BufferView | _Target] = []
         for place, (one, value) in enumerate(zip(outs, results, strict=True)):
             what = f"out {place} of {self.name!r}"
             view: BufferView | _Target
             if isinstance(one, DeviceArray | BufferView):
                 view = self._resident(one, value, what)
-                if id(view.buffer) in taken:
-                    raise CallerError(f"{what} shares its memory with an argument or another out")
-                taken.add(id(view.buffer))
+                self._refuse_shared(place, view.buffer, taken)
+                taken.append(view.buffer)
             else:
                 view = targets[place]
                 _check_out(one, value, what)
             found.append(view)
         return outs, tuple(found)
+
+    def _refuse_shared(self, place: int, buffer: Buffer, taken: Sequence[Buffer | None]) -> None:
+        """`taken`: the memory of the arguments, then of the results before this one. One argument may be the same."""
+        arguments = self.export.arguments
+        for number, other in enumerate(taken):
+            if other is buffer and number != self.export.aliases[place]:
+                count = len(arguments)
+                shared = f"argument {number}, which is not donated to it" if number < count else f"out {number - count}"
+                raise CallerError(f"out {place} of {self.name!r} shares its memory with {shared}")
 
     def _deliver(
         self,

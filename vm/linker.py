@@ -10,6 +10,7 @@ from .code import Code, Link
 from .exports import read_exports
 from .native import NativeModule, resolve
 from .selection import Choice
+from .teardown import release_order
 from .verifier import VerifiedProgram
 
 _SETUP = int(InitializerKind.Program)
@@ -23,6 +24,7 @@ class ProgramCode:
     """
 
     __slots__ = (
+        "_release_order",
         "chosen",
         "codes",
         "context_initializers",
@@ -47,6 +49,14 @@ class ProgramCode:
         self.entries = [codes[at] for at in module.entries[row.entries_start : row.entries_end]]
         self.exports = read_exports(module)
         self.chosen: dict[int, Choice] = {}
+        self._release_order: tuple[int, ...] | None = None
+
+    def release_order(self) -> tuple[int, ...]:
+        """The globals in the order in which a context that is closed lets go of them."""
+        if self._release_order is None:
+            initializers = (*self.program_initializers, *self.context_initializers)
+            self._release_order = release_order(initializers, self.codes, len(self.globals))
+        return self._release_order
 
     def __del__(self) -> None:
         """Functions know each other, in circles; nobody can call them any more."""

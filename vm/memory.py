@@ -6,13 +6,16 @@ from .errors import MemoryExceeded
 
 
 class Memory:
-    """Host memory of one context. `budget` is charged by host and device memory alike."""
+    """Host memory of one context. `budget` is charged by host and device memory alike.
+
+    `program` is the memory of the program's own context: host bytes of all contexts are counted there together.
+    """
 
     __slots__ = ("_host", "budget")
 
-    def __init__(self, limit: int | None) -> None:
+    def __init__(self, limit: int | None, program: "Memory | None" = None) -> None:
         self.budget = Account(limit)
-        self._host = Account(None)
+        self._host: Account = Account(None) if program is None else program._host
 
     def charge(self, size: int) -> None:
         """`MemoryExceeded`, and nothing charged, when the limit forbids it."""
@@ -27,4 +30,5 @@ class Memory:
 
     @property
     def peak_host_bytes(self) -> int:
+        """The most that the contexts of the program ever held at one time."""
         return self._host.peak

@@ -95,7 +95,6 @@ class Program(ProgramContext):
         self._linked = linked
         self._base = base
         self._log = CallLog()
-        self._memories = [base.memory]
         self.exports: tuple[Export, ...] = linked.exports
         context = self._context(limits)
         super().__init__(context, self.exports, self._log)
@@ -154,7 +153,7 @@ class Program(ProgramContext):
             "calls": self._log.rows(),
             "memory": {
                 "peak_device_bytes": self.device.allocator.peak_bytes,
-                "peak_host_bytes": sum(memory.peak_host_bytes for memory in self._memories),
+                "peak_host_bytes": self._base.memory.peak_host_bytes,
             },
         }
 
@@ -167,8 +166,7 @@ class Program(ProgramContext):
 
     def _context(self, limits: Limits) -> Context:
         base = self._base
-        memory = Memory(limits.memory)
-        self._memories.append(memory)
+        memory = Memory(limits.memory, base.memory)
         context = Context(self._linked, limits, memory, self.device.share(budget=memory.budget), base)
         context.initialize(self._linked.context_initializers)
         return context

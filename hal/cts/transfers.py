@@ -37,6 +37,27 @@ def copied_within_a_buffer(rig: Rig) -> None:
 
 
 @case
+def copied_onto_itself(rig: Rig) -> None:
+    """Not a copy at all, whether it is known while recording or comes of the table."""
+    data = rig.random(16)
+    buffer, other = rig.buffer(data), rig.zeros(64)
+    commands = rig.recording(2)
+    commands.copy(buffer, 0, buffer, 0, 64)
+    commands.copy(0, 4, 1, 4, 32)
+    commands.barrier()
+    commands.copy(0, 0, 0, 0, 64)
+    commands.copy(0, 40, 1, 40, 8)
+    commands.finish()
+    for _ in range(2):
+        rig.run(commands, buffer, buffer)
+        rig.holds(buffer, data)
+    rig.run(commands, buffer, other)
+    want = np.zeros(16, np.uint32)
+    want[1:9], want[10:12] = data[1:9], data[10:12]
+    rig.holds(other, want)
+
+
+@case
 def copied_between_slots(rig: Rig) -> None:
     commands = rig.recording(2)
     commands.copy(0, 4, 1, 8, 16)

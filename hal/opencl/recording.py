@@ -118,14 +118,25 @@ class Copy:
         return (*objects, source.offset, target.offset, source.length)
 
     def enqueue(self, queue: int, table: Table) -> Step:
-        return partial(self._calls.clEnqueueCopyBuffer, queue, *self._arguments(table), *NO_EVENTS)
+        source, target, taken, given, length = self._arguments(table)
+        if source == target and taken == given:
+            return _nothing
+        return partial(self._calls.clEnqueueCopyBuffer, queue, source, target, taken, given, length, *NO_EVENTS)
 
     def record(self, commands: int, table: Table) -> None:
-        code = self._calls.clCommandCopyBufferKHR(commands, None, *self._arguments(table), *NO_SYNC_POINTS)
+        source, target, taken, given, length = self._arguments(table)
+        if source == target and taken == given:
+            return
+        code = self._calls.clCommandCopyBufferKHR(commands, None, source, target, taken, given, length, *NO_SYNC_POINTS)
         check(code, f"recording a copy of {self._source.length} bytes")
 
     def release(self) -> None:
         """It has nothing of its own."""
+
+
+def _nothing() -> int:
+    """Enqueues a copy of a range onto itself, which OpenCL does not take."""
+    return 0
 
 
 class Fill:

@@ -32,8 +32,11 @@ def silent_context() -> Context:
     return context
 
 
-def _run_all(batch: Sequence[BackendWork]) -> None:
+def _run_all(batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
+    """The watcher is asked before each: a recording that is short asks nobody."""
     for commands, table in batch:
+        if watcher is not None:
+            watcher.check()
         assert isinstance(commands, ReferenceCommandBuffer)
         commands.run(table)
 
@@ -57,11 +60,9 @@ class ReferenceQueue(BackendQueue):
         self._worker.submit(waits, partial(self._work, batch, watcher) if batch else None, signals)
 
     def _work(self, batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
-        if watcher is not None:
-            watcher.check()
         self._interrupt.watcher = watcher
         try:
-            self._worker_run(_run_all, batch)
+            self._worker_run(_run_all, batch, watcher)
         finally:
             self._interrupt.watcher = None
 
@@ -81,7 +82,7 @@ class ReferenceQueue(BackendQueue):
             self._worker.drain()
         self._interrupt.watcher = watcher
         try:
-            self._run(_run_all, batch)
+            self._run(_run_all, batch, watcher)
         finally:
             self._interrupt.watcher = None
 

@@ -72,7 +72,7 @@ class Dispatch:
 
 
 class Copy:
-    """Copies `length` bytes, repeating the source as often as it takes to fill the target."""
+    """Copies `length` bytes, repeating the source as often as it takes to fill the target; a range onto itself not."""
 
     __slots__ = ("_count", "_regions", "_source", "_target", "_vk")
 
@@ -88,6 +88,8 @@ class Copy:
     def encode(self, buffer: Handle, sets: Any, table: Table) -> None:
         source, target = resolve(self._source, table), resolve(self._target, table)
         taken, given = source.base + self._source.offset, target.base + self._target.offset
+        if source.handle == target.handle and taken == given:
+            return
         regions, step = self._regions, self._source.length
         for index in range(self._count):
             regions[index].srcOffset = taken

@@ -97,6 +97,15 @@ def test_long_instructions_cost_more_fuel(name: str) -> None:
     ends(looping(body, extra=extra), DeadlineExceeded)
 
 
+def test_enqueued_work_ends_in_time() -> None:
+    """Each batch is bounded, and the deadline is looked at inside one, too."""
+    before = """%i1 = i32.const 1 %l0 = i64.const 1048576 %r1 = call_import @hal.allocate(%l0)
+        %r0 = call_import @hal.recording.create(%i1) %r2 = ref.null
+        call_import @hal.recording.fill(%r0, %r2, %i0, %l1, %l0, %l1, %i1) call_import @hal.recording.finish(%r0)"""
+    ends(looping("call_import @hal.enqueue(%r0, %r1)", before), DeadlineExceeded)
+    ends(looping("call_import @hal.enqueue(%r0, %r1)", before), MemoryExceeded, memory=(1 << 20) + (64 << 10))
+
+
 def test_long_functions_are_not_translated() -> None:
     """Python's compiler takes microseconds per operand, and cannot be ended."""
     calls = f"call_import @hal.recording.parameters(%r0, {REGISTERS})\n" * 30

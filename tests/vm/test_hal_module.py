@@ -77,6 +77,18 @@ TRAPS = {
     RECORD + "call_import @hal.recording.finish(%r1) call_import @hal.execute(%r1)": (
         "0 buffers for a command buffer with 1 slots"
     ),
+    RECORD + "call_import @hal.enqueue(%r1) call_import @hal.execute(%r1)": "command buffer is recording, not finished",
+    RECORD + "call_import @hal.recording.finish(%r1) call_import @hal.enqueue(%r1, %r0)": (
+        "the call returns with 1 recording enqueued that it never executes"
+    ),
+    RECORD
+    + "call_import @hal.recording.finish(%r1) call_import @hal.enqueue(%r1, %r0) call_import @hal.execute(%r1)": (
+        "0 buffers for a command buffer with 1 slots"
+    ),
+    RECORD + "call_import @hal.enqueue(%r1, %r2)": "argument 1 of hal.enqueue: expected hal.buffer, got null",
+    "%i0 = call_import @hal.read(%r0, %l1, %i1)": "bytes 16 to 17 are outside a buffer of 16 bytes",
+    "%i0 = call_import @hal.read(%r0, %l2, %i1)": "bytes -1 to 0 are outside a buffer of 16 bytes",
+    "%i2 = i32.const 2 %i0 = call_import @hal.read(%r0, %l0, %i2)": "a number of 2 bytes to read, 1 or 4 wanted",
     RECORD + "call_import @hal.recording.finish(%r1) call_import @hal.recording.finish(%r1)": (
         "command buffer is finished, not recording"
     ),

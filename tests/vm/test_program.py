@@ -216,7 +216,7 @@ def test_device_arrays(program: vm.Program) -> None:
     assert call["host_to_device_bytes"] == 16 and call["device_to_host_bytes"] == 0
     with pytest.raises(ValueError, match="without a copy"):
         np.asarray(out, copy=False)
-    with pytest.raises(CallerError, match="out 0 of 'main' shares its memory with an argument"):
+    with pytest.raises(CallerError, match="out 0 of 'main' shares its memory with argument 0"):
         program.main(x, Y, out=x)
     with pytest.raises(CallerError, match="expected tensor<4xf32>, got tensor<2xf64> on a device"):
         program.main(program.empty((2,), np.float64), Y)

@@ -15,11 +15,16 @@ import @hal.recording.fill (hal.recording, hal.buffer, i32, i64, i64, i64, i32) 
 import @hal.recording.barrier (hal.recording) -> ()
 import @hal.recording.finish (hal.recording) -> ()
 import @hal.execute (hal.recording, hal.buffer*) -> ()
+import @hal.enqueue (hal.recording, hal.buffer*) -> ()
+import @hal.read (hal.buffer, i64, i32) -> i32
+import @hal.cache.load (hal.buffer, i32) -> i32
+import @hal.cache.save (hal.buffer, i32) -> ()
 import @hal.fence.create () -> hal.fence
 import @hal.submit (hal.recording, hal.fence, hal.fence, hal.buffer*) -> ()
 export @add (x: tensor<4xf32>, y: tensor<4xf32>) -> (z: tensor<4xf32>)
 export @twice (x: tensor<2x2xf32>) -> (a: tensor<4xf32> alias 0, b: tensor<2xf64>)
 export @submitted
+export @batched
 export @hoard
 program @reference profile "reference" {
   constant @ones : tensor<4xf32> = hex "0000803f0000803f0000803f0000803f"
@@ -120,6 +125,40 @@ program @reference profile "reference" {
     await move %r4
     return ()
   }
+  func @batched () -> i32 {
+    %l0 = i64.const 16
+    %r1 = call_import @hal.allocate(%l0)
+    %i0 = i32.const 7
+    %i1 = call_import @hal.cache.load(%r1, %i0)
+    br_if %i1, ^known, ^unknown
+  ^unknown:
+    %i1 = i32.const 1
+    %r2 = call_import @hal.recording.create(%i1)
+    %r3 = ref.null
+    %l2 = i64.const 9
+    %i2 = i32.const 4
+    call_import @hal.recording.fill(%r2, %r3, %i3, %l1, %l0, %l2, %i2)
+    call_import @hal.recording.finish(%r2)
+    call_import @hal.execute(move %r2, %r1)
+    call_import @hal.cache.save(%r1, %i0)
+  ^known:
+    %r0 = global.load.ref @recording
+    %r4 = call_import @hal.allocate(%l0)
+    %i4 = i32.const 3
+    %i1 = i32.const 1
+  ^again:
+    call_import @hal.enqueue(%r0, %r1, %r1, %r4)
+    call_import @hal.enqueue(%r0, %r4, %r1, %r1)
+    %i4 = i32.sub %i4, %i1
+    br_if %i4, ^again, ^end
+  ^end:
+    call_import @hal.execute(%r0, %r4, %r4, %r1)
+    %l1 = i64.const 4
+    %i2 = i32.const 4
+    %i0 = call_import @hal.read(%r1, %l1, %i2)
+    %i0 = call_import @hal.read(%r1, %l1, %i1)
+    return (%i0)
+  }
   func @hoard (i32) -> i64 {
     %l0 = i64.const 4
     %r0 = list.ref.new %l0
@@ -145,5 +184,6 @@ program @reference profile "reference" {
   entry @add
   entry @twice
   entry @submitted
+  entry @batched
   entry @hoard
 }
