@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dominance import reachable
-from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.schema.dtypes import BY_NAME
 
@@ -90,6 +90,12 @@ class _Body:
                 values[op.output] = emitter.value("hal.allocate", op.size.value)
             case ll_seq.Record():
                 values[op.output] = emit_recording(op, emitter, values, self.executables)
+            case util.Constant():
+                values[op.out] = emitter.constant("i32", op.value.value)
+            case util.Add():
+                values[op.out] = emitter.op("i32.add", a=values[op.lhs], b=values[op.rhs], d=I32).result
+            case util.CompareLt():
+                values[op.out] = emitter.op("i32.lt_s", a=values[op.lhs], b=values[op.rhs], d=I32).result
             case util.GlobalLoad():
                 values[op.value] = emitter.load(op.ref.root, op.value.type)
             case util.GlobalStore():

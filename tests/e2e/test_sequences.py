@@ -171,6 +171,24 @@ SWITCH = f"""
     {RETURN}"""
 
 
+def counted(trips: int) -> str:
+    """`trips` times: x = x + 1. The host counts, and nothing is read."""
+    return f"""
+    %zero = "util.constant"() <{{value = 0 : i32}}> : () -> i32
+    %one = "util.constant"() <{{value = 1 : i32}}> : () -> i32
+    %trips = "util.constant"() <{{value = {trips} : i32}}> : () -> i32
+    "util.branch"(%x, %state_a, %state_b, %zero)[^head] : ({BUFFERS}, !hal.buffer, i32) -> ()
+  ^head(%now: !hal.buffer, %next: !hal.buffer, %other: !hal.buffer, %turn_number: i32):
+    %more = "util.compare_lt"(%turn_number, %trips) : (i32, i32) -> i32
+    "util.cond_branch"(%more, %now)[^body, ^exit] <{{counts = array<i64: 0, 1>}}> : (i32, !hal.buffer) -> ()
+  ^body:
+    {run("plus", "%now", "%next", op="enqueue")}
+    %following = "util.add"(%turn_number, %one) : (i32, i32) -> i32
+    "util.branch"(%next, %other, %next, %following)[^head] : ({BUFFERS}, !hal.buffer, i32) -> ()
+  ^exit(%r: !hal.buffer):
+    {RETURN}"""
+
+
 def module(target: str, body: str) -> str:
     globals = "".join(
         f'"util.global"() <{{sym_name = "{name}", type = !hal.recording}}> : () -> ()\n' for name in RECORDINGS
@@ -243,4 +261,14 @@ def test_switch(device: str, x: int, want: int) -> None:
     assert value == want
     assert (row["submissions"], row["waits"]) == (2, 2)
     assert row["device_to_host_bytes"] == 4 + 4
+    program.close()
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 31])
+def test_counted(device: str, trips: int) -> None:
+    """All turns are one submission, over two states that change places."""
+    program = loaded(device, counted(trips))
+    value, row = called(program, 5)
+    assert value == 5 + trips
+    assert (row["submissions"], row["waits"], row["dispatches"]) == (1, 1, trips)
     program.close()
