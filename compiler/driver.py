@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -156,10 +157,21 @@ class Compilation:
 
     def _after_phase(self, phase: str, module: Module) -> None:
         if self.dump is not None:
-            place = self.dump / f"{list(PHASES).index(phase)}-{phase}.mlir"
-            place.write_text(print_module(module), encoding="utf-8")
+            _write_text(self.dump / f"{list(PHASES).index(phase)}-{phase}.mlir", print_module(module))
 
     def _after_pass(self, row: Pass, module: Module) -> None:
         if row.name in self.print_after:
             print(f"// IR after {row.name} ({row.phase})", file=self.stream)
             print(print_module(module), end="", file=self.stream)
+
+
+def _write_text(place: Path, text: str) -> None:
+    """The whole text, or CompileError and nothing: half a phase could be taken for the whole of it."""
+    temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(place)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise CompileError(f"{place}: could not be written: {error.strerror}") from None

@@ -210,6 +210,12 @@ def recorder(commands: CommandBuffer) -> Recorder:
     return commands.backend
 
 
+def is_waited_for(device: Device, owner: object) -> bool:
+    """Whether submissions of an owner are still under way, or not looked at since."""
+    backend = device.home.backend
+    return isinstance(backend, ProfilingDevice) and backend.profile.waits(owner)
+
+
 def take(device: Device, owner: object = None) -> list[Submission]:
     """The submissions of an owner that are over and were not taken yet, in order; without an owner, of nobody's.
 

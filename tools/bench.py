@@ -1,7 +1,7 @@
 """vm-bench: how long a module takes to load, to be called first and to be called again.
 
 Arguments default to zeros of the declared types. Times are wall-clock seconds in this process; `--json` gives the same
-numbers as data.
+numbers as data. `--profile` adds what each dispatch took on the device, which makes the calls themselves slower.
 """
 
 import argparse
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from . import cli
 
 if TYPE_CHECKING:
+    from orchestrion.vm.profile import Profile
     from orchestrion.vm.program import Program
 
 PERCENTILES = (50, 90, 99, 100)
@@ -26,12 +27,18 @@ def bench(options: argparse.Namespace) -> int:
     from .run import choose
 
     start = time.perf_counter()
-    program = vm.load(options.module, device=options.device, allow_native_code=options.allow_native_code)
+    program = vm.load(
+        options.module,
+        device=options.device,
+        allow_native_code=options.allow_native_code,
+        profiling=options.profile,
+    )
     load = time.perf_counter() - start
     try:
         name = choose(program, options.function)
         arguments = [parse_array(text) for text in options.input] or zeros(program, name)
-        report(measure(program, name, arguments, options) | {"load_seconds": load}, options.json)
+        found = measure(program, name, arguments, options) | {"load_seconds": load}
+        report(found, program.profile() if options.profile else None, options.json)
     finally:
         program.close()
     return cli.DONE
@@ -69,9 +76,11 @@ def measure(program: "Program", name: str, arguments: list[Any], options: argpar
     }
 
 
-def report(found: dict[str, Any], as_json: bool) -> None:
+def report(found: dict[str, Any], profile: "Profile | None", as_json: bool) -> None:
+    from . import profiles
+
     if as_json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(found | ({} if profile is None else {"profile": profiles.data(profile)}), indent=2))
         return
     print(f"{found['function']} on {found['device']} ({found['device_name']})")
     print(f"  load        {1e6 * found['load_seconds']:12.1f} us")
@@ -80,6 +89,8 @@ def report(found: dict[str, Any], as_json: bool) -> None:
         label = "longest" if percentile == "100" else f"{percentile}th pct."
         print(f"  {label:<11} {1e6 * seconds:12.1f} us")
     print(f"  throughput  {found['calls_per_second']:12.1f} calls/s over {found['calls']} calls")
+    if profile is not None:
+        print(f"\nby launch, with profiling, which takes time of its own:\n\n{profiles.table(profile)}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -96,6 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     made.add_argument("--device-resident", action="store_true", help="keep the arguments on the device")
     made.add_argument("--seconds", metavar="S", type=float, default=1.0, help="how long to call (default: 1)")
+    made.add_argument("--profile", action="store_true", help="a row for each dispatch: where it comes from, how long")
     made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
     made.add_argument("--json", action="store_true", help="print the numbers as JSON")
     return cli.run("vm-bench", made, bench, argv)

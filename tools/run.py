@@ -45,6 +45,7 @@ def run(options: argparse.Namespace) -> int:
         fuel=options.fuel,
         deadline=options.deadline,
         memory=options.memory,
+        profiling=options.trace is not None,
     )
     try:
         if options.list_functions:
@@ -75,6 +76,8 @@ def call(program: "Program", options: argparse.Namespace) -> int:
             print(f"result[{i}]: {format_array(result)}")
     if options.print_statistics is not None:
         statistics(program, options.print_statistics)
+    if options.trace is not None:
+        cli.write_whole(options.trace, json.dumps(program.profile().trace()).encode())
     return compare(results, wanted, options)
 
 
@@ -150,6 +153,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--repeat", metavar="N", type=positive, default=1, help="call N times")
     made.add_argument(
         "--print_statistics", metavar="FILE.json", nargs="?", const="-", help="what loading and the calls cost, as JSON"
+    )
+    made.add_argument(
+        "--trace", metavar="FILE.json", help="when each dispatch ran, and where it comes from: for ui.perfetto.dev"
     )
     made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
     made.add_argument("--fuel", metavar="N", type=int, help="most instructions of a call, counted at loops and calls")

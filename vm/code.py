@@ -31,11 +31,12 @@ _RUNS_TO_TRANSLATE = 20
 class Link:
     """What the code of one loaded program refers to."""
 
-    __slots__ = ("codes", "imports", "lock", "names")
+    __slots__ = ("codes", "imports", "lock", "names", "placed")
 
-    def __init__(self, names: list[str], imports: list[NativeFunction | None]) -> None:
+    def __init__(self, names: list[str], imports: list[NativeFunction | None], placed: bool = False) -> None:
         self.names = names  #: of the module's imports
         self.imports = imports
+        self.placed = placed  #: whether imports want to know where they are called
         self.codes: list[Code] = []
         self.lock = threading.Lock()  #: held while code is built
 
@@ -186,6 +187,7 @@ class _Builder:
         function = self.link.imports[ordinal]
         if function is None:
             return absent(self.link.names[ordinal])
+        function = function.at(self.code.ordinal, self.pc)
         types = function.signature.expand(len(args))
         assert types is not None
         return call_native(function, types, args, results)

@@ -171,7 +171,7 @@ class Function:
             else:
                 value = self._collect(results)
             after = totals(self._statistics)
-            self._log((self.name, perf_counter() - started, before, after, context.constant_bytes))
+            self._log((self.name, started, perf_counter(), before, after, context.constant_bytes))
             context.constant_bytes = 0
             return value
 
@@ -236,7 +236,7 @@ class Function:
         value = self._deliver(results, outs, staged.destinations, ready)
         after = totals(self._statistics)
         context = self.context
-        self._log((self.name, perf_counter() - staged.started, staged.before, after, context.constant_bytes))
+        self._log((self.name, staged.started, perf_counter(), staged.before, after, context.constant_bytes))
         context.constant_bytes = 0
         return value
 

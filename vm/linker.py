@@ -104,6 +104,6 @@ class LinkedProgram:
 def link(module: Module, ordinal: int, verified: VerifiedProgram, natives: Sequence[NativeModule]) -> LinkedProgram:
     """Resolve the imports that the program names. `UnresolvedImport` lists what is missing."""
     names = [module.strings[row.name] for row in module.imports]
-    joint = Link(names, resolve(verified.imports, natives))
+    joint = Link(names, resolve(verified.imports, natives), any([module.placed for module in natives]))
     joint.codes = [Code(joint, *function) for function in verified.functions]
     return LinkedProgram(module, ordinal, ProgramCode(module, module.programs[ordinal], joint))

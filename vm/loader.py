@@ -71,6 +71,13 @@ class Loader:
         self._keep(file, module, ordinal, linked.code)
         return linked
 
+    def link_profiled(self, file: Container, info: DeviceInfo, natives: Sequence[NativeModule]) -> LinkedProgram:
+        """As `link`, with `natives` for all modules, `hal` included; nothing is kept."""
+        known = self._find(file.digest)
+        module = decode(file) if known is None else decode_again(known.module, file)
+        ordinal = choose_program(module, info)
+        return link(module, ordinal, verify(module, ordinal), natives)
+
     def _find(self, digest: bytes) -> _Known | None:
         with self._lock:
             known = self._known.get(digest)

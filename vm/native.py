@@ -59,6 +59,10 @@ class NativeFunction:
         self.inline = inline
         self.alone = alone
 
+    def at(self, function: int, pc: int) -> "NativeFunction":
+        """The one to call from an instruction. `NativeModule.placed` says whether any cares."""
+        return self
+
     def may_be_null(self, position: int) -> bool:
         fixed, group = len(self.signature.arguments), len(self.signature.repeated)
         return (position if position < fixed or not group else fixed + (position - fixed) % group) in self.nullable
@@ -97,6 +101,8 @@ class NativeModule:
 
     name: ClassVar[str]
     types: ClassVar[dict[str, type]] = {}
+    #: whether its functions want to know which instruction calls them
+    placed: ClassVar[bool] = False
     _declared: ClassVar[dict[str, tuple[str, _Declaration]]] = {}
 
     def __init_subclass__(cls) -> None:

@@ -22,10 +22,12 @@ _INTEGERS = ("i32.const", "i64.const")
 
 
 def straight_line(code: Code) -> bool:
-    """Whether `run_once` takes the function: its only end is the return at the end."""
+    """Whether `run_once` takes the function: its only end is the return at the end, and nobody asks where it is."""
     decoded = code.decoded
-    return decoded[-1].row.name == "return" and (
-        code.plain or not any([row.name in ENDS for _, row, _ in decoded[:-1]])
+    return (
+        not code.link.placed
+        and decoded[-1].row.name == "return"
+        and (code.plain or not any([row.name in ENDS for _, row, _ in decoded[:-1]]))
     )
 
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from time import perf_counter
+from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,12 @@ from .native import NativeModule
 from .scalars import ScalarFunction
 from .statistics import CallLog
 from .tensors import as_array
+
+if TYPE_CHECKING:
+    from orchestrion.schema.container import Container
+
+    from .code import Code
+    from .profile import Profile, Profiler
 
 AnyFunction = Function | ScalarFunction
 _LOADER = Loader()
@@ -91,13 +97,16 @@ class ProgramContext:
 class Program(ProgramContext):
     """A loaded program with its default context."""
 
-    def __init__(self, linked: LinkedProgram, base: Context, limits: Limits, started: float) -> None:
+    def __init__(
+        self, linked: LinkedProgram, base: Context, limits: Limits, started: float, profiler: Profiler | None = None
+    ) -> None:
         self._linked = linked
         self._base = base
+        self._profiler = profiler
         self._log = CallLog()
         self.exports: tuple[Export, ...] = linked.exports
         context = self._context(limits)
-        super().__init__(context, self.exports, self._log)
+        super().__init__(context, self.exports, self._log_of(context))
         self._load = self._loading(context, perf_counter() - started)
 
     @property
@@ -125,7 +134,7 @@ class Program(ProgramContext):
         Runs the program's context initializers within those limits; `VmError` when one fails.
         """
         context = self._context(Limits(fuel, deadline, memory, depth))
-        return ProgramContext(context, self.exports, self._log)
+        return ProgramContext(context, self.exports, self._log_of(context))
 
     def put(self, array: Any) -> DeviceArray:
         """Copy an array, of any shape and one of the VM's element types, to the device. `CallerError` for another type.
@@ -157,6 +166,12 @@ class Program(ProgramContext):
             },
         }
 
+    def profile(self) -> Profile:
+        """What ran up to now, launch by launch; see `profile.py`. `CallerError` unless loaded with `profiling=True`."""
+        if self._profiler is None:
+            raise CallerError("the program was not loaded with profiling=True")
+        return self._profiler.profile(self.name)
+
     def close(self) -> None:
         """Release everything the program holds. Contexts that were created are closed by whoever created them."""
         try:
@@ -168,8 +183,15 @@ class Program(ProgramContext):
         base = self._base
         memory = Memory(limits.memory, base.memory)
         context = Context(self._linked, limits, memory, self.device.share(budget=memory.budget), base)
-        context.initialize(self._linked.context_initializers)
+        _initialize(context, self._linked.context_initializers, "context", self._profiler)
         return context
+
+    def _log_of(self, context: Context) -> CallLog:
+        if self._profiler is None:
+            return self._log
+        from .profile import ProfiledLog
+
+        return ProfiledLog(self._log, self._profiler, context)
 
     def _loading(self, context: Context, seconds: float) -> dict[str, Any]:
         base, own = self.device.statistics, context.device.statistics if context.device else None
@@ -188,12 +210,14 @@ def load(
     deadline: float | None = None,
     memory: int | None = None,
     depth: int = 1000,
+    profiling: bool = False,
 ) -> Program:
     """Load a module, a path or its bytes, for a device: its name such as `vulkan` or `opencl:1`, or an open one.
 
     Without `device` it is `reference`. `allow_native_code` lets code of a stranger run that a native compiler takes in
-    (OpenCL C); an open device has its policy already. `natives` are further native modules. The rest are limits of
-    the default context and of the program's initializers (`Limits`).
+    (OpenCL C); an open device has its policy already. `natives` are further native modules. `profiling`: every
+    dispatch, copy and fill is timed, for `Program.profile`; an open device must have been opened so. The rest are
+    limits of the default context and of the program's initializers (`Limits`).
 
     `OSError`: the file cannot be read. `ModuleError`: it is no sound module. `LoadError`: module and device do not fit.
     `HalError`: the device cannot be opened. Other `VmError`: an initializer failed.
@@ -201,13 +225,15 @@ def load(
     started = perf_counter()
     limits = Limits(fuel, deadline, memory, depth)
     file = open_bytes(module) if isinstance(module, bytes | bytearray | memoryview) else open_file(module)
-    share, budget = _open(device, allow_native_code, limits)
+    share, budget = _open(device, allow_native_code, limits, profiling)
     try:
-        linked = _LOADER.link(file, share.info, natives)
+        linked, profiler = (
+            _profiled(file, share, natives) if profiling else (_LOADER.link(file, share.info, natives), None)
+        )
         base = Context(linked, limits, budget, share)
-        base.initialize(linked.program_initializers)
+        _initialize(base, linked.program_initializers, "program", profiler)
         try:
-            return Program(linked, base, limits, started)
+            return Program(linked, base, limits, started, profiler)
         except BaseException:
             base.close()
             raise
@@ -216,14 +242,43 @@ def load(
         raise
 
 
-def _open(device: str | Device | None, allow_native_code: bool, limits: Limits) -> tuple[Device, Memory]:
+def _profiled(file: Container, device: Device, natives: Sequence[NativeModule]) -> tuple[LinkedProgram, Profiler]:
+    """The program of a file, and who times it. What profiling takes is imported here."""
+    from .profile import Profiler
+    from .profiled_hal import ProfiledHal
+
+    profiler = Profiler(device)
+    linked = _LOADER.link_profiled(file, device.info, (ProfiledHal(profiler.owner), *natives))
+    profiler.bind(linked)
+    return linked, profiler
+
+
+def _require_profiled(device: Device) -> None:
+    from orchestrion.hal.profiling import is_profiled
+
+    if not is_profiled(device):
+        raise CallerError(f"the device {device.info.id} was not opened with profiling")
+
+
+def _initialize(context: Context, codes: Sequence[Code], kind: str, profiler: Profiler | None) -> None:
+    started = perf_counter_ns()
+    context.initialize(codes)
+    if profiler is not None:
+        profiler.initialized(context, kind, started)
+
+
+def _open(
+    device: str | Device | None, allow_native_code: bool, limits: Limits, profiling: bool
+) -> tuple[Device, Memory]:
     """A share of the device for the program, charged to the memory of the program's own context."""
     memory = Memory(limits.memory)
     if isinstance(device, Device):
         if allow_native_code:
             raise CallerError("allow_native_code is of no use with an open device, which has its policy already")
+        if profiling:
+            _require_profiled(device)
         return device.share(budget=memory.budget), memory
-    with open_device(device or "reference", policy=Policy(allow_native_code)) as opened:
+    with open_device(device or "reference", policy=Policy(allow_native_code), profiling=profiling) as opened:
         return opened.share(budget=memory.budget), memory
 
 

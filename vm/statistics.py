@@ -26,8 +26,8 @@ _COUNTERS = (
 #: the counters of a call's row, now
 totals: Callable[[Statistics], tuple[int, ...]] = attrgetter(*_COUNTERS)
 
-#: name, seconds, totals before and after, bytes of constants copied
-Row = tuple[str, float, tuple[int, ...], tuple[int, ...], int]
+#: name, start and end in seconds of the clock, totals before and after, bytes of constants copied
+Row = tuple[str, float, float, tuple[int, ...], tuple[int, ...], int]
 
 
 class CallLog:
@@ -43,7 +43,15 @@ class CallLog:
         return [_row(*row) for row in list(self._rows)]
 
 
-def _row(name: str, seconds: float, before: tuple[int, ...], after: tuple[int, ...], constants: int) -> dict[str, Any]:
+def _row(
+    name: str, started: float, ended: float, before: tuple[int, ...], after: tuple[int, ...], constants: int
+) -> dict[str, Any]:
     spent = dict(zip(_COUNTERS, (new - old for new, old in zip(after, before, strict=True)), strict=True))
     created = spent.pop("executables_created")
-    return {"function": name, "seconds": seconds, **spent, "constant_bytes": constants, "executables_created": created}
+    return {
+        "function": name,
+        "seconds": ended - started,
+        **spent,
+        "constant_bytes": constants,
+        "executables_created": created,
+    }

@@ -381,14 +381,14 @@ def phases() -> Callable[[Case], dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def load_on() -> Callable[[bytes, str], Any]:
+def load_on() -> Callable[..., Any]:
     """`vm.load` on a device by name; skips, with the reason, where the device is not there."""
     from orchestrion import vm
     from orchestrion.hal.errors import DriverUnavailable
 
-    def load(module: bytes, device: str) -> Any:
+    def load(module: bytes, device: str, **options: Any) -> Any:
         try:
-            return vm.load(module, device=device, allow_native_code=True)
+            return vm.load(module, device=device, allow_native_code=True, **options)
         except DriverUnavailable as error:
             pytest.skip(f"{device}: {error}")
 

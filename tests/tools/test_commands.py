@@ -204,6 +204,25 @@ def test_a_full_disk_leaves_nothing_behind(command: Command, tmp_path: Path) -> 
     assert not [path for path in tmp_path.iterdir() if "out.fb" in path.name]
 
 
+def test_a_phase_that_cannot_be_written_is_refused(command: Command, tmp_path: Path) -> None:
+    """A full disk, and a folder where the text should go; the phases before it are there, of it there is nothing."""
+    small_files = ("/bin/sh", "-c", 'ulimit -f 1; exec "$@"', "sh")
+    (tmp_path / "long.mlir").write_text("// much to read\n" * 10 + SIMPLE_MUL.read_text())
+    refused(
+        command("compile", "long.mlir", "-o", "out.fb", "--dump-phases=full", prefix=small_files), 1, "full/", "mlir"
+    )
+    (tmp_path / "taken" / "2-flow.mlir").mkdir(parents=True)
+    done = command("compile", SIMPLE_MUL, "-o", "out.fb", "--dump-phases=taken")
+    refused(done, 1, "taken/2-flow.mlir: could not be written")
+    assert done.stderr.count("\n") == 1
+    assert sorted(path.name for path in (tmp_path / "taken").iterdir()) == [
+        "0-input.mlir",
+        "1-stablehlo.mlir",
+        "2-flow.mlir",
+    ]
+    assert not (tmp_path / "out.fb").exists() and not list((tmp_path / "full").glob(".*"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -243,3 +262,28 @@ def test_bench_reports_percentiles(module: Path, command: Command) -> None:
     found = json.loads(done.stdout)
     assert found["calls"] > 0 and set(found["percentile_seconds"]) == {"50", "90", "99", "100"}
     assert "throughput" in command("bench", module, "--seconds=0.05", "--device-resident").stdout
+
+
+def test_run_writes_a_trace(module: Path, command: Command, tmp_path: Path) -> None:
+    done = command("run", module, *INPUTS, "--repeat=3", "--trace=out.json", "--expected_output=4xf32=10,40,90,160")
+    assert (done.returncode, done.stderr) == (0, "")
+    events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
+    launches = [event for event in events if event.get("cat") == "dispatch"]
+    assert [event["name"] for event in launches] == ["stablehlo.multiply"] * 3
+    assert [event["args"]["location"] for event in launches] == ["simple_mul.mlir:4:14"] * 3
+    refused(command("run", module, *INPUTS, "--trace=no/such/out.json"), 1, "out.json", "could not be written")
+
+
+def test_bench_has_a_row_for_every_dispatch(module: Path, command: Command) -> None:
+    done = command("bench", module, "--seconds=0.05", "--profile")
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *rows = done.stdout[done.stdout.index("op  ") :].splitlines()
+    assert head.split() == ["op", "location", "entry", "workload", "runs", "median", "share", "bytes", "fused"]
+    (row,) = rows
+    assert row.split()[:4] == ["stablehlo.multiply", "simple_mul.mlir:4:14", "simple_mul_dispatch_0", "4x1x1"]
+    assert row.split()[-2:] == ["100.0%", "48"]
+    found = json.loads(command("bench", module, "--seconds=0.05", "--profile", "--json").stdout)
+    (data,) = found["profile"]
+    assert (data["source_op"], data["location"]) == ("stablehlo.multiply", "simple_mul.mlir:4:14")
+    assert data["launches"] == data["calls"] >= 1 and data["workload"] == [4, 1, 1] and data["bytes"] == 48
+    assert "profile" not in json.loads(command("bench", module, "--seconds=0.05", "--json").stdout)

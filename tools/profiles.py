@@ -1,0 +1,91 @@
+"""Profiles as text: a table with a row for every dispatch, copy and fill, and the same as data."""
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from orchestrion.vm.profile import Profile, ProfileRow
+
+#: column -> whether it is aligned to the right
+COLUMNS = {
+    "op": False,
+    "location": False,
+    "entry": False,
+    "workload": True,
+    "runs": True,
+    "median": True,
+    "share": True,
+    "bytes": True,
+    "fused": False,
+}
+
+
+def data(profile: "Profile") -> list[dict[str, Any]]:
+    """A dict per row."""
+    from orchestrion.vm.trace import describe
+
+    return [
+        {
+            "function": row.function,
+            "kind": row.kind,
+            **describe(row.command),
+            "calls": row.calls,
+            "launches": row.launches,
+            "median_seconds": row.median_seconds,
+            "total_seconds": row.total_seconds,
+            "share": row.share,
+        }
+        for row in profile.rows()
+    ]
+
+
+def table(profile: "Profile") -> str:
+    """A block of lines for the initializers, and one for each function."""
+    groups: dict[tuple[str, str], list[ProfileRow]] = {}
+    for row in profile.rows():
+        groups.setdefault((row.kind, row.function), []).append(row)
+    blocks = [
+        "\n".join((_head(profile, kind, name, rows), *_lines([_cells(row) for row in rows])))
+        for (kind, name), rows in groups.items()
+    ]
+    return "\n\n".join(blocks) or "nothing was launched"
+
+
+def _head(profile: "Profile", kind: str, name: str, rows: "Sequence[ProfileRow]") -> str:
+    calls = [call for call in profile.calls if (call.kind, call.name) == (kind, name)]
+    host = median([call.end - call.start for call in calls]) / 1e9
+    device = sum(row.total_seconds for row in rows) / len(calls)
+    what = f"{name} initializer" if kind == "initializer" else name
+    runs = f"{len(calls)} call{'s' * (len(calls) != 1)}"
+    return f"{what}: {runs}, median {_time(host)}; on the device {_time(device)} each"
+
+
+def _cells(row: "ProfileRow") -> list[str]:
+    command = row.command
+    return [
+        command.source_op or command.kind,
+        command.location,
+        command.entry,
+        "" if command.workload is None else "x".join(map(str, command.workload)),
+        str(row.launches),
+        _time(row.median_seconds),
+        f"{row.share:.1%}",
+        f"{command.bytes:,}",
+        ", ".join(name.rpartition(".")[2] for name in command.fused),
+    ]
+
+
+def _time(seconds: float) -> str:
+    return f"{1e6 * seconds:,.1f} us"
+
+
+def _lines(rows: list[list[str]]) -> Iterator[str]:
+    cells = [list(COLUMNS), *rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        padded = [
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(row, widths, COLUMNS.values(), strict=True)
+        ]
+        yield f"  {'  '.join(padded)}".rstrip()

@@ -1,0 +1,102 @@
+"""The native module `hal` of a program that was loaded with profiling: recordings know who made them, and where.
+
+Three functions are others than those of `HalModule`: each notes, for the command that it then records, which
+instruction asked for it and what the module says of its workload. Everything else, results and errors included, is the
+same.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+from orchestrion.hal import profiling
+from orchestrion.hal.executable import Executable
+from orchestrion.hal.workload import Grid
+
+from .call import Call
+from .context import Context
+from .hal_module import HalModule, Recording
+from .native import NativeFunction, NativeModule
+
+
+class Tag(NamedTuple):
+    """What `hal.profiling.Command.tag` holds: an instruction of the program, and of a dispatch the entry of the module.
+
+    `executable` is None where the code does not come from the module.
+    """
+
+    function: int
+    pc: int
+    workload: Grid | None = None
+    executable: int | None = None
+    entry: int = 0
+
+
+class ProfiledHal(NativeModule):
+    """For one program: `owner` gives whom the submissions of a context belong to."""
+
+    name: ClassVar[str] = "hal"
+    placed: ClassVar[bool] = True
+
+    def __init__(self, owner: Callable[[Context], object]) -> None:
+        self._hal = HalModule()
+        self._owner = owner
+
+    def find(self, name: str) -> NativeFunction | None:
+        function = self._hal.find(name)
+        note = _NOTES.get(name)
+        return function if function is None or note is None else _Placed(function, partial(note, self._owner))
+
+
+class _Placed(NativeFunction):
+    """A function that notes something of its call, once it is known which instruction makes it."""
+
+    __slots__ = ("_note",)
+
+    def __init__(self, function: NativeFunction, note: Callable[..., None]) -> None:
+        super().__init__(function.name, function.signature, function.function, function.nullable, alone=False)
+        self._note = note
+
+    def at(self, function: int, pc: int) -> NativeFunction:
+        noted = partial(_noted, self.function, partial(self._note, function, pc))
+        return NativeFunction(self.name, self.signature, noted, self.nullable, alone=False)
+
+
+def _noted(function: Callable[..., Any], note: Callable[..., None], call: Call, *arguments: Any) -> Any:
+    note(call, *arguments)
+    return function(call, *arguments)
+
+
+def _transfer(
+    owner: Callable[[Context], object], function: int, pc: int, call: Call, recording: Recording, *rest: object
+) -> None:
+    recorder = profiling.recorder(recording.commands)
+    recorder.owner = owner(call.context)
+    recorder.tag = Tag(function, pc)
+
+
+def _dispatch(
+    owner: Callable[[Context], object],
+    function: int,
+    pc: int,
+    call: Call,
+    recording: Recording,
+    executable: Executable,
+    entry: int,
+    x: int,
+    y: int,
+    z: int,
+    *rest: object,
+) -> None:
+    recorder = profiling.recorder(recording.commands)
+    recorder.owner = owner(call.context)
+    chosen = call.program.code.chosen.items()
+    ordinal = next((at for at, choice in chosen if choice.entries is executable.entries), None)
+    recorder.tag = Tag(function, pc, (x, y, z), ordinal, entry)
+
+
+_NOTES: dict[str, Callable[..., None]] = {
+    "hal.recording.dispatch": _dispatch,
+    "hal.recording.copy": _transfer,
+    "hal.recording.fill": _transfer,
+}
