@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from .backend import (
@@ -194,6 +194,13 @@ class ProfilingDevice(BackendDevice):
 
     def create_semaphore(self, initial: int) -> BackendSemaphore:
         return self._inner.create_semaphore(initial)
+
+    @property
+    def native(self) -> Any:
+        return self._inner.native
+
+    def import_semaphore(self, handle: Any) -> BackendSemaphore:
+        return self._inner.import_semaphore(handle)
 
     def close(self) -> None:
         self._inner.close()

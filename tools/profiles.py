@@ -1,6 +1,6 @@
 """Profiles as text: a table with a row for every dispatch, copy and fill, and the same as data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -46,19 +46,19 @@ def table(profile: "Profile") -> str:
     for row in profile.rows():
         groups.setdefault((row.kind, row.function), []).append(row)
     blocks = [
-        "\n".join((_head(profile, kind, name, rows), *_lines([_cells(row) for row in rows])))
+        "\n".join((_head(profile, kind, name), *_lines([_cells(row) for row in rows])))
         for (kind, name), rows in groups.items()
     ]
     return "\n\n".join(blocks) or "nothing was launched"
 
 
-def _head(profile: "Profile", kind: str, name: str, rows: "Sequence[ProfileRow]") -> str:
+def _head(profile: "Profile", kind: str, name: str) -> str:
     calls = [call for call in profile.calls if (call.kind, call.name) == (kind, name)]
     host = median([call.end - call.start for call in calls]) / 1e9
-    device = sum(row.total_seconds for row in rows) / len(calls)
+    device = median([sum(launch.end - launch.start for launch in call.launches) for call in calls]) / 1e9
     what = f"{name} initializer" if kind == "initializer" else name
     runs = f"{len(calls)} call{'s' * (len(calls) != 1)}"
-    return f"{what}: {runs}, median {_time(host)}; on the device {_time(device)} each"
+    return f"{what}: {runs}, median {_time(host)}, of which on the device {_time(device)}"
 
 
 def _cells(row: "ProfileRow") -> list[str]:

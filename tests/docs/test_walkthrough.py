@@ -1,7 +1,7 @@
-"""docs/walkthrough.md shows what the commands print. `BLESS=1` writes it anew; review the diff.
+"""The pages with sessions show what the commands print. `BLESS=1` writes them anew; review the diff.
 
-The page's `console` blocks are sessions: a line that starts with `$ ` is a command, what follows is its output. They
-run in their order in one folder. Seconds, and bytes of the host's memory, may differ.
+A page's `console` blocks are sessions: a line that starts with `$ ` is a command, what follows is its output. They
+run in their order in one folder. Times, how often was measured, and bytes of the host's memory, may differ.
 """
 
 import os
@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "walkthrough.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("walkthrough.md", "profiling.md")
 BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n", re.MULTILINE)
 DEVICE = re.compile(r"--device=(\w+)")
-VARYING = re.compile(r'"(?:seconds|peak_host_bytes)": [\d.e-]+')
+VARYING = re.compile(r'"(?:seconds|peak_host_bytes)": [\d.e-]+|\d+ calls?| *\d+ +[\d.,]+ us +[\d.]+%|[\d.,]+ us| +')
 
 Shell = Callable[[str], str]
 
@@ -43,18 +44,19 @@ def rendered(page: str, shell: Shell, device: str | None) -> str:
     return BLOCK.sub(block, page)
 
 
-def compare(shell: Shell, device: str | None) -> None:
-    page = PAGE.read_text(encoding="utf-8")
+def compare(name: str, shell: Shell, device: str | None) -> None:
+    page = (DOCS / name).read_text(encoding="utf-8")
     now = rendered(page, shell, device)
     if os.environ.get("BLESS"):
-        PAGE.write_text(now, encoding="utf-8")
+        (DOCS / name).write_text(now, encoding="utf-8")
         return
     difference = unified_diff(page.splitlines(), now.splitlines(), "the page", "the commands", lineterm="")
     assert page == now, "\n".join(difference)
 
 
-def test_it_shows_what_the_commands_print(shell: Shell) -> None:
-    compare(shell, None)
+@pytest.mark.parametrize("name", PAGES)
+def test_it_shows_what_the_commands_print(name: str, shell: Shell) -> None:
+    compare(name, shell, None)
 
 
 @pytest.mark.parametrize("device", ["opencl", "vulkan"])
@@ -62,4 +64,4 @@ def test_it_shows_what_devices_compute(device: str, shell: Shell, missing_driver
     if device in missing_drivers:
         pytest.skip(f"{device}: {missing_drivers[device]}")
     shell("vm-compile examples/simple_mul.mlir -o simple_mul.fb")
-    compare(shell, device)
+    compare(PAGES[0], shell, device)

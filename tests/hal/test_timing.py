@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from orchestrion.hal import profiling
-from orchestrion.hal.backend import BackendDevice, BackendDriver, DeviceInfo, Span
+from orchestrion.hal.backend import BackendCommandBuffer, BackendDevice, BackendDriver, BackendQueue, DeviceInfo, Span
 from orchestrion.hal.errors import Unsupported
 from orchestrion.hal.null.driver import INFO, NullDriver
 from orchestrion.hal.registry import open_device
@@ -85,3 +85,17 @@ def test_only_profiled_devices_have_the_layer() -> None:
         assert not profiling.is_profiled(plain) and profiling.is_profiled(profiled)
         with profiled.share() as share:
             assert profiling.is_profiled(share)
+
+
+@pytest.mark.parametrize(
+    ("layer", "interface", "own"),
+    [
+        (profiling.Recorder, BackendCommandBuffer, set()),
+        (profiling.ProfilingQueue, BackendQueue, {"take_timings"}),
+        (profiling.ProfilingDevice, BackendDevice, set()),
+    ],
+)
+def test_the_layer_hands_everything_on(layer: type, interface: type, own: set[str]) -> None:
+    """What a driver may do beyond what it must would be lost silently."""
+    offered = {name for name in vars(interface) if not name.startswith("_")}
+    assert offered - own <= vars(layer).keys()

@@ -270,7 +270,7 @@ def test_run_writes_a_trace(module: Path, command: Command, tmp_path: Path) -> N
     events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
     launches = [event for event in events if event.get("cat") == "dispatch"]
     assert [event["name"] for event in launches] == ["stablehlo.multiply"] * 3
-    assert [event["args"]["location"] for event in launches] == ["simple_mul.mlir:4:14"] * 3
+    assert [event["args"]["location"] for event in launches] == ["simple_mul.generic.mlir:5:16"] * 3
     refused(command("run", module, *INPUTS, "--trace=no/such/out.json"), 1, "out.json", "could not be written")
 
 
@@ -280,10 +280,10 @@ def test_bench_has_a_row_for_every_dispatch(module: Path, command: Command) -> N
     head, *rows = done.stdout[done.stdout.index("op  ") :].splitlines()
     assert head.split() == ["op", "location", "entry", "workload", "runs", "median", "share", "bytes", "fused"]
     (row,) = rows
-    assert row.split()[:4] == ["stablehlo.multiply", "simple_mul.mlir:4:14", "simple_mul_dispatch_0", "4x1x1"]
+    assert row.split()[:4] == ["stablehlo.multiply", "simple_mul.generic.mlir:5:16", "simple_mul_dispatch_0", "4x1x1"]
     assert row.split()[-2:] == ["100.0%", "48"]
     found = json.loads(command("bench", module, "--seconds=0.05", "--profile", "--json").stdout)
     (data,) = found["profile"]
-    assert (data["source_op"], data["location"]) == ("stablehlo.multiply", "simple_mul.mlir:4:14")
+    assert (data["source_op"], data["location"]) == ("stablehlo.multiply", "simple_mul.generic.mlir:5:16")
     assert data["launches"] == data["calls"] >= 1 and data["workload"] == [4, 1, 1] and data["bytes"] == 48
     assert "profile" not in json.loads(command("bench", module, "--seconds=0.05", "--json").stdout)
