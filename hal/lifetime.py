@@ -100,20 +100,18 @@ class Home:
         "sources",
         "submitted",
         "timeline",
-        "unheard",
     )
 
     def __init__(self, backend: BackendDevice) -> None:
         self.backend = backend
         self.lock = threading.Lock()
         self.garbage: deque[tuple[Releasable, tuple[Account, ...], int]] = deque()
-        self.in_flight: deque[tuple[int, tuple[object, ...], bool]] = deque()
+        self.in_flight: deque[tuple[int, tuple[object, ...], list[HalError] | None]] = deque()
         self.timeline: BackendSemaphore | None = None
         self.submitted = 0
         self.owned: set[int] = set()
         self.sources: list[tuple[Bytes, Lease]] = []
         self.backlog = 0
-        self.unheard: list[HalError] = []
         #: a token per share, and one for whoever is the last to leave: `pop` settles races without a lock
         self.shares: list[None] = []
         self._last = [None]
@@ -155,12 +153,14 @@ class Home:
         self.in_flight.pop()
         self.submitted -= 1
 
-    def track(self, leases: Iterable[object], silent: bool) -> tuple[BackendSemaphore, int]:
-        """Keep leases until the point given is reached; `silent`: no fence will tell of a failure. The lock is held."""
+    def track(self, leases: Iterable[object], unheard: list[HalError] | None) -> tuple[BackendSemaphore, int]:
+        """Keep leases until the point given is reached. Where no fence will tell of a failure, `unheard` receives it.
+        The lock is held.
+        """
         if self.timeline is None:
             self.timeline = self.backend.create_semaphore(0)
         self.submitted += 1
-        self.in_flight.append((self.submitted, tuple(leases), silent))
+        self.in_flight.append((self.submitted, tuple(leases), unheard))
         return self.timeline, self.submitted
 
     def wait_for(self, resource: "Submitted") -> None:
@@ -169,22 +169,18 @@ class Home:
         if self.timeline is not None:
             self.timeline.wait(last, None)
 
-    def wait_submitted(self) -> None:
-        """Wait until all that was submitted is over. Raises the first error that no fence was there to tell of."""
-        if self.timeline is None and not self.sources:  # nothing ever was, nor do writes wait
-            self.collect()
-            return
-        last = self.submitted
-        if self.timeline is not None and self.timeline.value() < last:
-            _failure(self.timeline, last, None)
-        with self.lock:
-            self.backend.queue.wait_idle()
-            self.forget_sources()
-            self.retire()
-            unheard, self.unheard = self.unheard, []
+    def wait_submitted(self, last: int) -> None:
+        """Wait until submission `last`, and so all before it, is over, and no write waits in the driver."""
+        if last and self.timeline is not None:
+            if self.timeline.value() < last:
+                _failure(self.timeline, last, None)
+            with self.lock:
+                self.retire()
+        if self.sources:
+            with self.lock:
+                self.backend.queue.wait_idle()
+                self.forget_sources()
         self.collect()
-        if unheard:
-            raise unheard[0]
 
     def forget_sources(self) -> None:
         """The queue was waited for: what writes copied from is needed no more; the lock is held."""
@@ -197,10 +193,10 @@ class Home:
             return
         reached = self.timeline.value()
         while self.in_flight and self.in_flight[0][0] <= reached:
-            number, _, silent = self.in_flight.popleft()
-            failure = _failure(self.timeline, number, 0.0) if silent else None
-            if failure is not None:
-                self.unheard.append(failure)
+            number, _, unheard = self.in_flight.popleft()
+            failure = None if unheard is None else _failure(self.timeline, number, 0.0)
+            if failure is not None and unheard is not None:
+                unheard.append(failure)
 
     def leave(self) -> bool:
         """A share is closed, or was dropped. True for the last one, who then closes the home."""

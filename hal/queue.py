@@ -31,7 +31,7 @@ WRITE_BACKLOG = 64 << 20
 class Queue:
     """`Device.queue`: in-order work. Shares of a device have a `Queue` each over the same queue of the driver."""
 
-    __slots__ = ("_backend", "_execute", "_home", "_lock", "_statistics", "device")
+    __slots__ = ("_backend", "_execute", "_home", "_last", "_lock", "_statistics", "_unheard", "device")
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -40,6 +40,8 @@ class Queue:
         self._backend = device.home.backend.queue
         self._execute = self._backend.execute
         self._statistics = device.statistics
+        self._last = 0  #: submission made here, on the home's timeline
+        self._unheard: list[HalError] = []  #: of submissions made here that signal nothing
 
     def execute(self, commands: CommandBuffer, buffers: Sequence[Buffer] = (), watcher: Watcher | None = None) -> None:
         """Run a recording with `buffers` in its slots and return when it is done. Raises its error if it fails.
@@ -148,12 +150,13 @@ class Queue:
         """Hand a submission to the driver, with what it holds on the home's timeline; the lock is held."""
         home = self._home
         home.retire()
-        signals.append(home.track(leases, not signals))
+        signals.append(home.track(leases, None if signals else self._unheard))
         try:
             self._backend.submit(works, waits, signals, watcher)
         except BaseException:
             home.untrack()
             raise
+        self._last = home.submitted
 
     def write(self, buffer: Buffer, offset: int, data: Bytes) -> None:
         """For `Buffer.write`, which has checked: copy to a buffer without mapping, in order with later submissions."""
@@ -192,10 +195,22 @@ class Queue:
             raise DeadlineExceeded(f"more than {most} submissions were under way after {timeout} s")
 
     def wait_idle(self) -> None:
-        """Block until all submitted work is over."""
+        """Block until the work submitted here, and what other shares submitted before it, is over.
+
+        Raises the first error of work submitted here that signals no fence.
+        """
         self.device.check_open()
         self._statistics.waits += 1
-        self._home.wait_submitted()
+        unheard = self.drain()
+        if unheard:
+            raise unheard[0]
+
+    def drain(self) -> list[HalError]:
+        """As `wait_idle`, with the errors as a list. The last share waits for what others left behind as well."""
+        home = self._home
+        home.wait_submitted(home.submitted if len(home.shares) == 1 else self._last)
+        unheard, self._unheard = self._unheard, []
+        return unheard
 
     def _count(self, batch: Sequence[Work], number: int = 0) -> None:
         """`number`: of the submission on the home's timeline, 0 if it is over."""

@@ -216,10 +216,10 @@ class SubmittedCall(Call):
         return any([_pending(view.buffer) for view in (*self._operands, *views)])
 
     def _settle(self) -> None:
-        """In the `wait` thread."""
+        """In the `wait` thread. Failures are found when the results are read."""
         device = self.context.device
         if device is not None:
-            device.queue.wait_pending(0, None)
+            device.queue.drain()
         self._lane.agents.run.post(self._proceed)
 
     def _resume(self) -> None:
@@ -247,7 +247,7 @@ class SubmittedCall(Call):
         """In the `wait` thread. What the buffers would say of failed work is said already."""
         device = self.context.device
         if device is not None:
-            device.queue.wait_pending(0, None)
+            device.queue.drain()
         _hear([view.buffer for view in self._operands])
         self._lane.agents.run.post(self._over)
 

@@ -98,12 +98,18 @@ class VulkanQueue(BackendQueue):
         device, fences = self._device_handle, self._fences
         result = self._wait(device, 1, fences, 1, FOREVER)
         if result:
+            self._give_up()
             raise self._api.error(result, "waiting for work")
         result = self._reset(device, 1, fences)
         if result:
             raise self._api.error(result, "resetting a fence")
         timeline = self.timeline
         timeline.reached = timeline.submitted  # a fence waits for everything submitted before it
+
+    def _give_up(self) -> None:
+        """A wait failed: what it was for must be over before its error is told, and the fence be as before."""
+        self._device.vk.vkDeviceWaitIdle(self._device_handle)
+        self._reset(self._device_handle, 1, self._fences)
 
     def submit(
         self,

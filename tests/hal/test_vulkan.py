@@ -507,3 +507,19 @@ def test_spirv_from_elsewhere_needs_robust_access(tmp_path: Path) -> None:
                     opened.create_executable(*arguments)
                 store.add(digest)
             opened.create_executable(*arguments).release()
+
+
+def test_a_failed_wait_leaves_nothing_under_way(device: VulkanDevice) -> None:
+    """The work is over when the error is told, and the next call finds its fence as it was."""
+    buffer = device.allocate(1 << 20, BOTH, ANY)
+    commands = device.create_command_buffer(1)
+    commands.fill(Binding(0, 0, 1 << 20), b"\x07")
+    commands.finish()
+    real, device.queue._wait = device.queue._wait, lambda *_: device.api.vk.VK_ERROR_OUT_OF_HOST_MEMORY  # type: ignore[attr-defined]
+    with pytest.raises(OutOfMemory, match="waiting for work"):
+        device.queue.execute(commands, [buffer])
+    assert buffer.host is not None and (buffer.host == 7).all()
+    device.queue._wait = real  # type: ignore[attr-defined]
+    device.queue.execute(commands, [buffer])
+    for thing in (commands, buffer):
+        thing.release()

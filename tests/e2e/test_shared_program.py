@@ -1,0 +1,214 @@
+"""One loaded program, many contexts and threads: no wrong result, nothing that grows, no deadlock.
+
+`make stress` makes 10,000 calls per thread (ORCHESTRION_STRESS), CI some hundred.
+"""
+
+import functools
+import gc
+import os
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from watchdog import run_together
+
+from orchestrion import compiler, vm
+from orchestrion.schema.assembler import assemble
+from orchestrion.schema.profiles import PROFILES
+from orchestrion.schema.writer import write
+from orchestrion.vm.errors import Cancelled, DeadlineExceeded, FuelExhausted, WaitFailed
+
+CALLS = int(os.environ.get("ORCHESTRION_STRESS", "250"))
+THREADS = 8
+#: seconds for all threads, far more than they take
+PATIENCE = 60.0 + 0.02 * CALLS * THREADS
+X = np.arange(24, dtype=np.float32).reshape(4, 6) / 8
+TEXT = """
+func.func @main(%x: tensor<4x6xf32>, %n: tensor<f32>) -> (tensor<4x6xf32>, tensor<4xf32>) {
+  %w = stablehlo.constant dense<[[0.5], [0.25], [-1.0], [2.0], [0.0], [1.5]]> : tensor<6x1xf32>
+  %0 = stablehlo.broadcast_in_dim %n, dims = [] : (tensor<f32>) -> tensor<4x6xf32>
+  %1 = stablehlo.add %x, %0 : tensor<4x6xf32>
+  %2 = stablehlo.multiply %1, %1 : tensor<4x6xf32>
+  %3 = stablehlo.dot %2, %w : (tensor<4x6xf32>, tensor<6x1xf32>) -> tensor<4x1xf32>
+  %4 = stablehlo.reshape %3 : (tensor<4x1xf32>) -> tensor<4xf32>
+  return %2, %4 : tensor<4x6xf32>, tensor<4xf32>
+}
+"""
+SPIN = (Path(__file__).parent / "modules" / "spin.asm").read_text()
+V = np.array([1, 2, 3, 4], np.float32)
+W = np.array([0.5, 0.25, -1.0, 2.0, 0.0, 1.5], np.float32)
+
+
+@functools.cache
+def module() -> bytes:
+    return compiler.compile(TEXT)
+
+
+@pytest.fixture(params=["reference", "opencl", "vulkan"])
+def program(request: pytest.FixtureRequest, load_on: Callable[[bytes, str], Any]) -> Iterator[vm.Program]:
+    loaded = load_on(module(), request.param)
+    yield loaded
+    loaded.close()
+
+
+@pytest.fixture
+def spinning(program: vm.Program) -> Iterator[vm.Program]:
+    """A program on the same device with a function that never ends."""
+    profile = next(row for row in PROFILES.values() if row.format == program.device.info.formats[0])
+    loaded = vm.load(write(assemble(SPIN.replace("{profile}", profile.name))), program.device)
+    yield loaded
+    loaded.close()
+
+
+def check(results: Any, n: float) -> None:
+    squares, products = (np.asarray(result) for result in results)
+    np.testing.assert_array_equal(squares, (X + np.float32(n)) ** 2)
+    np.testing.assert_allclose(products, (X + np.float32(n)) ** 2 @ W, rtol=1e-6)
+
+
+class Signaller:
+    """A thread that signals fences a little later."""
+
+    def __init__(self) -> None:
+        self.fences: queue.SimpleQueue[vm.Fence | None] = queue.SimpleQueue()
+
+    def run(self) -> None:
+        while (fence := self.fences.get()) is not None:
+            if self.fences.qsize() < 4:
+                time.sleep(0.0005)
+            fence.signal()
+
+
+class User:
+    """One thread: contexts of its own, and the ways to call."""
+
+    def __init__(self, program: vm.Program, spinning: vm.Program, seed: int, signaller: Signaller) -> None:
+        self.program = program
+        self.chance = random.Random(seed)
+        self.signaller = signaller
+        self.own = program.create_context()
+        self.starved = spinning.create_context(fuel=200)
+        self.hurried = program.create_context(deadline=0.0)
+        self.resident = program.put(X)
+        self.out = (np.empty((4, 6), np.float32), program.empty((4,), np.float32))
+        self.pending: list[tuple[vm.Future, float]] = []
+        self.ways: list[Callable[[float], None]] = [
+            *[self.blocking] * 6,
+            *[self.submitted] * 4,
+            *[self.reused, self.shared, self.late, self.fuel, self.deadline, self.cancelled, self.failed] * 2,
+            self.opened,
+        ]
+
+    def run(self) -> None:
+        for count in range(CALLS):
+            self.chance.choice(self.ways)(float(count % 97))
+            while len(self.pending) > 6:
+                self.settle()
+        while self.pending:
+            self.settle()
+        for context in (self.own, self.starved, self.hurried):
+            context.close()
+
+    def settle(self) -> None:
+        future, n = self.pending.pop(0)
+        check(future.result(PATIENCE), n)
+
+    def blocking(self, n: float) -> None:
+        check(self.own.main(X, n), n)
+
+    def submitted(self, n: float) -> None:
+        self.pending.append((self.own.main.submit(X, n), n))
+
+    def reused(self, n: float) -> None:
+        check(self.own.main(self.resident, n, out=self.out), n)
+
+    def shared(self, n: float) -> None:
+        """The default context, which all threads use."""
+        check(self.program.main(X, n), n)
+        self.pending.append((self.program.main.submit(self.resident, n), n))
+
+    def late(self, n: float) -> None:
+        fence = vm.Fence()
+        self.pending.append((self.own.main.submit(X, n, wait=[fence]), n))
+        self.signaller.fences.put(fence)
+
+    def fuel(self, n: float) -> None:
+        if self.chance.random() < 0.5:
+            with pytest.raises(FuelExhausted):
+                self.starved.spin(V + n)
+        else:
+            assert isinstance(self.starved.spin.submit(V + n).exception(PATIENCE), FuelExhausted)
+        np.testing.assert_array_equal(self.starved.copy(V - n), V - n)
+        future = self.starved.spin.submit(V)
+        np.testing.assert_array_equal(self.starved.copy.submit(V * n).result(PATIENCE), V * n)
+        assert isinstance(future.exception(), FuelExhausted)
+
+    def deadline(self, n: float) -> None:
+        assert isinstance(self.hurried.main.submit(X, n).exception(PATIENCE), DeadlineExceeded)
+
+    def cancelled(self, n: float) -> None:
+        fence = vm.Fence()
+        future = self.own.main.submit(X, n, wait=[fence])
+        running = self.own.main.submit(X, n)
+        assert future.cancel() and isinstance(future.exception(), Cancelled)
+        if not running.cancel():
+            check(running.result(), n)
+        fence.signal()
+
+    def failed(self, n: float) -> None:
+        fence = vm.Fence()
+        future = self.own.main.submit(X, n, wait=[fence])
+        fence.settle(ValueError("it went wrong"))
+        assert isinstance(future.exception(PATIENCE), WaitFailed)
+
+    def opened(self, n: float) -> None:
+        context = self.program.create_context()
+        future = context.main.submit(X, n)
+        if self.chance.random() < 0.5:
+            check(context.main(X, n), n)
+        context.close()
+        if future.exception(PATIENCE) is None:
+            check(future.result(), n)
+
+
+def quiet(program: vm.Program) -> tuple[int, int]:
+    """Bytes of the device in use, and objects of the driver, once nothing is under way."""
+    program.device.queue.wait_idle()
+    end = time.monotonic() + 5
+    while True:
+        gc.collect()
+        program.device.home.collect()
+        found = program.device.allocator.live_bytes, len(program.device.home.owned)
+        time.sleep(0.05)
+        if found == (program.device.allocator.live_bytes, len(program.device.home.owned)) or time.monotonic() > end:
+            return found
+
+
+def test_eight_threads(program: vm.Program, spinning: vm.Program) -> None:
+    def use() -> None:
+        signaller = Signaller()
+        users = [User(program, spinning, seed, signaller) for seed in range(THREADS)]
+        thread = threading.Thread(target=signaller.run)
+        thread.start()
+        try:
+            run_together([user.run for user in users], PATIENCE)
+        finally:
+            signaller.fences.put(None)
+            thread.join()
+
+    warm = User(program, spinning, 0, Signaller())
+    warm.shared(1.0)
+    warm.settle()
+    for context in (warm.own, warm.starved, warm.hurried):
+        context.close()
+    del warm, context
+    before = quiet(program)
+    use()
+    assert quiet(program) == before
+    check(program.main(X, 2.0), 2.0)
