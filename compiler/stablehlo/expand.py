@@ -20,6 +20,7 @@ from .contraction import DotDimensions, DotGeneral
 from .custom_call import canonical
 from .func import Call
 from .reduce_precision import expand_reduce_precision
+from .scatter import expand_scatter
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -149,4 +150,5 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "stablehlo.dot_general": (_plain_dot, _dot_types),
     "stablehlo.optimization_barrier": (_same,),
     "stablehlo.reduce_precision": (expand_reduce_precision,),
+    "stablehlo.scatter": (expand_scatter,),
 }

@@ -220,6 +220,12 @@ def _residual(x: Any) -> Any:
     return e / total[:, None], total, e.T, e.max(0) + jnp.log(total).sum()
 
 
+def _scatters(x: Any, row: Any, at: Any) -> Any:
+    """Updates of one window, which may lie outside."""
+    changed = [x.at[at[0]].set(row), x.at[:, at[1]].add(x[:, 0]), x.at[at[2], at[3]].max(3)]
+    return [*changed, x.at[at[0]].apply(lambda v: v * 2 + 1), x.at[-1].multiply(row, mode="promise_in_bounds")]
+
+
 _F = "float32"
 
 
@@ -269,6 +275,10 @@ CASES: tuple[Case, ...] = (
             ("slice", _dynamic_slices, (((6, 10), "int16"),)),
             ("update", _dynamic_updates, (((6, 10), "int16"), ((2, 3), "int16"))),
         )
+    ),
+    *(
+        _case(f"scatter_{t}", _scatters, ((6, 10), "int16"), ((10,), "int16"), ((4,), t), fill=fill, exact=True)
+        for t, fill in (("int32", small), ("int64", special), ("uint8", small))
     ),
     _case("reduce", _statistics, ((5, 7, 11), _F)),
     _case("reduce_f64", lambda x: (x.sum(), x.sum(0), jnp.linalg.norm(x)), ((31, 9), "float64")),

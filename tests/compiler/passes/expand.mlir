@@ -116,3 +116,61 @@
     "func.return"(%1, %2, %3) : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: expand
+// A scatter of one window is an update of a slice, with what is there already when the window lies outside.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<8x4xf32>, tensor<1xi32>, tensor<4xf32>) -> tensor<8x4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<8x4xf32>, %1: tensor<1xi32>, %2: tensor<4xf32>):
+    %3 = "stablehlo.scatter"(%0, %1, %2) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+    ^bb0(%4: tensor<f32>, %5: tensor<f32>):
+      %6 = "stablehlo.add"(%4, %5) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%6) : (tensor<f32>) -> ()
+    }) : (tensor<8x4xf32>, tensor<1xi32>, tensor<4xf32>) -> tensor<8x4xf32>
+    "func.return"(%3) : (tensor<8x4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<8x4xf32>, tensor<1xi32>, tensor<4xf32>) -> tensor<8x4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<8x4xf32>, %1: tensor<1xi32>, %2: tensor<4xf32>):
+    %3 = "stablehlo.reshape"(%1) : (tensor<1xi32>) -> tensor<1xi32>
+    %4 = "stablehlo.slice"(%3) <{limit_indices = array<i64: 1>, start_indices = array<i64: 0>, strides = array<i64: 1>}> : (tensor<1xi32>) -> tensor<1xi32>
+    %5 = "stablehlo.reshape"(%4) : (tensor<1xi32>) -> tensor<i32>
+    %6 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %7 = "stablehlo.dynamic_slice"(%0, %5, %6) <{slice_sizes = array<i64: 1, 4>}> : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>
+    %8 = "stablehlo.reshape"(%2) : (tensor<4xf32>) -> tensor<1x4xf32>
+    %9 = "stablehlo.add"(%7, %8) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+    %10 = "stablehlo.constant"() <{value = dense<7> : tensor<i32>}> : () -> tensor<i32>
+    %11 = "stablehlo.compare"(%5, %6) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %12 = "stablehlo.compare"(%5, %10) <{comparison_direction = #stablehlo<comparison_direction LE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %13 = "stablehlo.and"(%11, %12) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    %14 = "stablehlo.select"(%13, %9, %7) : (tensor<i1>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+    %15 = "stablehlo.dynamic_update_slice"(%0, %14, %5, %6) : (tensor<8x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>
+    "func.return"(%15) : (tensor<8x4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: expand
+// One of two windows is left as it is, and refused.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<8x4xf32>, tensor<2x1xi32>, tensor<2x4xf32>) -> tensor<8x4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<8x4xf32>, %1: tensor<2x1xi32>, %2: tensor<2x4xf32>):
+    %3 = "stablehlo.scatter"(%0, %1, %2) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%4: tensor<f32>, %5: tensor<f32>):
+      "stablehlo.return"(%5) : (tensor<f32>) -> ()
+    }) : (tensor<8x4xf32>, tensor<2x1xi32>, tensor<2x4xf32>) -> tensor<8x4xf32>
+    "func.return"(%3) : (tensor<8x4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<8x4xf32>, tensor<2x1xi32>, tensor<2x4xf32>) -> tensor<8x4xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<8x4xf32>, %1: tensor<2x1xi32>, %2: tensor<2x4xf32>):
+    %3 = "stablehlo.scatter"(%0, %1, %2) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%4: tensor<f32>, %5: tensor<f32>):
+      "stablehlo.return"(%5) : (tensor<f32>) -> ()
+    }) : (tensor<8x4xf32>, tensor<2x1xi32>, tensor<2x4xf32>) -> tensor<8x4xf32>
+    "func.return"(%3) : (tensor<8x4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
