@@ -1,0 +1,189 @@
+"""Derived constants on disk: found by all that they depend on, by nothing less; damage and absence cost time only."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrion import vm
+from orchestrion.schema.assembler import assemble
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.writer import write
+from orchestrion.vm.call import Call
+from orchestrion.vm.native import NativeModule, native
+
+#: device -> profile
+DEVICES = {"opencl": "opencl", "vulkan": "spirv"}
+CONSTANT = bytes(range(1, 17))
+#: the constant twice, one behind the other, in a buffer that the cache may know; `get` copies it
+SOURCE = """
+import @hal.constant (i32, i64, i64) -> hal.buffer
+import @hal.allocate (i64) -> hal.buffer
+import @hal.recording.create (i32) -> hal.recording
+import @hal.recording.copy (hal.recording, hal.buffer, i32, i64, hal.buffer, i32, i64, i64) -> ()
+import @hal.recording.finish (hal.recording) -> ()
+import @hal.view.buffer (hal.view) -> hal.buffer
+import @hal.execute (hal.recording, hal.buffer*) -> ()
+import @hal.cache.load (hal.buffer, i32) -> i32
+import @hal.cache.save (hal.buffer, i32) -> ()
+{natives}
+export @get () -> (z: tensor<32xi8>)
+program @{profile} profile "{profile}" {{
+  constant @c : tensor<16xi8> = hex "{constant}"
+  global @derived : hal.buffer
+  func @setup () -> () {{
+    {call}
+    %i0 = i32.const {number}
+    %l0 = i64.const 0
+    %l1 = i64.const 16
+    %l2 = i64.const 32
+    %r0 = call_import @hal.allocate(%l2)
+    global.store.ref %r0, @derived
+    %i1 = call_import @hal.cache.load(%r0, %i0)
+    br_if %i1, ^known, ^compute
+  ^compute:
+    %i2 = i32.const 0
+    %r1 = call_import @hal.constant(%i2, %l0, %l1)
+    %r2 = call_import @hal.recording.create(%i2)
+    call_import @hal.recording.copy(%r2, %r1, %i2, %l0, %r0, %i2, %l0, %l1)
+    call_import @hal.recording.copy(%r2, %r1, %i2, %l0, %r0, %i2, %l1, %l1)
+    call_import @hal.recording.finish(%r2)
+    call_import @hal.execute(%r2)
+    call_import @hal.cache.save(%r0, %i0)
+  ^known:
+    return ()
+  }}
+  func @get (hal.view) -> hal.view {{
+    %i0 = i32.const 0
+    %i1 = i32.const 1
+    %l0 = i64.const 0
+    %l1 = i64.const 32
+    %r1 = call_import @hal.recording.create(%i1)
+    %r2 = global.load.ref @derived
+    %r3 = ref.null
+    call_import @hal.recording.copy(%r1, %r2, %i0, %l0, %r3, %i0, %l0, %l1)
+    call_import @hal.recording.finish(%r1)
+    %r4 = call_import @hal.view.buffer(%r0)
+    call_import @hal.execute(%r1, %r4)
+    return (%r0)
+  }}
+  initializer program @setup
+  entry @get
+}}
+"""
+
+
+class Guest(NativeModule):
+    name = "guest"
+
+    @native("see", "() -> ()")
+    def see(self, call: Call) -> None:
+        """Nothing."""
+
+
+def module(profile: str, constant: bytes = CONSTANT, number: int = 0, guest: bool = False) -> bytes:
+    natives, call = ("import @guest.see () -> ()", "call_import @guest.see()") if guest else ("", "")
+    text = SOURCE.format(profile=profile, constant=constant.hex(), number=number, natives=natives, call=call)
+    return write(assemble(text))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ORCHESTRION_CACHE", str(tmp_path))
+    return tmp_path / "derived"
+
+
+def rows(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def computed(data: bytes, device: str, constant: bytes = CONSTANT, **options: Any) -> bool:
+    """Whether a load computed the constant; its value is right either way."""
+    program = vm.load(data, device=device, allow_native_code=True, **options)
+    found = program.get()  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(found, np.frombuffer(constant * 2, np.int8))
+    copied = program.statistics()["load"]["bytes_copied"]
+    program.close()
+    assert copied in (0, 32)
+    return bool(copied)
+
+
+@pytest.fixture(params=DEVICES)
+def device(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+def test_computed_once(device: str, folder: Path) -> None:
+    data = module(DEVICES[device])
+    assert [computed(data, device) for _ in range(3)] == [True, False, False]
+    assert len(rows(folder)) == 1
+
+
+def test_what_it_depends_on(device: str, folder: Path) -> None:
+    other = bytes(range(17, 33))
+    assert computed(module(DEVICES[device]), device)
+    assert computed(module(DEVICES[device], other), device, other)
+    assert computed(module(DEVICES[device], number=1), device)
+    assert len(rows(folder)) == 3
+    assert not computed(module(DEVICES[device]), device)
+
+
+def test_devices_and_versions_are_apart(folder: Path) -> None:
+    assert [computed(module(profile), device) for device, profile in DEVICES.items()] == [True, True]
+    assert len(rows(folder)) == 2
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda row: row[:-1], lambda row: row[:-1] + b"\xff", lambda row: b"", lambda row: b"x"]
+)
+def test_damage_is_a_miss(device: str, folder: Path, damage: Callable[[bytes], bytes]) -> None:
+    data = module(DEVICES[device])
+    assert computed(data, device)
+    (row,) = rows(folder)
+    whole = row.read_bytes()
+    row.write_bytes(damage(whole))
+    assert computed(data, device)
+    assert row.read_bytes() == whole
+    assert not computed(data, device)
+
+
+def test_off(device: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = module(DEVICES[device])
+    assert computed(data, device)
+    monkeypatch.setenv("ORCHESTRION_CACHE", "off")
+    assert computed(data, device)
+    assert computed(data, device)
+    assert not Path("off").exists()
+
+
+def test_what_other_code_has_a_part_in_is_not_kept(folder: Path) -> None:
+    assert [computed(module("reference"), "reference") for _ in range(2)] == [True, True]
+    guest = module("spirv", guest=True)
+    assert [computed(guest, "vulkan", natives=[Guest()]) for _ in range(2)] == [True, True]
+    assert rows(folder) == []
+
+
+def test_nothing_is_derived_of_a_damaged_constant(device: str, folder: Path) -> None:
+    """Its digest is compared only here: constants are not read by loading."""
+    data = bytearray(module(DEVICES[device]))
+    data[bytes(data).index(CONSTANT)] ^= 1
+    with pytest.raises(ModuleError, match="is damaged: its digest differs"):
+        vm.load(bytes(data), device=device, allow_native_code=True)
+    assert rows(folder) == []
+
+
+def test_loads_side_by_side(device: str, folder: Path) -> None:
+    data = module(DEVICES[device])
+    found: list[bool] = []
+    threads = [threading.Thread(target=lambda: found.append(computed(data, device))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4 and any(found)
+    assert len(rows(folder)) == 1
+    assert not computed(data, device)
