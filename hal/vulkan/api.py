@@ -106,6 +106,7 @@ DEVICE_FUNCTIONS: tuple[str, ...] = (
     "vkDestroyShaderModule",
     "vkDeviceWaitIdle",
     "vkEndCommandBuffer",
+    "vkFreeCommandBuffers",
     "vkFreeMemory",
     "vkGetBufferMemoryRequirements",
     "vkGetDeviceQueue",

@@ -16,7 +16,7 @@ from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Bin
 
 from .buffer import VulkanBuffer
 from .executable import VulkanExecutable
-from .recording import Barrier, Copy, Dispatch, Fill, Program, Recording
+from .recording import Barrier, Copy, Dispatch, Fill, Program, Recording, limit_barriers
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
@@ -42,7 +42,9 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._program = Program()
         self._patterns: list[VulkanBuffer] = []
         self._recordings: OrderedDict[Key, Recording] = OrderedDict()
-        self._spare: list[Recording] = []
+        self._spare: list[Recording] = []  # without a table; some may still be under way
+        self._table: Sequence[Any] | None = None
+        self._recording: Any = None  # of this table
         self._timeline = device.timeline
 
     def dispatch(
@@ -75,21 +77,25 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._program.commands.append(Copy(self._device, Binding(buffer, 0, length), target))
 
     def barrier(self) -> None:
-        self._program.commands.append(Barrier(self._device))
+        """One between what is before and what comes after; neither is needed at an end, where recordings meet."""
+        commands = self._program.commands
+        if commands and not isinstance(commands[-1], Barrier):
+            commands.append(Barrier(self._device))
 
     def finish(self) -> None:
         commands = self._program.commands
-        while commands and isinstance(commands[-1], Barrier):
+        if commands and isinstance(commands[-1], Barrier):
             commands.pop()
-        commands.append(Barrier(self._device, host=True))
+        commands.append(Barrier(self._device, last=True))
+        limit_barriers(commands)
 
     def recording(self, table: Sequence[Any]) -> Recording:
-        """The program encoded for this table."""
-        key = tuple([buffer.place for buffer in table])
-        recording = self._recordings.get(key)
-        if recording is None:
-            return self._encode(key, table)
-        self._recordings.move_to_end(key)
+        """The program encoded for this table; for the one before it is at hand."""
+        if table != self._table:
+            self._table = None  # for when this fails halfway
+            self._recording = self._find(table)
+            self._table = table
+        recording: Recording = self._recording
         return recording
 
     def release(self) -> None:
@@ -100,12 +106,31 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         for buffer in self._patterns:
             buffer.release()
 
+    def _find(self, table: Sequence[Any]) -> Recording:
+        key = tuple([buffer.place for buffer in table])
+        recording = self._recordings.get(key)
+        if recording is None:
+            return self._encode(key, table)
+        self._recordings.move_to_end(key)
+        return recording
+
     def _encode(self, key: Key, table: Sequence[Any]) -> Recording:
-        reached = self._timeline.poll()
         if len(self._recordings) >= RECORDINGS:
             self._spare.append(self._recordings.popitem(last=False)[1])
-        index = next((index for index, spare in enumerate(self._spare) if spare.pending <= reached), -1)
-        recording = self._spare.pop(index) if index >= 0 else Recording(self._device, self._pool, self._program)
-        recording.encode(table)
+        recording = self._take_spare() or Recording(self._device, self._pool, self._program)
+        try:
+            recording.encode(table)
+        except BaseException:
+            self._spare.append(recording)
+            raise
         self._recordings[key] = recording
         return recording
+
+    def _take_spare(self) -> Recording | None:
+        """One that is not under way, if there is one; more of them are left over from a busier time, and go."""
+        reached = self._timeline.poll()
+        idle = [spare for spare in self._spare if spare.pending <= reached]
+        self._spare = [spare for spare in self._spare if spare.pending > reached]
+        for spare in idle[1:]:
+            spare.release()
+        return idle[0] if idle else None

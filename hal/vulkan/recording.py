@@ -11,6 +11,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
+from operator import or_
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestrion.hal.backend import Binding
@@ -25,15 +27,15 @@ if TYPE_CHECKING:
     Table = Sequence[VulkanBuffer | ImportedBuffer]
 
 STAGE_COMPUTE, STAGE_TRANSFER, STAGE_HOST = 0x800, 0x1000, 0x4000
-ACCESS_SHADER_READ, ACCESS_SHADER_WRITE = 0x20, 0x40
-ACCESS_TRANSFER_READ, ACCESS_TRANSFER_WRITE, ACCESS_HOST_READ = 0x800, 0x1000, 0x2000
 STAGES = STAGE_COMPUTE | STAGE_TRANSFER
-WRITES = ACCESS_SHADER_WRITE | ACCESS_TRANSFER_WRITE
-READS = ACCESS_SHADER_READ | ACCESS_TRANSFER_READ
+#: stage -> how it reads and writes memory; the host writes before a submission, which waits for that by itself
+ACCESSES = ((STAGE_COMPUTE, 0x20, 0x40), (STAGE_TRANSFER, 0x800, 0x1000), (STAGE_HOST, 0x2000, 0))
 BIND_POINT_COMPUTE, SHADER_STAGE_COMPUTE, DESCRIPTOR_STORAGE_BUFFER = 1, 0x20, 7
 
 
 class Command(Protocol):
+    stage: int  #: of the pipeline, at which it works; 0 for a barrier
+
     def encode(self, buffer: Handle, sets: Any, table: Table) -> None: ...
 
 
@@ -41,6 +43,7 @@ class Dispatch:
     """A launch. `bound` is the number of its descriptor set in the program, -1 without bindings."""
 
     __slots__ = ("_bound", "_groups", "_layout", "_null", "_parameters", "_pipeline", "_size", "_vk")
+    stage = STAGE_COMPUTE
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class Copy:
     """Copies `length` bytes, repeating the source as often as it takes to fill the target; a range onto itself not."""
 
     __slots__ = ("_count", "_regions", "_source", "_target", "_vk")
+    stage = STAGE_TRANSFER
 
     def __init__(self, device: VulkanDevice, source: Binding, target: Binding) -> None:
         self._vk = device.vk
@@ -101,6 +105,7 @@ class Fill:
     """Repeats a 32-bit word over a word-aligned range."""
 
     __slots__ = ("_target", "_vk", "_word")
+    stage = STAGE_TRANSFER
 
     def __init__(self, device: VulkanDevice, target: Binding, word: int) -> None:
         self._vk = device.vk
@@ -114,20 +119,43 @@ class Fill:
 
 
 class Barrier:
-    """What follows sees the writes of what came before; `host` includes the host."""
+    """What follows sees the writes of what came before. The `last` one of a recording is for the host, too."""
 
-    __slots__ = ("_barrier", "_null", "_stages", "_vk")
+    __slots__ = ("_after", "_api", "_barrier", "_before", "_vk", "last")
+    stage = 0
 
-    def __init__(self, device: VulkanDevice, host: bool = False) -> None:
+    def __init__(self, device: VulkanDevice, last: bool = False) -> None:
+        self._api = device.api
         self._vk = device.vk
-        self._null = device.api.null
-        self._stages = STAGES | (STAGE_HOST if host else 0)
-        seen = READS | WRITES | (ACCESS_HOST_READ if host else 0)
-        self._barrier = device.api.new("VkMemoryBarrier", srcAccessMask=WRITES, dstAccessMask=seen)
+        self.last = last
+        self.order(STAGES, STAGES)
+
+    def order(self, before: int, after: int) -> None:
+        """Let it order these stages only."""
+        self._before = before
+        self._after = after | STAGE_HOST if self.last else after
+        self._barrier = self._api.new(
+            "VkMemoryBarrier",
+            srcAccessMask=sum(write for stage, _, write in ACCESSES if stage & self._before),
+            dstAccessMask=sum(read | write for stage, read, write in ACCESSES if stage & self._after),
+        )
 
     def encode(self, buffer: Handle, sets: Any, table: Table) -> None:
-        null = self._null
-        self._vk.vkCmdPipelineBarrier(buffer, STAGES, self._stages, 0, 1, self._barrier, 0, null, 0, null)
+        null = self._api.null
+        self._vk.vkCmdPipelineBarrier(buffer, self._before, self._after, 0, 1, self._barrier, 0, null, 0, null)
+
+
+def limit_barriers(commands: Sequence[Command]) -> None:
+    """Let each barrier order the stages of all commands before it against those of all after it, and no others.
+
+    Behind the last there may be anything, and if there is nothing before it, so may there.
+    """
+    stages = [command.stage for command in commands]
+    before = [*accumulate(stages, or_)]
+    after = [*accumulate(reversed(stages), or_)][::-1]
+    for command, first, then in zip(commands, before, after, strict=True):
+        if isinstance(command, Barrier) and (first, then) != (STAGES, STAGES):
+            command.order(first or STAGES, STAGES if command.last else then)
 
 
 def resolve(binding: Binding, table: Table) -> VulkanBuffer | ImportedBuffer:
@@ -155,6 +183,8 @@ class Recording:
     """A program encoded for a table. `submit_info` submits it alone."""
 
     __slots__ = (
+        "_buffers",
+        "_command_pool",
         "_device",
         "_infos",
         "_pool",
@@ -172,7 +202,8 @@ class Recording:
         self._program = program
         self._pool = None
         self.pending = 0
-        buffers = api.ffi.new("VkCommandBuffer[1]")
+        self._command_pool = command_pool
+        self._buffers = buffers = api.ffi.new("VkCommandBuffer[1]")
         info = api.new("VkCommandBufferAllocateInfo", commandPool=command_pool, commandBufferCount=1)
         result = device.vk.vkAllocateCommandBuffers(device.handle, info, buffers)
         api.check(result, "a command buffer")
@@ -194,9 +225,11 @@ class Recording:
         api.check(vk.vkEndCommandBuffer(buffer), "recording commands")
 
     def release(self) -> None:
-        """Free the descriptor sets; the command buffer goes with its pool."""
+        """Free it; no submission is under way."""
+        vk, device = self._device.vk, self._device.handle
+        vk.vkFreeCommandBuffers(device, self._command_pool, 1, self._buffers)
         if self._pool is not None:
-            self._device.vk.vkDestroyDescriptorPool(self._device.handle, self._pool, self._device.api.null)
+            vk.vkDestroyDescriptorPool(device, self._pool, self._device.api.null)
 
     def _allocate_sets(self) -> None:
         device, api, sets = self._device, self._device.api, self._program.sets

@@ -322,18 +322,85 @@ def test_a_recording_in_flight_is_not_touched(device: VulkanDevice) -> None:
     gate.signal(1)
     device.queue.wait_idle()
     device.queue.execute_batch([(commands, [buffer]) for buffer in others[:3]])
-    assert len(commands._recordings) + len(commands._spare) == 21
+    assert len(commands._recordings) == command_buffer.RECORDINGS and not commands._spare, "the others are freed"
     release(commands, gate, *buffers, *others)
 
 
-def test_the_barrier_at_the_end_stands_once(device: VulkanDevice) -> None:
-    commands = device.create_command_buffer(1)
-    commands.fill(Binding(0, 0, 4), bytes(4))
-    commands.barrier()
-    commands.barrier()
-    commands.finish()
-    assert [type(command).__name__ for command in commands._program.commands] == ["Fill", "Barrier"]
-    commands.release()
+def test_recordings_without_a_table_go(device: VulkanDevice) -> None:
+    """What a burst of submissions with many tables needed is not kept."""
+    commands, buffers = filled(device, 3 * command_buffer.RECORDINGS)
+    gate = device.create_semaphore(0)
+    for buffer in buffers:
+        device.queue.submit([(commands, [buffer])], [(gate, 1)], [])
+    assert len(commands._recordings) == command_buffer.RECORDINGS
+    assert len(commands._spare) == 2 * command_buffer.RECORDINGS
+    gate.signal(1)
+    device.queue.wait_idle()
+    device.queue.execute(commands, buffers[:1])
+    assert len(commands._recordings) == command_buffer.RECORDINGS and not commands._spare
+    for buffer in buffers:
+        assert bytes(buffer.host[:8]) == b"\x01\x02\x03\x04" * 2
+    release(commands, gate, *buffers)
+
+
+def test_a_failed_encoding_loses_nothing(device: VulkanDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands, buffers = filled(device, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(device.vk, "vkEndCommandBuffer", failing(device.api.vk.VK_ERROR_OUT_OF_HOST_MEMORY))
+        with pytest.raises(OutOfMemory, match="recording commands"):
+            device.queue.execute(commands, buffers)
+    device.vk.vkEndCommandBuffer(commands._spare[0].buffer)
+    device.queue.execute(commands, buffers)
+    assert len(commands._recordings) == 1 and not commands._spare
+    assert bytes(buffers[0].host[:4]) == b"\x01\x02\x03\x04"
+    release(commands, *buffers)
+
+
+def test_barriers_stand_where_they_are_needed(device: VulkanDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once between commands and once at the end, none before; and they name the stages that are there."""
+    barriers: list[tuple[int, int, int, int]] = []
+    encode = device.vk.vkCmdPipelineBarrier
+
+    def keep(buffer: Any, before: int, after: int, flags: int, count: int, barrier: Any, *rest: Any) -> None:
+        barriers.append((before, after, barrier.srcAccessMask, barrier.dstAccessMask))
+        encode(buffer, before, after, flags, count, barrier, *rest)
+
+    kernel = kernels.FORMATS["spirv"](4, 0)
+    executable = device.create_executable("spirv", memoryview(kernel.payload), kernel.entries)
+    buffer = device.allocate(64, BOTH, ANY)
+
+    def record(*steps: str) -> list[tuple[int, int, int, int]]:
+        commands = device.create_command_buffer(0)
+        for step in steps:
+            if step == "fill":
+                commands.fill(Binding(buffer, 0, 16), bytes(4))
+            elif step == "barrier":
+                commands.barrier()
+            else:
+                bindings = [Binding(buffer, 0, 16)] * len(kernel.entries[0].bindings)
+                commands.dispatch(executable, 0, (1, 1, 1), bindings, bytes(4 * kernel.entries[0].parameter_words))
+        commands.finish()
+        barriers.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(device.vk, "vkCmdPipelineBarrier", keep)
+            commands.recording([])
+        release(commands)
+        return [*barriers]
+
+    compute, transfer, both, host = 0x800, 0x1000, 0x1800, 0x4000
+    after_all = (both | host, 0x20 | 0x40 | 0x800 | 0x1000 | 0x2000)
+    assert record("barrier", "fill", "barrier", "barrier") == [(transfer, after_all[0], 0x1000, after_all[1])]
+    assert record("dispatch", "barrier", "barrier", "dispatch") == [
+        (compute, compute, 0x40, 0x60),
+        (compute, after_all[0], 0x40, after_all[1]),
+    ]
+    assert record("fill", "barrier", "dispatch", "barrier", "dispatch") == [
+        (transfer, compute, 0x1000, 0x60),
+        (both, compute, 0x1040, 0x60),
+        (both, after_all[0], 0x1040, after_all[1]),
+    ]
+    assert record() == [(both, after_all[0], 0x1040, after_all[1])]
+    release(executable, buffer)
 
 
 def test_a_large_fill_repeats_its_pattern(device: VulkanDevice, monkeypatch: pytest.MonkeyPatch) -> None:
