@@ -43,7 +43,9 @@ class OpenCLQueue(BackendQueue):
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
     ) -> None:
-        self.execute_batch([(commands, table)])
+        if self._worker.busy:
+            self._worker.drain()
+        self._run(((commands, table),))
 
     def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
         if self._worker.busy:
