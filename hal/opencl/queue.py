@@ -43,9 +43,7 @@ class OpenCLQueue(BackendQueue):
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
     ) -> None:
-        if self._worker.busy:
-            self._worker.drain()
-        self._run(((commands, table),))
+        self.execute_batch(((commands, table),))
 
     def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
         if self._worker.busy:

@@ -58,6 +58,7 @@ class Reset:
     """Empties the pool; stands first."""
 
     __slots__ = ("_program", "_vk")
+    stage = 0
 
     def __init__(self, device: VulkanDevice, program: ProfiledProgram) -> None:
         self._vk = device.vk
@@ -71,12 +72,13 @@ class Reset:
 class Timed:
     """A command between two timestamps, once all before it is done."""
 
-    __slots__ = ("_barrier", "_command", "_place", "_program", "_vk")
+    __slots__ = ("_barrier", "_command", "_place", "_program", "_vk", "stage")
 
     def __init__(self, device: VulkanDevice, program: ProfiledProgram, command: Command) -> None:
         self._vk = device.vk
         self._program = program
         self._command = command
+        self.stage = command.stage
         self._barrier = Barrier(device)
         self._place = 2 * program.timed
         program.timed += 1
