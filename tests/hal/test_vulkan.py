@@ -91,13 +91,12 @@ def old_instance(validation: bool) -> instance.Instance:
     "case", [case for case in catalogue.CASES if case.partition(".")[0] in ("dispatches", "semaphores")]
 )
 def test_conformance_on_vulkan_1_1(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Timeline semaphores and 8-bit storage come as extensions there."""
+    """Timeline semaphores and 8-bit storage come as extensions there. `conftest` looks at what the layer says."""
     monkeypatch.setattr(instance, "_shared", old_instance)
     (row, *_), _ = physical.scan(instance.open_instance())
     assert row.suffix == "KHR" and "VK_KHR_timeline_semaphore" in row.extensions
     assert "int8" in row.info.features or "shaderInt8" not in row.enabled
     catalogue.run_on(case, VulkanDriver(), row.info)
-    assert not instance.open_instance().messages
 
 
 # what is there
