@@ -321,6 +321,15 @@ _STRUCTURAL: tuple[TensorOp, ...] = (
         since=1,
     ),
     _row(
+        17,
+        "gather",
+        "value:value indices:value offset_dims:ints collapsed_slice_dims:ints operand_batching_dims:ints "
+        "start_indices_batching_dims:ints start_index_map:ints index_vector_dim:axis slice_sizes:ints",
+        shapes.gather,
+        "slices of the operand, each from where an index vector says, clamped as in dynamic_slice; StableHLO's axes",
+        since=1,
+    ),
+    _row(
         64,
         "library_call",
         "values:values types:types function:function config:named",

@@ -190,7 +190,6 @@ def dot_general(
 
 def dynamic_slice(operands: Types, sizes: Ints) -> Types:
     operand, *starts = operands
-    _check_ranks(operand, sizes=sizes)
     _check_window(operand, sizes, starts)
     return (TensorType(operand.dtype, sizes),)
 
@@ -212,11 +211,88 @@ def store_slice(operands: Types, _: int, whole: Ints) -> Types:
     return ()
 
 
-def _check_window(operand: TensorType, sizes: Ints, starts: Types) -> None:
-    """Sizes that fit, and as many starts: integers of rank 0."""
+@dataclass(frozen=True, slots=True)
+class GatherAxes:
+    """Which axes of a gather's operand, indices and result belong together, in StableHLO's terms.
+
+    An index vector lies along axis `index_vector_dim` of the indices (that may be their rank: each is one number) and
+    gives, for the operand axes `start_index_map`, where a slice starts. The result has the other axes of the indices,
+    and between them, at `offset_dims`, those axes of the slice that are neither collapsed nor batching.
+    """
+
+    offset_dims: Ints
+    collapsed_slice_dims: Ints
+    operand_batching_dims: Ints
+    start_indices_batching_dims: Ints
+    start_index_map: Ints
+    index_vector_dim: int
+
+    def batch_dims(self, rank: int) -> Ints:
+        """The axes of a result of that rank that are those of the indices."""
+        return tuple(axis for axis in range(rank) if axis not in self.offset_dims)
+
+    def kept_dims(self, rank: int) -> Ints:
+        """The axes of an operand of that rank that stand in the result, at `offset_dims`."""
+        gone = self.collapsed_slice_dims + self.operand_batching_dims
+        return tuple(axis for axis in range(rank) if axis not in gone)
+
+    def batch_place(self, axis: int) -> int:
+        """The number, among the batch axes of the result, of an axis of the indices."""
+        return axis - (axis > self.index_vector_dim)
+
+
+def gather(operands: Types, *attributes: Any) -> Types:
+    """`attributes` are the fields of `GatherAxes` in order, then the slice sizes."""
+    operand, indices = operands
+    axes, sizes = GatherAxes(*attributes[:-1]), attributes[-1]
+    if indices.dtype.kind not in (SIGNED, UNSIGNED):
+        raise ShapeError(f"indices of type {indices}")
+    _check_window(operand, sizes, None)
+    _check_gathered(operand, indices, axes, sizes)
+    batch = [size for axis, size in enumerate(indices.shape) if axis != axes.index_vector_dim]
+    kept = [sizes[axis] for axis in axes.kept_dims(operand.rank)]
+    if len(kept) != len(axes.offset_dims):
+        raise ShapeError(f"{len(axes.offset_dims)} offset_dims for {len(kept)} axes of the slice")
+    rank = len(batch) + len(kept)
+    _check_sorted("offset_dims", axes.offset_dims, rank)
+    rest, own = iter(batch), iter(kept)
+    shape = tuple(next(own) if axis in axes.offset_dims else next(rest) for axis in range(rank))
+    return (tensor_type(operand.dtype, shape),)
+
+
+def _check_gathered(operand: TensorType, indices: TensorType, axes: GatherAxes, sizes: Ints) -> None:
+    vector = axes.index_vector_dim
+    if not 0 <= vector <= indices.rank:
+        raise ShapeError(f"index_vector_dim {vector} for indices of rank {indices.rank}")
+    length = indices.shape[vector] if vector < indices.rank else 1
+    if len(axes.start_index_map) != length:
+        raise ShapeError(f"start_index_map has {len(axes.start_index_map)} axes for index vectors of {length}")
+    _check_axes(
+        "start_index_map and operand_batching_dims", axes.start_index_map + axes.operand_batching_dims, operand.rank
+    )
+    gone = axes.collapsed_slice_dims + axes.operand_batching_dims
+    _check_axes("collapsed_slice_dims and operand_batching_dims", gone, operand.rank)
+    for name in ("collapsed_slice_dims", "operand_batching_dims"):
+        _check_sorted(name, getattr(axes, name), operand.rank)
+    for axis in gone:
+        if sizes[axis] != 1:
+            raise ShapeError(f"slice of {sizes[axis]} along axis {axis}, which the result does not have; must be 1")
+    ours, theirs = axes.operand_batching_dims, axes.start_indices_batching_dims
+    _check_axes("start_indices_batching_dims", theirs, indices.rank)
+    if vector in theirs:
+        raise ShapeError(f"index_vector_dim {vector} is among start_indices_batching_dims {list(theirs)}")
+    if [operand.shape[axis] for axis in ours] != [indices.shape[axis] for axis in theirs]:
+        raise ShapeError(f"batching axes {list(ours)} of {operand} and {list(theirs)} of {indices} differ")
+
+
+def _check_window(operand: TensorType, sizes: Ints, starts: Types | None) -> None:
+    """Sizes that fit, and as many starts: integers of rank 0. None: the starts are elsewhere."""
+    _check_ranks(operand, sizes=sizes)
     for whole, size in zip(operand.shape, sizes, strict=True):
         if not 0 <= size <= whole:
             raise ShapeError(f"slice of {size} of a dimension of {whole}")
+    if starts is None:
+        return
     if len(starts) != operand.rank:
         raise ShapeError(f"{len(starts)} starts for an operand of rank {operand.rank}")
     for start in starts:
@@ -240,6 +316,12 @@ def _without(shape: Ints, axes: Ints) -> Ints:
 def _check_axes(what: str, axes: Ints, rank: int) -> None:
     if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
         raise ShapeError(f"{what} {list(axes)} for rank {rank}")
+
+
+def _check_sorted(what: str, axes: Ints, rank: int) -> None:
+    _check_axes(what, axes, rank)
+    if list(axes) != sorted(axes):
+        raise ShapeError(f"{what} {list(axes)} are not in order")
 
 
 def _check_ranks(operand: TensorType, **attributes: Ints) -> None:

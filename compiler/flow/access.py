@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice
+from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.compiler.stablehlo.structural import (
     BroadcastInDim,
     Concatenate,
@@ -38,6 +38,7 @@ GENERATORS: Final = (Constant, Iota)
 #: ops that place elements without computing on them
 MOVEMENT: Final = (
     Reshape, Transpose, Slice, BroadcastInDim, Pad, Concatenate, Reverse, DynamicSlice, DynamicUpdateSlice,
+    Gather,
 )  # fmt: skip
 #: elementwise ops that cost much more than a read
 EXPENSIVE: Final = frozenset(
@@ -94,6 +95,8 @@ def operand_paths(op: Operation, index: int, path: Path, reads: int) -> tuple[Pa
             return (*path, (id(op), -1)), 1
         case Pad() | Concatenate() | DynamicUpdateSlice():
             return _one_of_several(op, index, path, reads)
+        case Gather() if index == 1:
+            return (*path, (id(op), 1)), reads * max(len(op.axes.start_index_map), 1)
         case Reduce():
             return _reduced(op, index, path, reads)
         case DotGeneral():

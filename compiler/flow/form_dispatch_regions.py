@@ -22,6 +22,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
 from orchestrion.compiler.ir.effects import is_dead
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.indexing import Gather
 from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Concatenate, Constant
 
 from .access import GENERATORS, MOVEMENT, elements, is_expensive, is_free
@@ -136,7 +137,7 @@ def _is_cheap(op: Operation) -> bool:
     if is_free(op):
         return True
     if isinstance(op, MOVEMENT):
-        return not isinstance(op, Concatenate)
+        return not isinstance(op, Concatenate | Gather)
     if not isinstance(op, Elementwise) or is_expensive(op):
         return False
     size = elements(op.results[0])

@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 import numpy as np
 
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice
+from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.schema.dtypes import BY_NAME, SIGNED
 
 from .builder import KernelBuilder
@@ -70,8 +70,29 @@ def dynamic_update_slice(b: KernelBuilder, op: DynamicUpdateSlice, result: int, 
     return b.end_if(branch, [(yield op.operand_, at)])[0]
 
 
+def gather(b: KernelBuilder, op: Gather, result: int, at: Index) -> Requests:
+    """The operand's element at the start, clamped, plus the place in the slice, plus the place in the batch."""
+    axes, shape, indices = op.axes, shape_of(op.operand_), shape_of(op.start_indices)
+    batch = [at.coordinates[axis] for axis in axes.batch_dims(len(at.shape))]
+    coordinates = [b.index(0)] * len(shape)
+    for axis, offset in zip(axes.kept_dims(len(shape)), axes.offset_dims, strict=True):
+        coordinates[axis] = at.coordinates[offset]
+    for axis, of in zip(axes.operand_batching_dims, axes.start_indices_batching_dims, strict=True):
+        coordinates[axis] = batch[axes.batch_place(of)]
+    for position, axis in enumerate(axes.start_index_map):
+        most = shape[axis] - op.slice_sizes.ints[axis]
+        if most:
+            place = list(batch)
+            if axes.index_vector_dim < len(indices):
+                place.insert(axes.index_vector_dim, b.index(position))
+            start = clamped(b, (yield op.start_indices, at.at(indices, place)), most)
+            coordinates[axis] = b.op("add", coordinates[axis], start)
+    return (yield op.operand_, at.at(shape, coordinates))
+
+
 #: op name -> its rule
 INDEXING: dict[str, Rule] = {
     DynamicSlice.name: dynamic_slice,
     DynamicUpdateSlice.name: dynamic_update_slice,
+    Gather.name: gather,
 }

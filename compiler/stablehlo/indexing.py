@@ -6,14 +6,18 @@ whatever they are: `start` becomes min(max(start, 0), size of the operand - size
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import astuple, fields
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import DenseArray
+from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, DialectAttr
 from orchestrion.compiler.ir.core import Trait, Value
-from orchestrion.compiler.ir.declare import attr, operand, operands, result
+from orchestrion.compiler.ir.declare import attr, operand, operands, optional, result
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.schema import tensor_shapes
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
+from orchestrion.schema.tensor_shapes import GatherAxes
 
 from .base import ShapeError, StablehloOp, dtype_of, per_axis, tensor_of
 
@@ -84,4 +88,46 @@ def _check_starts(starts: Sequence[Value], rank: int) -> None:
         raise ShapeError(f"start indices must be scalars of one integer type, are {', '.join(map(str, types))}")
 
 
-OPS: Final = {cls.name: cls for cls in (DynamicSlice, DynamicUpdateSlice)}
+_FIELD: Final = re.compile(r"(\w+)\s*=\s*(?:\[([0-9,\s]*)\]|([0-9]{1,9}))\s*(?:,|$)")
+_NUMBERS: Final = re.compile(r"\s*(?:[0-9]{1,9}\s*(?:,\s*[0-9]{1,9}\s*)*)?")
+
+
+def gather_axes(attribute: DialectAttr) -> GatherAxes:
+    """From `#stablehlo.gather<offset_dims = [1], ..., index_vector_dim = 1>`. Raises ShapeError."""
+    names = [field.name for field in fields(GatherAxes)]
+    given: dict[str, tuple[int, ...] | int] = {}
+    for key, numbers, number in _FIELD.findall(attribute.body):
+        if key not in names or (key == "index_vector_dim") != bool(number) or not _NUMBERS.fullmatch(numbers):
+            raise ShapeError(f"dimension_numbers {attribute} is not understood")
+        given[key] = int(number) if number else tuple(int(x) for x in numbers.split(",") if x.strip())
+    if attribute.name != "stablehlo.gather" or _FIELD.sub("", attribute.body).strip():
+        raise ShapeError(f"dimension_numbers {attribute} is not understood")
+    return GatherAxes(*(given.get(name, 0 if name == "index_vector_dim" else ()) for name in names))  # type: ignore[arg-type]
+
+
+class Gather(StablehloOp):
+    """Slices of the operand, each from where an index vector says, side by side."""
+
+    name = "stablehlo.gather"
+    operand_ = operand(TensorType)
+    start_indices = operand(TensorType)
+    dimension_numbers = attr(DialectAttr)
+    slice_sizes = attr(DenseArray)
+    indices_are_sorted = optional(BoolAttr)
+    out = result(TensorType)
+    traits = _PURE
+
+    @property
+    def axes(self) -> GatherAxes:
+        return gather_axes(self.dimension_numbers)
+
+    def infer(self) -> Sequence[TensorType]:
+        types = [tensor_shapes.TensorType(dtype_of(value), tensor_of(value).shape) for value in self.operands]
+        try:
+            (out,) = tensor_shapes.gather(types, *astuple(self.axes), self.slice_sizes.ints)
+        except tensor_shapes.ShapeError as error:
+            raise ShapeError(str(error)) from None
+        return [tensor_of(self.operand_).with_shape(out.shape)]
+
+
+OPS: Final = {cls.name: cls for cls in (DynamicSlice, DynamicUpdateSlice, Gather)}

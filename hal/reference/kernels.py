@@ -15,7 +15,7 @@ from orchestrion.schema.dtypes import FLOAT, DType
 from orchestrion.schema.library_call import Attributes
 from orchestrion.schema.scalar_meanings import Widened
 from orchestrion.schema.tensor_bytecode import Body, Code, Instruction
-from orchestrion.schema.tensor_shapes import Ints, TensorType, Types
+from orchestrion.schema.tensor_shapes import GatherAxes, Ints, TensorType, Types
 
 Array = npt.NDArray[Any]
 Kernel = Callable[..., Any]
@@ -129,6 +129,44 @@ def dynamic_update_slice(_: Poll, operands: Types, results: Types) -> Kernel:
         out[place(starts)] = update
 
     return run
+
+
+def gather(_: Poll, operands: Types, results: Types, *attributes: Any) -> Kernel:
+    """By NumPy's indexing with an array per axis of the operand, each of the result's rank: 1 where it repeats."""
+    (operand, indices), rank = operands, len(results[0].shape)
+    axes, sizes = GatherAxes(*attributes[:-1]), attributes[-1]
+    batch, kept = axes.batch_dims(rank), axes.kept_dims(operand.rank)
+    own = tuple(axis for axis in range(indices.rank) if axis != axes.index_vector_dim)
+    order = own if len(own) == indices.rank else (*own, axes.index_vector_dim)
+    spread = [1] * rank
+    for axis, of in zip(batch, own, strict=True):
+        spread[axis] = indices.shape[of]
+    fixed: list[Any] = [0] * operand.rank
+    for axis, to in zip(kept, axes.offset_dims, strict=True):
+        fixed[axis] = _along(sizes[axis], to, rank)
+    for axis, of in zip(axes.operand_batching_dims, axes.start_indices_batching_dims, strict=True):
+        fixed[axis] = _along(operand.shape[axis], batch[axes.batch_place(of)], rank)
+
+    def run(x: Array, starts: Array, out: Array) -> None:
+        if not out.size:  # there may be nothing to index
+            return
+        vectors = starts.transpose(order).reshape(*spread, len(axes.start_index_map))
+        place = list(fixed)
+        for position, axis in enumerate(axes.start_index_map):
+            place[axis] = place[axis] + _clamped(vectors[..., position], operand.shape[axis] - sizes[axis])
+        out[...] = x[tuple(place)]
+
+    return run
+
+
+def _along(size: int, axis: int, rank: int) -> Array:
+    """0, 1, 2, ... along an axis."""
+    return np.arange(size).reshape(tuple(-1 if position == axis else 1 for position in range(rank)))
+
+
+def _clamped(starts: Array, most: int) -> Array:
+    """Integers of any type, brought into 0 to `most`."""
+    return np.clip(starts, 0, min(most, np.iinfo(starts.dtype).max)).astype(np.int64)
 
 
 def dot_general(
@@ -278,6 +316,7 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
     "dot_general": dot_general,
     "dynamic_slice": dynamic_slice,
     "dynamic_update_slice": dynamic_update_slice,
+    "gather": gather,
     "reduce": reduce,
     "library_call": library_call,
 }

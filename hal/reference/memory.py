@@ -58,6 +58,8 @@ def temporaries(code: Code, instruction: Instruction) -> int:
         return 2 * width * (operands[0].elements + operands[1].elements) + width * types[0].elements
     if row.name == "library_call":  # copies of what is not contiguous or aligned
         return sum(operand.bytes for operand in operands) + sum(type.bytes for type in types)
+    if row.name == "gather":
+        return 8 * (operands[0].rank + 3) * max(types[0].elements, operands[1].elements)
     if row.name == "iota":
         axis: int = instruction.attributes[1]
         return 8 * types[0].shape[axis]

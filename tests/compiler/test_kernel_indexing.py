@@ -77,3 +77,22 @@ def test_starts_are_read_once_in_front_of_loops(computes: Any, lowered: Any, tar
     entry = lowered(text, target).module
     loads = [op for op in entry.walk() if op.name == "kernel.load" and str(op.results[0].type) == "i32"]
     assert len(loads) == 1 and loads[0].parent_op.name == "ll_seq.entry"
+
+
+@EACH_TARGET
+@pytest.mark.parametrize("dtype", INDICES)
+def test_gather(computes: Any, target: str, dtype: str) -> None:
+    """A batched axis, a collapsed one, one of which two elements are taken; the index vectors lie along the first."""
+    rng, info = np.random.default_rng(5), np.iinfo(DTYPES[dtype])
+    x = filled((3, 5, 4))
+    starts = rng.choice([info.min, info.max, 0, 1, 2, 3, 4, 5], (2, 6, 3)).astype(DTYPES[dtype])
+    axes = "offset_dims = [1], collapsed_slice_dims = [1], operand_batching_dims = [0], "
+    axes += "start_indices_batching_dims = [2], start_index_map = [2, 1], index_vector_dim = 0"
+    attributes = f"dimension_numbers = #stablehlo.gather<{axes}>, slice_sizes = {ints((1, 1, 2))}"
+    types, out = [tensor(x.shape), tensor(starts.shape, dtype)], tensor((6, 2, 3))
+    line = f"%r = {apply('gather', '%a0, %a1', attributes, types, out)}"
+    (got,) = computes(main(types, [line], [("%r", out)]), target, x, starts)
+    column, row = (np.array([[min(max(int(n), 0), most) for n in line] for line in part])
+                   for part, most in zip(starts, (2, 4), strict=True))  # fmt: skip
+    want = np.stack([x[np.arange(3)[None], row, column + offset] for offset in (0, 1)], 1)
+    np.testing.assert_array_equal(got, want)

@@ -146,8 +146,13 @@ CASES: dict[str, tuple[str, str, str]] = {
     ),
     "at run time": (
         "5x6xf32 2x3xf32 ui8 ui8",
-        "3x2xf32 5x6xf32",
+        "3x2xf32 5x6xf32 6x5xf32",
         """
+        %n = "stablehlo.constant"() <{value = dense<[[4], [-3], [0], [1], [99]]> : tensor<5x1xi8>}>
+          : () -> tensor<5x1xi8>
+        %r2 = "stablehlo.gather"(%a0, %n) <{dimension_numbers = #stablehlo.gather<offset_dims = [0],
+          collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 6>}>
+          : (tensor<5x6xf32>, tensor<5x1xi8>) -> tensor<6x5xf32>
         %r0 = "stablehlo.dynamic_slice"(%a0, %a2, %a3) <{slice_sizes = array<i64: 3, 2>}>
           : (tensor<5x6xf32>, tensor<ui8>, tensor<ui8>) -> tensor<3x2xf32>
         %r1 = "stablehlo.dynamic_update_slice"(%a0, %a1, %a3, %a2)

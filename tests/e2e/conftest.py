@@ -197,6 +197,24 @@ def _dynamic_slices(x: Any, i: Any, j: Any) -> Any:
     return [*parts, *whole, lax.dynamic_slice(x, (j, j - j), (0, 4)), (lax.dynamic_index_in_dim(x * 2, j, 0) + x).T]
 
 
+def _gathers(x: Any, i: Any) -> Any:
+    """Rows, columns, elements along an axis, slices from two indices at once, in every mode that clamps or fills."""
+    j = jnp.stack([i, i[::-1]], -1)
+    mode = lax.GatherScatterMode.CLIP
+    numbers = lax.GatherDimensionNumbers((1, 2), (), (0, 1))
+    windows = lax.gather(x, j, numbers, (2, 3), mode=mode)
+    apart = lax.gather(x, j, lax.GatherDimensionNumbers((0, 2), (), (1, 0)), (3, 2), mode=mode)
+    taken = [jnp.take(x, i, axis=axis, mode="clip") for axis in (0, 1)] + [x[i % 6], x[i % 6, (i + 3) % 10]]
+    along = jnp.take_along_axis(x, i[:6, None] % 10, axis=1), jnp.take_along_axis(x.T, i[None] % 6, axis=1)
+    return [windows, apart, *taken, *along, x[i[0] % 6], jnp.take(x, i, axis=0, fill_value=7)]
+
+
+def _embedding(table: Any, tokens: Any, positions: Any) -> Any:
+    x = table[tokens] + positions[None]
+    x = _layer_norm(x, positions[0], positions[1])
+    return x, jnp.einsum("btd,vd->btv", x, table), table[tokens[:, 0]] @ table.T
+
+
 def _dynamic_updates(x: Any, y: Any, i: Any, j: Any) -> Any:
     parts = [lax.dynamic_update_slice(x, y, (i[k], i[3 - k])) for k in range(4)]
     twice = lax.dynamic_update_slice(lax.dynamic_update_slice(x + 1, y * 2, (i[0], j)), y, (j, i[2]))
@@ -280,6 +298,11 @@ CASES: tuple[Case, ...] = (
         _case(f"scatter_{t}", _scatters, ((6, 10), "int16"), ((10,), "int16"), ((4,), t), fill=fill, exact=True)
         for t, fill in (("int32", small), ("int64", special), ("uint8", small))
     ),
+    *(
+        _case(f"gather_{t}", _gathers, ((6, 10), "int16"), ((8,), t), fill=special, exact=True)
+        for t in ("int32", "uint32", "int64")
+    ),
+    _case("embedding", _embedding, ((40, 16), _F), ((2, 5), "int32"), ((5, 16), _F), fill=small),
     _case("reduce", _statistics, ((5, 7, 11), _F)),
     _case("reduce_f64", lambda x: (x.sum(), x.sum(0), jnp.linalg.norm(x)), ((31, 9), "float64")),
     _case("reduce_special", lambda x: (x.max(0), x.min(1), x.max(), x.min()), ((9, 8), _F), fill=special),

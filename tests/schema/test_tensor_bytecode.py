@@ -40,6 +40,11 @@ def index(code: EntryCode, times: int = 1) -> list[int]:
     return list(code.emit("constant", (), tensor(dtype="i32"), bytes(4))) * times
 
 
+def row_numbers(code: EntryCode) -> int:
+    """Three index vectors of one number."""
+    return code.emit("constant", (), tensor(3, 1, dtype="i32"), bytes((1, 0, 0, 0) * 3))[0]
+
+
 def everything() -> EntryCode:
     """An entry with every structural row."""
     code = EntryCode(4)
@@ -61,7 +66,8 @@ def everything() -> EntryCode:
     (start,) = code.emit("constant", (), tensor(dtype="i32"), bytes(4))
     (window,) = code.emit("dynamic_slice", (dot, start, start), (3, 8))
     (updated,) = code.emit("dynamic_update_slice", (dot, window, start, start))
-    (sums,) = code.emit("reduce", (updated, start), (0,), sum_body("i32"))
+    (rows,) = code.emit("gather", (updated, row_numbers(code)), (1,), (0,), (), (), (0,), 1, (1, 8))
+    (sums,) = code.emit("reduce", (rows, start), (0,), sum_body("i32"))
     (called,) = code.emit("library_call", (sums,), (tensor(8, dtype="i32"),), *CALLED)
     code.emit("store_output", (called,), 2)
     code.emit("store_slice", (zero,), 3, ())
@@ -153,6 +159,27 @@ REFUSED = [
         "update size",
         lambda c: c.emit("dynamic_update_slice", (0, *c.emit("reshape", (0,), (3, 2)), *index(c), *index(c))),
         "slice of 3 of a dimension of 2",
+    ),
+    *(
+        (f"gather {name}", lambda c, a=attributes: c.emit("gather", (0, *c.emit("convert", (0,), I32)), *a), message)
+        for name, attributes, message in (
+            ("vector", ((), (0, 1), (), (), (0, 1), 3, (1, 1)), "index_vector_dim 3 for indices of rank 2"),
+            ("map", ((), (0, 1), (), (), (0, 1), 1, (1, 1)), "start_index_map has 2 axes for index vectors of 3"),
+            ("map twice", ((), (0, 1), (), (), (0, 0), 0, (1, 1)), "start_index_map and operand_batching_dims [0, 0]"),
+            ("collapsed", ((), (1, 0), (), (), (0, 1), 0, (1, 1)), "collapsed_slice_dims [1, 0] are not in order"),
+            ("collapsed size", ((), (0, 1), (), (), (0, 1), 0, (1, 0)), "slice of 0 along axis 1"),
+            ("sizes", ((), (0, 1), (), (), (0, 1), 0, (1, 4)), "slice of 4 of a dimension of 3"),
+            ("offsets", ((), (0,), (), (), (0, 1), 0, (1, 3)), "0 offset_dims for 1 axes"),
+            ("offset", ((2,), (0,), (), (), (0, 1), 0, (1, 3)), "offset_dims [2] for rank 2"),
+            ("batching", ((0,), (), (0,), (2,), (1,), 2, (1, 3)), "start_indices_batching_dims [2] for rank 2"),
+            ("batching vector", ((0,), (), (0,), (0,), (1,), 0, (1, 3)), "start_index_map has 1 axes"),
+            ("batching sizes", ((1,), (), (0,), (1,), (1,), 2, (1, 3)), "batching axes [0] of tensor<2x3xf32> and [1]"),
+        )
+    ),
+    (
+        "gather type",
+        lambda c: c.emit("gather", (0, 0), (), (0, 1), (), (), (0, 1), 0, (1, 1)),
+        "indices of type tensor<2x3xf32>",
     ),
     ("in place rank", lambda c: c.emit("store_slice", (0,), 1, (2,)), "update tensor<2x3xf32> of tensor<2xf32>"),
     ("in place size", lambda c: c.emit("store_slice", (0, *index(c, 2)), 1, (2, 2)), "slice of 3 of a dimension of 2"),
@@ -364,13 +391,16 @@ def test_disassembly():
         "  %15 = constant 0 : tensor<i32>",
         "  %16 = dynamic_slice %14 %15 %15 sizes=[3, 8] : tensor<3x8xi32>",
         "  %17 = dynamic_update_slice %14 %16 %15 %15 : tensor<8x8xi32>",
-        "  %18 = reduce %17 %15 axes=[0] : tensor<8xi32>",
+        "  %18 = constant [[1], [1], [1]] : tensor<3x1xi32>",
+        "  %19 = gather %17 %18 offset_dims=[1] collapsed_slice_dims=[0] operand_batching_dims=[] "
+        "start_indices_batching_dims=[] start_index_map=[0] index_vector_dim=1 slice_sizes=[1, 8] : tensor<3x8xi32>",
+        "  %20 = reduce %19 %15 axes=[0] : tensor<8xi32>",
         "    body (%0: tensor<i32>, %1: tensor<i32>)",
         "      %2 = add %0 %1 : tensor<i32>",
         "      yield %2",
-        '  %19 = library_call %18 function=schema_tests.copy {flag = true, name = "x", sizes = [1, -2], third = 0.25} '
+        '  %21 = library_call %20 function=schema_tests.copy {flag = true, name = "x", sizes = [1, -2], third = 0.25} '
         ": tensor<8xi32>",
-        "  store_output %19 binding=2",
+        "  store_output %21 binding=2",
         "  store_slice %2 binding=3 whole=[]",
     ]
 
@@ -387,7 +417,7 @@ def test_codes_never_change():
     assert [(row.code, row.name) for row in ROWS if row.scalar is None and row.name != "library_call"] == list(
         enumerate(
             "load_input store_output constant iota broadcast_in_dim reshape transpose slice pad concatenate reverse "
-            "reduce dot_general dynamic_slice dynamic_update_slice store_slice".split(),
+            "reduce dot_general dynamic_slice dynamic_update_slice store_slice gather".split(),
             1,
         )
     )

@@ -257,8 +257,8 @@ def _reverse(b: Body) -> None:
 
 
 def _starts(b: Body, rank: int) -> list[Value]:
-    """Of one type, anywhere: the start is clamped."""
-    dtype = b.rng.choice(INTEGERS)
+    """Of one type, anywhere: the start is clamped. The interpreter takes large unsigned ones for negative."""
+    dtype = b.rng.choice(SIGNED)
     return [b.of(dtype, ()) if b.rng.random() < 0.5 else b.number(b.rng.randrange(8), dtype) for _ in range(rank)]
 
 
@@ -275,6 +275,42 @@ def _dynamic_update_slice(b: Body) -> None:
     update = b.of(x.dtype, tuple(b.rng.randint(min(size, 1), size) for size in x.shape))
     near = x.near or update.near
     b.op("stablehlo.dynamic_update_slice", [x, update, *_starts(b, len(x.shape))], x.shape, x.dtype, near=near)
+
+
+def _gather(b: Body) -> None:
+    """Axes of the operand collapsed, batched or sliced, some of them with a start; index vectors along any axis."""
+    x = b.pick(lambda v: 0 < v.size < 500 and len(v.shape) < 4)
+    if x is None:
+        return
+    rng, rank = b.rng, len(x.shape)
+    roles = [rng.choice(("batch", "collapse", "keep", "keep")) for _ in range(rank)]
+    batched, collapsed, kept = (
+        [axis for axis in range(rank) if roles[axis] == role] for role in ("batch", "collapse", "keep")
+    )
+    sizes = [rng.randint(1, size) if role == "keep" else 1 for role, size in zip(roles, x.shape, strict=True)]
+    started = rng.sample([*collapsed, *kept], rng.randint(0, len(collapsed) + len(kept)))
+    batch = [*(x.shape[axis] for axis in batched), *rng.choice(((), (1,), (3,), (2, 3)))]
+    order = rng.sample(range(len(batch)), len(batch))
+    batch = [batch[i] for i in order]
+    vector = rng.randint(0, len(batch))
+    shape = [*batch[:vector], len(started), *batch[vector:]]
+    if len(started) == 1 and rng.random() < 0.4:
+        shape, vector = batch, len(batch)
+    at = [order.index(i) for i in range(len(batched))]
+    offsets = sorted(rng.sample(range(len(batch) + len(kept)), len(kept)))
+    rest, mine = iter(batch), iter([sizes[axis] for axis in kept])
+    out = [next(mine) if axis in offsets else next(rest) for axis in range(len(batch) + len(kept))]
+    if prod(out) > LARGEST:
+        return
+    parts = {
+        "offset_dims": offsets, "collapsed_slice_dims": collapsed, "operand_batching_dims": batched,
+        "start_indices_batching_dims": [i + (i >= vector) for i in at], "start_index_map": started,
+    }  # fmt: skip
+    given = "".join(f"{key} = {list(value)}, " for key, value in parts.items() if value)
+    b.op(
+        "stablehlo.gather", [x, b.of(rng.choice(SIGNED), tuple(shape))], out, x.dtype,
+        f"dimension_numbers = #stablehlo.gather<{given}index_vector_dim = {vector}>, slice_sizes = {ints(sizes)}",
+    )  # fmt: skip
 
 
 def _axes(b: Body, x: Value) -> tuple[list[int], tuple[int, ...]]:
@@ -412,7 +448,7 @@ def _dot(b: Body) -> None:
     out = x.dtype
     if x.dtype in ("i8", "i16") and b.rng.random() < 0.5:
         out = "i32"
-    elif x.dtype == "f32" and b.rng.random() < 0.2:
+    elif x.dtype == "f32" and not (x.near or y.near) and b.rng.random() < 0.2:
         out = "f64"
     b.op(
         "stablehlo.dot_general", [x, y], shape, out, f"dot_dimension_numbers = #stablehlo.dot<{given}>",
@@ -424,14 +460,7 @@ ELEMENTWISE: tuple[Rule, ...] = (
     _unary, _unary, _near_unary, _binary, _binary, _binary, _compare, _select, _clamp, _convert, _bitcast, _atan2,
 )  # fmt: skip
 MOVEMENT: tuple[Rule, ...] = (
-    _reshape,
-    _transpose,
-    _broadcast,
-    _slice,
-    _pad,
-    _concatenate,
-    _reverse,
-    _dynamic_slice,
-    _dynamic_update_slice,
-)
+    _reshape, _transpose, _broadcast, _slice, _pad, _concatenate, _reverse, _dynamic_slice, _dynamic_update_slice,
+    _gather,
+)  # fmt: skip
 CONTRACTION: tuple[Rule, ...] = (_reduce, _reduce, _arg_reduce, _ordered_reduce, _dot, _dot)

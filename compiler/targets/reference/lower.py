@@ -7,12 +7,13 @@ and `clamp` are broadcast; reshapes of a reducer's scalars vanish. Whatever has 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import has_layout
-from orchestrion.compiler.ir.attributes import DenseElements, dense_ints
+from orchestrion.compiler.ir.attributes import DenseElements, attribute_of, dense_ints
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
 from orchestrion.compiler.ir.declare import Field
 from orchestrion.compiler.ir.locations import Location
@@ -196,6 +197,14 @@ def _library_call(lowering: _Lowering, op: CustomCall, operands: Sequence[Value]
     return lowering.emit("library_call", op, operands, function=op.call_target_name, config=op.backend_config)
 
 
+def _gather(lowering: _Lowering, op: indexing.Gather, operands: Sequence[Value]) -> Sequence[Value]:
+    axes = asdict(op.axes)
+    named = {
+        name: attribute_of(value) if isinstance(value, int) else dense_ints(*value) for name, value in axes.items()
+    }
+    return lowering.emit("gather", op, operands, slice_sizes=op.slice_sizes, **named)
+
+
 def _yield(lowering: _Lowering, op: contraction.Return, operands: Sequence[Value]) -> Sequence[Value]:
     lowering.block.append(Yield.build(values=operands, loc=op.loc))
     return ()
@@ -246,6 +255,7 @@ _RULES: Final[dict[type[Operation], Rule]] = {
     structural.Reverse: _renamed("reverse", axes="dimensions"),
     indexing.DynamicSlice: _renamed("dynamic_slice", sizes="slice_sizes"),
     indexing.DynamicUpdateSlice: _renamed("dynamic_update_slice"),
+    indexing.Gather: _gather,
     contraction.Reduce: _reduce,
     contraction.DotGeneral: _dot_general,
     contraction.Return: _yield,

@@ -50,7 +50,7 @@
 // 24:5: some.use: is not supported (dialect some)
 // 25:12: stablehlo.convert: result 0 must be tensor<4xi32>, is tensor<5xi32>
 // 26:5: some.use: is not supported (dialect some)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of func: func, call, return
 // -----
 // Ops that move or combine elements.
 "builtin.module"() ({
@@ -152,7 +152,7 @@
 // 48:5: some.use: is not supported (dialect some)
 // 49:12: stablehlo.dot_general: dot_dimension_numbers #stablehlo.dot<something = [1]> is not understood
 // 50:5: some.use: is not supported (dialect some)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of func: func, call, return
 // -----
 // Reductions.
 "builtin.module"() ({
@@ -204,7 +204,7 @@
 // 29:5: some.use: is not supported (dialect some)
 // 30:11: stablehlo.reduce: its 1 operands do not divide into 2 groups of equal length
 // 34:5: some.use: is not supported (dialect some)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of func: func, call, return
 // -----
 // Lists of axes that are no lists of numbers.
 "builtin.module"() ({
@@ -264,4 +264,30 @@
 // 20:5: some.use: is not supported (dialect some)
 // 22:11: stablehlo.dynamic_update_slice: update of size 5 does not fit axis 0 of size 4
 // 23:5: some.use: is not supported (dialect some)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of func: func, call, return
+// -----
+// Gather: what its axes must be.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x6xf32>, tensor<3x1xi32>, tensor<3x1xf32>) -> (), sym_name = "main"}> ({
+  ^bb0(%x: tensor<4x6xf32>, %i: tensor<3x1xi32>, %f: tensor<3x1xf32>):
+    %r1 = "stablehlo.gather"(%x, %f) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 6>}> : (tensor<4x6xf32>, tensor<3x1xf32>) -> tensor<3x6xf32>
+    "some.use"(%r1) : (tensor<3x6xf32>) -> ()
+    %r2 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 6>}> : (tensor<4x6xf32>, tensor<3x1xi32>) -> tensor<6x3xf32>
+    "some.use"(%r2) : (tensor<6x3xf32>) -> ()
+    %r3 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], vector = 1>, slice_sizes = array<i64: 1, 6>}> : (tensor<4x6xf32>, tensor<3x1xi32>) -> tensor<3x6xf32>
+    "some.use"(%r3) : (tensor<3x6xf32>) -> ()
+    %r4 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 2, 6>}> : (tensor<4x6xf32>, tensor<3x1xi32>) -> tensor<3x6xf32>
+    "some.use"(%r4) : (tensor<3x6xf32>) -> ()
+    "func.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 5:11: stablehlo.gather: indices of type tensor<3x1xf32>
+// 6:5: some.use: is not supported (dialect some)
+// 7:11: stablehlo.gather: result 0 must be tensor<3x6xf32>, is tensor<6x3xf32>
+// 8:5: some.use: is not supported (dialect some)
+// 9:11: stablehlo.gather: dimension_numbers #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], vector = 1> is not understood
+// 10:5: some.use: is not supported (dialect some)
+// 11:11: stablehlo.gather: slice of 2 along axis 0, which the result does not have; must be 1
+// 12:5: some.use: is not supported (dialect some)
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of func: func, call, return
