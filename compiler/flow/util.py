@@ -71,8 +71,28 @@ class Initializer(Operation):
             yield f"kind {self.kind} is none of {', '.join(KINDS)}"
 
 
+class Finalizer(Operation):
+    """What ends with the program or a context: releases what the initializer of its kind stored, in reverse order."""
+
+    name = "util.finalizer"
+    kind = attr(StringAttr)
+    body = region()
+    traits = frozenset({Trait.ISOLATED})
+
+    def check(self) -> Iterator[str]:
+        if self.kind.value not in KINDS:
+            yield f"kind {self.kind} is none of {', '.join(KINDS)}"
+
+
+class GlobalRelease(Operation):
+    """Lets go of what a global holds."""
+
+    name = "util.global_release"
+    ref = attr(SymbolRef)
+
+
 class Return(Operation):
-    """Ends an initializer."""
+    """Ends an initializer or a finalizer."""
 
     name = "util.return"
     traits = frozenset({Trait.TERMINATOR})
@@ -216,4 +236,10 @@ class CompareLt(Operation):
 #: what computes on the host
 HOST_OPS: Final = (Constant, Add, CompareLt)
 
-DIALECT = Dialect("util", [Global, GlobalLoad, GlobalStore, Initializer, Return, Branch, CondBranch, Switch, *HOST_OPS])
+DIALECT = Dialect(
+    "util",
+    [
+        Global, GlobalLoad, GlobalStore, GlobalRelease, Initializer, Finalizer, Return,
+        Branch, CondBranch, Switch, *HOST_OPS,
+    ],
+)  # fmt: skip

@@ -1,14 +1,14 @@
 """convert-to-hl-seq: the tensors of every program become resources.
 
 A result that a dispatch or a fill makes, and that no other result has claimed, is external from birth; any other result
-(an argument, a constant, one returned twice) is a clone. What remains is transient.
+(an argument, a constant, one returned twice) is a clone. What remains is transient. Blocks stay, their arguments
+become resources.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.layout import storage_bytes
@@ -25,35 +25,36 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
-    _refuse(module)
     for program in module.block:
         if not isinstance(program, hl_seq.Program):
             continue
         originals = program.body.block.ops
+        lifetimes = {op.sym_name.value: _lifetime(op) for op in originals if isinstance(op, util.Global)}
         for op in originals:
-            program.body.block.append(_convert(op))
+            program.body.block.append(_convert(op, lifetimes))
         for op in reversed(originals):
             op.erase()
 
 
-def _refuse(module: Module) -> None:
-    """What the flow phase makes and no later phase takes."""
-    branches = [op for op in module.walk() if isinstance(op, util.BranchOp)]
-    if branches:
-        message = "control flow is not supported from the phase hl_seq on"
-        raise CompileError(Diagnostic(message, op.loc, op.name) for op in branches)
+def _lifetime(variable: util.Global) -> str:
+    return "constant" if variable.mutable is None else "variable"
 
 
-def _convert(op: Operation) -> Operation:
+def _convert(op: Operation, lifetimes: dict[str, str]) -> Operation:
     match op:
         case flow.Executable():
             body = op.body.clone()
             return hl_seq.Executable.build(sym_name=op.sym_name, body=body, loc=op.loc)
         case util.Global():
-            type = _resource(op.type, "constant")
-            return util.Global.build(sym_name=op.sym_name, type=type, value=op.value, loc=op.loc)
+            type = _resource(op.type, _lifetime(op))
+            return util.Global.build(sym_name=op.sym_name, type=type, mutable=op.mutable, value=op.value, loc=op.loc)
+        case util.Initializer():
+            return util.Initializer.build(kind=op.kind, body=_Body(op.body, lifetimes).convert(), loc=op.loc)
         case Func():
-            return _Function(op).convert()
+            copy = op.clone()
+            copy.regions[0] = _Body(op.body, lifetimes).convert()
+            copy.regions[0].owner = copy
+            return copy
         case _:
             raise AssertionError(f"{op.name} in a module after the flow phase")
 
@@ -63,65 +64,85 @@ def _resource(type: Type, lifetime: str) -> DialectType:
     return hl_seq.resource(lifetime, storage_bytes(type))
 
 
-class _Function:
-    """The conversion of one function: `made` tensor -> resource."""
+class _Body:
+    """The conversion of one function or initializer: `made` tensor -> resource."""
 
-    def __init__(self, func: Func) -> None:
-        self.func = func
-        self.source = func.regions[0].block
-        self.block = Block([a.type for a in self.source.arguments], [a.loc for a in self.source.arguments])
-        self.builder = Builder(self.block)
+    def __init__(self, source: Region, lifetimes: dict[str, str]) -> None:
+        self.lifetimes = lifetimes
+        self.source = source
+        self.blocks = {block: self._block(block) for block in source.blocks}
+        self.builder = Builder(self.blocks[source.blocks[0]])
         self.made: dict[Value, Value] = {}
-        terminator = self.source.last
-        assert terminator is not None
-        self.returned = list(terminator.operands)
+        returns = [block.last for block in source.blocks if isinstance(block.last, Return)]
+        self.returned = {value for op in returns for value in op.operands}
+        self.claimed: set[Value] = set()
 
-    def convert(self) -> Operation:
-        for old, new in zip(self.source.arguments, self.block.arguments, strict=True):
+    def _block(self, block: Block) -> Block:
+        is_entry = block is self.source.blocks[0]
+        types = [a.type if is_entry else _travelling(a.type) for a in block.arguments]
+        return Block(types, [a.loc for a in block.arguments])
+
+    def convert(self) -> Region:
+        self._imports()
+        for source, block in self.blocks.items():
+            self.builder.block = block
+            for op in source:
+                with self.builder.at(op.loc):
+                    self._op(op)
+        return Region(self.blocks.values())
+
+    def _imports(self) -> None:
+        entry, *others = self.blocks.items()
+        for old, new in zip(entry[0].arguments, entry[1].arguments, strict=True):
             with self.builder.at(old.loc):
                 imported = self.builder.build(hl_seq.Import, source=new, output=_resource(old.type, "external"))
             self.made[old] = imported.output
-        *ops, terminator = self.source.ops
-        for op in ops:
-            with self.builder.at(op.loc):
-                self._op(op)
-        with self.builder.at(terminator.loc):
-            self.builder.build(Return, values=self._results())
-        copy = self.func.clone()
-        copy.regions[0] = Region([self.block])
-        copy.regions[0].owner = copy
-        return copy
+        for old_block, new_block in others:
+            self.made.update(zip(old_block.arguments, new_block.arguments, strict=True))
 
     def _op(self, op: Operation) -> None:
-        types = [_resource(value.type, "external" if value in self.returned else "transient") for value in op.results]
         built: Operation
         match op:
             case flow.Dispatch():
-                arguments = [self.made[value] for value in op.arguments]
                 built = self.builder.build(
-                    hl_seq.Dispatch, entry=op.entry, workload=op.workload, arguments=arguments, outputs=types
+                    hl_seq.Dispatch,
+                    entry=op.entry,
+                    workload=op.workload,
+                    tied=op.get("tied"),
+                    in_place=op.get("in_place"),
+                    arguments=[self.made[value] for value in op.arguments],
+                    outputs=self._types(op),
                 )
             case flow.Splat():
-                built = self.builder.build(hl_seq.Splat, value=op.value, output=types[0])
+                built = self.builder.build(hl_seq.Splat, value=op.value, output=self._types(op)[0])
             case flow.Empty():
-                built = self.builder.build(hl_seq.Empty, output=types[0])
+                built = self.builder.build(hl_seq.Empty, output=self._types(op)[0])
             case util.GlobalLoad():
-                type = _resource(op.value.type, "constant")
+                type = _resource(op.value.type, self.lifetimes[op.ref.root])
                 built = self.builder.build(util.GlobalLoad, ref=op.ref, value=type)
-            case _:
-                raise AssertionError(f"{op.name} in a function after the flow phase")
+            case Return():
+                built = self.builder.build(Return, values=self._results(op))
+            case _:  # what util has: stores, branches, numbers
+                built = self.builder.insert(op.clone(dict(self.made), self.blocks))
         self.made.update(zip(op.results, built.results, strict=True))
 
-    def _results(self) -> list[Value]:
+    def _types(self, op: Operation) -> list[Type]:
+        return [_resource(value.type, "external" if value in self.returned else "transient") for value in op.results]
+
+    def _results(self, op: Return) -> list[Value]:
         """Exports, each over an external resource of its own."""
-        claimed: set[Value] = set()
         exported: list[Value] = []
-        for value in self.returned:
+        for value in op.operands:
             storage = self.made[value]
             is_made_here = isinstance(storage.defining_op, hl_seq.Dispatch | hl_seq.Splat | hl_seq.Empty)
-            if storage in claimed or not is_made_here:
+            if storage in self.claimed or not is_made_here:
                 type = _resource(value.type, "external")
                 storage = self.builder.build(hl_seq.Clone, source=storage, output=type).output
-            claimed.add(storage)
+            self.claimed.add(storage)
             exported.append(self.builder.build(hl_seq.Export, source=storage, output=value.type).output)
         return exported
+
+
+def _travelling(type: Type) -> Type:
+    """Of a block argument: numbers of the sequencer itself stay what they are."""
+    return _resource(type, "transient") if isinstance(type, TensorType) else type

@@ -1,7 +1,8 @@
 """freeze-abi: executables get their binding ABI, and the workload of their dispatches becomes a fact they hold.
 
 The bindings of an entry are its inputs, then its outputs, each with access and least length in bytes. A body loads
-every input in front and stores its outputs at the end.
+every input in front and stores its outputs at the end. An output that is tied to an input shares its binding, which is
+then for `readwrite`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrion.compiler.flow.layout import storage_bytes
-from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, SymbolRef, attribute_of
+from orchestrion.compiler.ir.attributes import ArrayAttr, SymbolRef, attribute_of
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
@@ -25,32 +26,39 @@ def run(module: Module, options: Options) -> None:
     for program in module.block:
         if not isinstance(program, hl_seq.Program):
             continue
-        workloads = {op.entry: op.workload for op in program.walk() if isinstance(op, hl_seq.Dispatch)}
+        dispatches = {op.entry: op for op in program.walk() if isinstance(op, hl_seq.Dispatch)}
         for op in program.body.block.ops:
             if isinstance(op, hl_seq.Executable):
-                _freeze(op, workloads)
+                _freeze(op, dispatches)
                 op.erase()
 
 
-def _freeze(executable: hl_seq.Executable, workloads: dict[SymbolRef, DenseArray]) -> None:
+def _freeze(executable: hl_seq.Executable, dispatches: dict[SymbolRef, hl_seq.Dispatch]) -> None:
     """Entries that nobody dispatches go, and executables without entries."""
     body = Block()
     for func in executable.body.block:
         assert func.symbol is not None
-        workload = workloads.get(SymbolRef(executable.sym_name.value, (func.symbol,)))
-        if workload is not None:
-            body.append(_entry(func, workload))
+        dispatch = dispatches.get(SymbolRef(executable.sym_name.value, (func.symbol,)))
+        if dispatch is not None:
+            body.append(_entry(func, dispatch))
     if body.first is not None:
         frozen = ll_seq.Executable.build(sym_name=executable.sym_name, body=Region([body]), loc=executable.loc)
         Builder.before(executable).insert(frozen)
 
 
-def _entry(func: Operation, workload: DenseArray) -> Operation:
+def _entry(func: Operation, dispatch: hl_seq.Dispatch) -> Operation:
     source = func.regions[0].block
     *ops, terminator = source.ops
-    inputs = [argument.type for argument in source.arguments]
-    outputs = [value.type for value in terminator.operands]
-    block = Block([ll_seq.BINDING] * (len(inputs) + len(outputs)))
+    tied = dispatch.tied.ints if dispatch.tied is not None else (-1,) * len(terminator.operands)
+    types = [argument.type for argument in source.arguments]
+    access = ["readwrite" if index in tied else "read" for index in range(len(types))]
+    place = []
+    for value, index in zip(terminator.operands, tied, strict=True):
+        place.append(len(types) if index < 0 else index)
+        if index < 0:
+            types.append(value.type)
+            access.append("write")
+    block = Block([ll_seq.BINDING] * len(types))
     builder = Builder(block)
     mapping: dict[Value, Value] = {}
     for argument, binding in zip(source.arguments, block.arguments, strict=False):
@@ -59,14 +67,17 @@ def _entry(func: Operation, workload: DenseArray) -> Operation:
         mapping[argument] = loaded.value
     for op in ops:
         block.append(op.clone(mapping))
-    for value, binding in zip(terminator.operands, block.arguments[len(inputs) :], strict=True):
+    for value, index in zip(terminator.operands, place, strict=True):
         with builder.at(value.loc):
-            builder.build(ll_seq.StoreOutput, value=mapping[value], binding=binding)
+            builder.build(ll_seq.StoreOutput, value=mapping[value], binding=block.arguments[index])
     with builder.at(func.loc):
         builder.build(ll_seq.End)
-    bindings = ArrayAttr(tuple([_binding("read", t) for t in inputs] + [_binding("write", t) for t in outputs]))
     return ll_seq.Entry.build(
-        sym_name=func.symbol, workload=workload, bindings=bindings, body=Region([block]), loc=func.loc
+        sym_name=func.symbol,
+        workload=dispatch.workload,
+        bindings=ArrayAttr(tuple(map(_binding, access, types))),
+        body=Region([block]),
+        loc=func.loc,
     )
 
 

@@ -1,7 +1,7 @@
 """group-by-barrier: dispatches that do not need each other stand together, so that fewer barriers part them.
 
-Ops are put in waves: a wave holds what needs only earlier waves. That keeps values alive longer, so the order of the
-program stays where the waves save no barrier, or where a large arena would grow by more than a quarter.
+In each block ops are put in waves: a wave holds what needs only earlier waves. That keeps values alive longer, so the
+order of the program stays where the waves save no barrier, or where a large arena would grow by more than a quarter.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.stablehlo.func import Func
 
 from . import hl_seq
-from .plan import Place, plan
+from .arena import Tenant, pack
+from .lifetimes import COMMANDS, Lifetimes, overwritten
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -27,23 +28,36 @@ GROWTH: Final = 125
 def run(module: Module, options: Options) -> None:
     for program in module.block:
         if isinstance(program, hl_seq.Program):
-            for func in program.body.block:
-                if isinstance(func, Func):
-                    _group(func.body.block)
+            for op in program.body.block:
+                if isinstance(op, Func | util.Initializer):
+                    _group(op.body.blocks)
 
 
-def _group(block: Block) -> None:
-    *before, terminator = block.ops
-    barriers, arena = _cost(block)
+def _group(blocks: list[Block]) -> None:
+    waves, arena = _cost(blocks)
+    for block in blocks:
+        *before, terminator = block.ops
+        _reorder(block, sorted(before, key=_waves(before).__getitem__), terminator)
+        fewer, larger = _cost(blocks)
+        if fewer >= waves or larger > max(SMALL, arena * GROWTH // 100):
+            _reorder(block, before, terminator)
+        else:
+            waves, arena = fewer, larger
+
+
+def _waves(ops: list[Operation]) -> dict[Operation, int]:
+    """An op comes after what it reads, and after earlier readers of what it overwrites or stores to."""
     wave: dict[Operation, int] = {}
-    for op in before:
-        sources = [value.defining_op for value in op.operands]
-        needed = max((wave[source] for source in sources if source is not None), default=0)
-        wave[op] = needed + isinstance(op, hl_seq.Dispatch | hl_seq.Clone | hl_seq.Splat)
-    _reorder(block, sorted(before, key=lambda op: wave[op]), terminator)
-    fewer, larger = _cost(block)
-    if fewer >= barriers or larger > max(SMALL, arena * GROWTH // 100):
-        _reorder(block, before, terminator)
+    for op in ops:
+        needed = [source for source in (value.defining_op for value in op.operands) if source in wave]
+        needed += [user for value in overwritten(op) for user in value.users() if user in wave]
+        if isinstance(op, util.GlobalStore | util.GlobalLoad):  # a variable's loads and stores keep their order
+            needed += [other for other in wave if isinstance(other, util.GlobalStore) and other.ref == op.ref]
+        if isinstance(op, util.GlobalStore):
+            loads = [other for other in wave if isinstance(other, util.GlobalLoad) and other.ref == op.ref]
+            needed += [user for load in loads for user in (load, *load.value.users()) if user in wave]
+        wave[op] = max((wave[source] for source in needed if source is not None), default=0) + isinstance(op, COMMANDS)
+    return wave
 
 
 def _reorder(block: Block, ops: list[Operation], terminator: Operation) -> None:
@@ -52,9 +66,9 @@ def _reorder(block: Block, ops: list[Operation], terminator: Operation) -> None:
         block.insert_before(op, terminator)
 
 
-def _cost(block: Block) -> tuple[int, int]:
-    """Barriers, and bytes of the arena, of the order as it is."""
-    loads = [op for op in block if isinstance(op, util.GlobalLoad)]
-    places = {op.ref.root: Place(op.ref.root, 0, hl_seq.size_of(op.value.type)) for op in loads}
-    found = plan(block, places)
-    return sum(command.op is None for command in found.commands), found.arena_size
+def _cost(blocks: list[Block]) -> tuple[int, int]:
+    """Waves, and bytes of the arena, of the order as it is."""
+    lifetimes = Lifetimes(blocks)
+    transient = [v for v in lifetimes.of if hl_seq.lifetime_of(v.type) == "transient" and hl_seq.size_of(v.type)]
+    _, size = pack([Tenant(hl_seq.size_of(value.type), lifetimes.of[value]) for value in transient])
+    return lifetimes.waves, size

@@ -14,11 +14,13 @@ from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
     DenseArray,
     DenseElements,
+    DictAttr,
     IntegerAttr,
     StringAttr,
     SymbolRef,
+    dense_ints,
 )
-from orchestrion.compiler.ir.core import Operation, Trait
+from orchestrion.compiler.ir.core import Operation, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import I32, DialectType, FunctionType, TensorType, Type
@@ -32,6 +34,16 @@ RECORDING: Final = DialectType("hal.recording")
 
 #: what `read` takes -> its bytes
 READ_BYTES: Final[dict[str, int]] = {"i1": 1, "i32": 4}
+
+
+#: lifetime of an allocation -> who has it
+LIFETIMES: Final[dict[str, str]] = {
+    "constant": "the program: what an initializer makes",
+    "setup": "one run of an initializer",
+    "variable": "a context: a mutable global",
+    "state": "a context: what a loop carries, twice",
+    "transient": "a context: made and used inside one call",
+}
 
 
 def is_binding(type: Type) -> bool:
@@ -137,17 +149,31 @@ class Constant(Operation):
 
 
 class Allocate(Operation):
-    """Device memory of `size` bytes, undefined content."""
+    """Device memory of `size` bytes, undefined content; `label` names it for readers.
+
+    `lifetime` is one of `LIFETIMES`. A transient lives at some positions of its function, pairs of first and last.
+    """
 
     name = "ll_seq.allocate"
+    label = attr(StringAttr)
     size = attr(IntegerAttr)
+    lifetime = attr(StringAttr)
+    live = optional(DenseArray)
     output = result(is_buffer)
+
+    def check(self) -> Iterator[str]:
+        if self.lifetime.value not in LIFETIMES:
+            yield f"lifetime {self.lifetime} is none of {', '.join(LIFETIMES)}"
 
 
 class Record(Operation):
-    """A recording of the commands inside; block arguments are the slots that a call fills."""
+    """A recording of the commands inside; block arguments are the slots that a call fills.
+
+    `may_alias` are pairs of slots that a call may fill with one buffer: a donated argument and the result in its place.
+    """
 
     name = "ll_seq.record"
+    may_alias = optional(DenseArray)
     body = region()
     output = result(is_recording)
 
@@ -266,6 +292,28 @@ class CacheSave(Operation):
     buffer = operand(is_buffer)
 
 
+class Instance(Operation):
+    """All that one user of the program does: setup, then `serve` for each function. Lives only inside the phase."""
+
+    name = "ll_seq.instance"
+    body = region()
+    traits = frozenset({Trait.NO_TERMINATOR})
+
+
+class Serve(Operation):
+    """The run loop of a function: its body serves one request, again and again; what stands before runs once.
+
+    Takes and gives what `function` does, and uses values of the instance. Lives only inside the phase.
+    """
+
+    name = "ll_seq.serve"
+    sym_name = attr(StringAttr)
+    signature = attr(FunctionType)
+    arg_attrs = optional(ArrayAttr)
+    res_attrs = optional(ArrayAttr)
+    body = region()
+
+
 class Function(Operation):
     """The run part of an exported function: takes views of arguments and destinations, gives views of results.
 
@@ -289,11 +337,58 @@ class Return(Operation):
     traits = frozenset({Trait.TERMINATOR})
 
 
+#: a range of memory that a command touches: memory, first byte, end, whether it is written
+Range = tuple[Value, int, int, bool]
+
+
+def ranges(op: Operation, entry: Entry | None) -> list[Range]:
+    """What a command reads and writes; `entry` is a dispatch's."""
+    match op:
+        case Copy():
+            source, target, length = op.source_offset.value, op.target_offset.value, op.length.value
+            return [(op.source, source, source + length, False), (op.target, target, target + length, True)]
+        case Fill():
+            return [(op.target, op.offset.value, op.offset.value + op.length.value, True)]
+        case Dispatch():
+            assert entry is not None
+            found = []
+            for memory, start, binding in zip(op.bindings, op.offsets.ints, entry.bindings, strict=True):
+                assert isinstance(binding, DictAttr)
+                length, access = binding.get("length"), binding.get("access")
+                assert isinstance(length, IntegerAttr) and isinstance(access, StringAttr)
+                found.append((memory, start, start + length.value, "write" in access.value))
+            return found
+        case _:
+            return []
+
+
+def shift(op: Operation, index: int, by: int) -> None:
+    """Moves an operand of a command or a read, which is memory, by so many bytes."""
+    match op:
+        case Dispatch():
+            offsets = list(op.offsets.ints)
+            offsets[index - 1] += by
+            op.offsets = dense_ints(*offsets)
+        case Copy() if index == 0:
+            op.source_offset = _moved(op.source_offset, by)
+        case Copy():
+            op.target_offset = _moved(op.target_offset, by)
+        case Fill() | Read():
+            op.offset = _moved(op.offset, by)
+        case _:
+            raise AssertionError(f"{op.name} does not use memory at an offset")
+
+
+def _moved(offset: IntegerAttr, by: int) -> IntegerAttr:
+    return IntegerAttr(offset.value + by, offset.type)
+
+
 DIALECT = Dialect(
     "ll_seq",
     [
         Executable, Entry, LoadInput, StoreOutput, End,
         CreateExecutable, Constant, Allocate, Record, Dispatch, Copy, Fill, Barrier,
-        Check, Destination, Storage, Enqueue, Execute, Read, CacheLoad, CacheSave, Function, Return,
+        Check, Destination, Storage, Enqueue, Execute, Read, CacheLoad, CacheSave,
+        Instance, Serve, Function, Return,
     ],
 )  # fmt: skip

@@ -1,0 +1,47 @@
+"""coalesce-waits: a barrier stays only before a command that touches what an earlier one since the last barrier wrote,
+or writes what one read.
+
+Slots are different buffers, but for those that a recording says may be one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.symbols import SymbolTables
+
+from . import ll_seq
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+
+def run(module: Module, options: Options) -> None:
+    tables = SymbolTables()
+    for op in module.walk():
+        if isinstance(op, ll_seq.Record):
+            _coalesce(op, tables)
+
+
+def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
+    block = record.body.block
+    pairs = record.may_alias.ints if record.may_alias is not None else ()
+    same = {block.arguments[b]: block.arguments[a] for a, b in zip(pairs[::2], pairs[1::2], strict=True)}
+    pending: list[ll_seq.Range] = []
+    for op in block.ops:
+        if isinstance(op, ll_seq.Barrier):
+            op.erase()
+            continue
+        entry = tables.lookup(op, op.entry) if isinstance(op, ll_seq.Dispatch) else None
+        assert entry is None or isinstance(entry, ll_seq.Entry)
+        touched = [(same.get(memory, memory), start, end, writes) for memory, start, end, writes in ll_seq.ranges(op, entry)]
+        if any(_conflict(a, b) for a in touched for b in pending):
+            block.insert_before(ll_seq.Barrier.build(loc=op.loc), op)
+            pending = []
+        pending += touched
+
+
+def _conflict(a: ll_seq.Range, b: ll_seq.Range) -> bool:
+    """Whether the two may not be touched at one time."""
+    return a[0] is b[0] and (a[3] or b[3]) and a[1] < b[2] and b[1] < a[2]

@@ -1,0 +1,130 @@
+"""When the values of a function live, counted in waves.
+
+Time is text order. A *position* is a wave of commands that need no barrier between them: a new one starts at a command
+that reads what the current one makes, or updates in place what the current one touches. Each block has a position for
+its arguments in front and one for its branch at the end. A lifetime is a set of positions, as the bits of an integer,
+and takes loops into account: what is used in a later turn lives through the whole loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir.core import Block, Operation, Value
+
+from . import hl_seq
+
+#: ops that become commands of a recording
+COMMANDS = (hl_seq.Dispatch, hl_seq.Clone, hl_seq.Splat, util.GlobalStore)
+
+
+class Lifetimes:
+    """Of the blocks of one function: `position` of ops, `start` and `end` of blocks, `of` each resource."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = blocks
+        self.position: dict[Operation, int] = {}
+        self.start: dict[Block, int] = {}
+        self.end: dict[Block, int] = {}
+        self.waves = 0
+        self._number()
+        self.of: dict[Value, int] = {}
+        self._live()
+
+    def _number(self) -> None:
+        now = 0
+        for block in self.blocks:
+            self.start[block] = now
+            now += 1
+            touched: set[Value] = set()
+            made: set[Value] = set()
+            waves = 0
+            for op in block:
+                if isinstance(op, COMMANDS):
+                    if not made.isdisjoint(op.operands) or not touched.isdisjoint(overwritten(op)):
+                        now += 1
+                        waves += 1
+                        made, touched = set(), set()
+                    made.update(op.results)
+                    touched.update(op.operands, op.results)
+                self.position[op] = now
+            now += 1
+            self.end[block] = now
+            for op in reversed(block):
+                if isinstance(op, COMMANDS):
+                    break
+                self.position[op] = now
+            now += 1
+            self.waves += waves + bool(made)
+
+    def _live(self) -> None:
+        uses = {block: _used_from_outside(block) for block in self.blocks}
+        enters: dict[Block, set[Value]] = {block: set(used) for block, used in uses.items()}
+        leaves: dict[Block, set[Value]] = {block: set() for block in self.blocks}
+        changed = True
+        while changed:
+            changed = False
+            for block in reversed(self.blocks):
+                out = set().union(*(enters[successor] for successor in _successors(block)))
+                through = out - _defined(block)
+                if out != leaves[block] or not through <= enters[block]:
+                    leaves[block] = out
+                    enters[block] |= through
+                    changed = True
+        for block in self.blocks:
+            self._mark(block, enters[block], leaves[block])
+
+    def _mark(self, block: Block, enters: set[Value], leaves: set[Value]) -> None:
+        first = {value: self.start[block] for value in (*enters, *block.arguments)}
+        last = dict(first)
+        for op in block:
+            now = self.position[op]
+            for value in op.operands:
+                last[value] = max(last.get(value, now), now)
+            for value in op.results:
+                first[value] = now
+                last.setdefault(value, now)
+        for value, begin in first.items():
+            stop = self.end[block] if value in leaves else last[value]
+            if hl_seq.is_resource(value.type):
+                self.of[value] = self.of.get(value, 0) | _bits(begin, stop)
+
+
+def overwritten(op: Operation) -> list[Value]:
+    """The operands whose memory an op changes."""
+    return [argument for argument, _ in op.updates()] if isinstance(op, hl_seq.Dispatch) else []
+
+
+def spans(live: int) -> Iterator[tuple[int, int]]:
+    """The runs of positions in a lifetime: first and last of each."""
+    while live:
+        first = (live & -live).bit_length() - 1
+        run = live >> first
+        length = ((run + 1) & ~run).bit_length() - 1
+        yield first, first + length - 1
+        live &= ~_bits(first, first + length - 1)
+
+
+def union(ranges: Iterable[tuple[int, int]]) -> int:
+    """The lifetime of these runs."""
+    live = 0
+    for first, last in ranges:
+        live |= _bits(first, last)
+    return live
+
+
+def _bits(first: int, last: int) -> int:
+    return (1 << last + 1) - (1 << first)
+
+
+def _successors(block: Block) -> list[Block]:
+    return block.last.successors if block.last is not None else []
+
+
+def _defined(block: Block) -> set[Value]:
+    return {*block.arguments, *(result for op in block for result in op.results)}
+
+
+def _used_from_outside(block: Block) -> set[Value]:
+    return {value for op in block for value in op.operands} - _defined(block)

@@ -1,0 +1,82 @@
+"""materialize-copies: what cannot share memory gets a copy, so that every later pass may take memory as given.
+
+- An update in place of what is still needed, or belongs to somebody else, updates a copy (copy on write).
+- A value that a branch gives to a block argument, and that cannot lie where the argument does, is copied there.
+- A result in the memory of a donated argument is made elsewhere and copied when the argument is done with.
+- The value of a variable that is stored to later is copied when it is loaded.
+A copy whose source is not needed any more costs nothing: `storage.py` puts both into one place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.stablehlo.func import Func
+
+from . import hl_seq
+from .storage import Missing, Storage
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+
+def run(module: Module, options: Options) -> None:
+    for program in module.block:
+        if isinstance(program, hl_seq.Program):
+            for op in program.body.block.ops:
+                if isinstance(op, Func | util.Initializer):
+                    _keep_loads(op)
+                    while missing := Storage(op).missing:
+                        for found in missing:
+                            _copy(found)
+
+
+def _copy(missing: Missing) -> None:
+    op, index = missing.op, missing.index
+    source = op.operands[index]
+    size = hl_seq.size_of(source.type)
+    if isinstance(op, hl_seq.Export):  # the storage itself was external
+        made = source.defining_op
+        assert made is not None
+        source.type = hl_seq.resource("transient", size)
+        anchor = op.parent.last if op.parent is not None else None
+        assert anchor is not None
+        op.detach()
+        anchor.parent.insert_before(op, anchor)  # type: ignore[union-attr]
+    lifetime = "external" if isinstance(op, hl_seq.Export) else "transient"
+    copy = Builder.before(op).build(hl_seq.Clone, source=source, output=hl_seq.resource(lifetime, size))
+    op.set_operand(index, copy.output)
+
+
+def _keep_loads(top: Func | util.Initializer) -> None:
+    """A variable that the function stores to is copied where it is loaded, unless all is read before the store."""
+    stores = [op for block in top.body.blocks for op in block if isinstance(op, util.GlobalStore)]
+    for store in stores:
+        for block in top.body.blocks:
+            for op in block.ops:
+                if isinstance(op, util.GlobalLoad) and op.ref == store.ref and not _read_before(op, store):
+                    _clone_load(op)
+
+
+def _clone_load(load: util.GlobalLoad) -> None:
+    users = list(load.value.uses)
+    size = hl_seq.size_of(load.value.type)
+    copy = Builder.after(load).build(
+        hl_seq.Clone, source=load.value, output=hl_seq.resource("transient", size), loc=load.loc
+    )
+    for user, index in users:
+        user.set_operand(index, copy.output)
+
+
+def _read_before(load: util.GlobalLoad, store: util.GlobalStore) -> bool:
+    """Whether everything that reads the load stands before the store, in one block."""
+    assert load.parent is not None
+    before = set()
+    for op in load.parent:
+        before.add(op)
+        if op is store:
+            return all(user in before for user in load.value.users())
+    return False

@@ -1,0 +1,56 @@
+"""pack-arena: the transients of a function become ranges of one allocation, and so do those of initializers.
+
+The lifetimes are written on the allocations; `arena.py` gives the offsets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrion.compiler.ir.attributes import DenseArray
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block
+
+from . import ll_seq
+from .arena import Tenant, pack
+from .lifetimes import union
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+
+def run(module: Module, options: Options) -> None:
+    for op in list(module.walk()):
+        match op:
+            case ll_seq.Serve():
+                _pack(op.body.blocks[0], "arena")
+            case ll_seq.Instance():
+                _pack(op.body.block, "setup")
+            case _:
+                pass
+
+
+def _pack(block: Block, label: str) -> None:
+    """Packs the allocations in a block that say when they live."""
+    tenants: list[tuple[ll_seq.Allocate, Tenant]] = []
+    for op in block:
+        if isinstance(op, ll_seq.Allocate) and op.live is not None:
+            tenants.append((op, Tenant(op.size.value, _live(op.live))))
+    if not tenants:
+        return
+    first = tenants[0][0]
+    offsets, size = pack([tenant for _, tenant in tenants])
+    arena = Builder.before(first).build(
+        ll_seq.Allocate, label=label, size=size, lifetime=first.lifetime, output=ll_seq.BUFFER
+    )
+    for (old, _), offset in zip(tenants, offsets, strict=True):
+        for user, index in old.output.uses:
+            ll_seq.shift(user, index, offset)
+        old.output.replace_by(arena.output)
+        old.erase()
+
+
+def _live(positions: DenseArray) -> int:
+    numbers = positions.ints
+    return union(zip(numbers[::2], numbers[1::2], strict=True))

@@ -1,0 +1,217 @@
+"""Emits the run loop of a function: what one request does, and for now also all that it needs.
+
+A block of the function becomes a block. Loops with a state take its two buffers as arguments, `now` and `next`, and give
+them back swapped. Values of the sequencer itself (counters of loops) travel as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir.attributes import dense_ints
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.locations import UNKNOWN
+from orchestrion.compiler.ir.types import FunctionType, TensorType
+from orchestrion.compiler.stablehlo.func import Func, Return
+
+from . import hl_seq, ll_seq
+from .arena import align
+from .lifetimes import COMMANDS
+from .storage import FOREIGN, Home, Storage, aliases
+from .unit import Constants, Unit
+
+#: bytes of what a branch reads -> how it is read
+READS = {size: kind for kind, size in ll_seq.READ_BYTES.items()}
+
+
+class Serving:
+    """The emission of one function."""
+
+    def __init__(self, func: Func, constants: Constants, variables: dict[str, Value]) -> None:
+        self.func = func
+        self.signature = func.properties["function_type"]
+        assert isinstance(self.signature, FunctionType)
+        self.storage = Storage(func)
+        assert not self.storage.missing, "a copy is missing"
+        self.sources = func.body.blocks
+        self.blocks = {block: Block() for block in self.sources}
+        self.entry = self.blocks[self.sources[0]]
+        self.builder = Builder(self.entry, loc=func.loc)
+        self.unit = Unit(self.storage, self.builder, constants, variables, "transient")
+        self.numbers: dict[Value, Value] = {}
+        self.results: list[Value] = []
+
+    def emit(self) -> ll_seq.Serve:
+        for _ in (*self.signature.inputs, *self.signature.results):
+            self.entry.add_argument(ll_seq.VIEW)
+        self.unit.prepare()
+        self._states()
+        self._checks()
+        pending = self._pending()
+        for source, block in self.blocks.items():
+            self.builder.block = block
+            self._block(source, pending[source])
+        return ll_seq.Serve.build(
+            sym_name=self.func.sym_name,
+            signature=self.signature,
+            arg_attrs=self.func.arg_attrs,
+            res_attrs=self.func.res_attrs,
+            body=Region(self.blocks.values()),
+            attributes=self.func.attributes,
+            loc=self.func.loc,
+        )
+
+    def _states(self) -> None:
+        """Blocks take their arguments; loops with a state get its two buffers."""
+        for source, block in list(self.blocks.items())[1:]:
+            sizes = self._layout(source)
+            if sizes:
+                first, second = self._state(sizes), self._state(sizes)
+                self.unit.states[source] = first
+                self.unit.made["second", source] = second
+                for kind in ("now", "next"):
+                    argument = block.add_argument(ll_seq.BUFFER)
+                    self.unit.homes[Home(kind, source)] = argument
+                    self.unit.requested.add(argument)
+            for argument in source.arguments:
+                if not hl_seq.is_resource(argument.type):
+                    self.numbers[argument] = block.add_argument(argument.type)
+
+    def _state(self, size: int) -> Value:
+        label = f"{self.func.sym_name.value}_state"
+        return self.builder.build(
+            ll_seq.Allocate, label=label, size=size, lifetime="state", output=ll_seq.BUFFER
+        ).output  # fmt: skip
+
+    def _layout(self, header: Block) -> int:
+        """Gives the values of a loop's state their offsets, the same for a value and its successor; the bytes."""
+        end = 0
+        for argument in header.arguments:
+            following = self.storage.next.get(argument)
+            if following is not None:
+                for value in (argument, following):
+                    self.unit.offsets[id(self.storage.group[value])] = end
+                end += align(self.storage.group[argument].size)
+        return end
+
+    def _checks(self) -> None:
+        """Arguments and destinations are checked before anything runs."""
+        source = self.sources[0]
+        views = self.entry.arguments
+        for index, type in enumerate(self.signature.inputs):
+            assert isinstance(type, TensorType)
+            loc = source.arguments[index].loc
+            with self.builder.at(self.func.loc if loc is UNKNOWN else loc):
+                checked = self.builder.build(ll_seq.Check, type=type, view=views[index], output=ll_seq.BUFFER)
+            self._bring(Home("argument", index), checked.output)
+        for index, type in enumerate(self.signature.results):
+            view = views[len(self.signature.inputs) + index]
+            made = self.builder.build(ll_seq.Destination, type=type, view=view, output=ll_seq.VIEW)
+            self.results.append(made.output)
+        for index in range(len(self.signature.results)):
+            if any(group.home == Home("result", index) for group in self.storage.groups()):
+                storage = self.builder.build(ll_seq.Storage, view=self.results[index], output=ll_seq.BUFFER)
+                self._bring(Home("result", index), storage.output)
+
+    def _bring(self, home: Home, buffer: Value) -> None:
+        self.unit.homes[home] = buffer
+        self.unit.requested.add(buffer)
+
+    def _pending(self) -> dict[Block, bool]:
+        """Blocks that may be entered with recordings that were enqueued and not executed."""
+        enters = dict.fromkeys(self.sources, False)
+        changed = True
+        while changed:
+            changed = False
+            for block in self.sources:
+                if not self._waits(block) and (enters[block] or _has_commands(block)):
+                    for successor in block.last.successors if block.last is not None else ():
+                        changed = changed or not enters[successor]
+                        enters[successor] = True
+        return enters
+
+    def _waits(self, block: Block) -> bool:
+        """Whether the host goes on from a block only when the device is done."""
+        match block.last:
+            case Return():
+                return True
+            case util.CondBranch() | util.Switch():
+                chosen = block.last.operands[0]
+                return hl_seq.is_resource(chosen.type) and not self._is_foreign(chosen)
+            case _:
+                return False
+
+    def _is_foreign(self, value: Value) -> bool:
+        home = self.storage.group[value].home
+        return home is not None and home.kind in FOREIGN and home.kind != "variable"
+
+    def _block(self, source: Block, pending: bool) -> None:
+        for op in source:
+            if op is not source.last and op.results and not hl_seq.is_resource(op.results[0].type):
+                self._number(op)
+        terminator = source.last
+        assert terminator is not None
+        pairs = [
+            (self.unit.homes[Home("argument", argument)], self.unit.homes.get(Home("result", result)))
+            for result, argument in aliases(self.func).items()
+        ]
+        recorded = self.unit.record(source, self.builder, [(a, r) for a, r in pairs if r is not None])
+        with self.builder.at(terminator.loc):
+            if recorded is None and pending and self._waits(source):
+                recorded = self.unit.nothing(self.builder)
+            if recorded is not None:
+                kind: Any = ll_seq.Execute if self._waits(source) else ll_seq.Enqueue
+                self.builder.build(kind, recording=recorded[0], slots=recorded[1:])
+            self._leave(terminator)
+
+    def _number(self, op: Operation) -> None:
+        """An op of the sequencer itself."""
+        if isinstance(op, hl_seq.Export):
+            return
+        built = self.builder.insert(op.clone(dict(self.numbers)))
+        self.numbers.update(zip(op.results, built.results, strict=True))
+
+    def _leave(self, op: Operation) -> None:
+        if isinstance(op, Return):
+            self.builder.build(ll_seq.Return, values=self.results)
+            return
+        assert isinstance(op, util.BranchOp)
+        chosen = [self._chosen(op.operands[0])] if op.choosing else []
+        given = [self._given(edge, op) for edge in op.edges]
+        fields: dict[str, Any] = {"arguments": [value for values in given for value in values]}
+        targets = [self.blocks[edge.target] for edge in op.edges]
+        if not isinstance(op, util.Branch):
+            fields["counts"] = dense_ints(*map(len, given))
+        match op:
+            case util.Branch():
+                fields["to"] = targets[0]
+            case util.CondBranch():
+                fields |= {"condition": chosen[0], "then": targets[0], "otherwise": targets[1]}
+            case _:
+                fields |= {"index": chosen[0], "targets": targets}
+        self.builder.build(type(op), **fields)
+
+    def _chosen(self, value: Value) -> Value:
+        if not hl_seq.is_resource(value.type):
+            return self.numbers[value]
+        buffer, offset = self.unit.place(value)
+        kind = READS[hl_seq.size_of(value.type)]
+        return self.builder.build(ll_seq.Read, buffer=buffer, offset=offset, type=kind, output=ll_seq.I32).output
+
+    def _given(self, edge: util.Edge, branch: Operation) -> list[Value]:
+        """What a branch gives: the state of a loop, swapped when it comes back, then numbers."""
+        header = edge.target
+        given: list[Value] = []
+        if header in self.unit.states:
+            assert branch.parent is not None
+            if self.storage.order[branch.parent] >= self.storage.order[header]:
+                given = [self.unit.homes[Home("next", header)], self.unit.homes[Home("now", header)]]
+            else:
+                given = [self.unit.states[header], self.unit.made["second", header]]
+        return given + [self.numbers[value] for value in edge.values if not hl_seq.is_resource(value.type)]
+
+
+def _has_commands(block: Block) -> bool:
+    return any(isinstance(op, COMMANDS) for op in block)

@@ -1,0 +1,188 @@
+"""split-setup: an instance becomes init, run and fini.
+
+- *Init* is two initializers. The program's makes what all users share: executables, constants, what is computed from
+  constants. The context's makes what is one user's: arena, loop states, variables, recordings.
+- *Run* is a function per run loop: it takes views of arguments, then of destinations, and gives views of the results.
+- *Fini* is two finalizers, which release what the initializers stored, in reverse order, the context's first.
+What crosses between them lies in globals, stored once. This is the ABI of every program: `docs/architecture.md`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.flow import util
+from orchestrion.compiler.flow.symbols import Names
+from orchestrion.compiler.ir.attributes import SymbolRef
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+
+from . import hl_seq, ll_seq
+from .hoist_setup import used
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+#: lifetime of an allocation -> the initializer that makes it
+MAKERS: Final = {
+    "constant": "program",
+    "setup": "program",
+    "variable": "context",
+    "state": "context",
+    "transient": "context",
+}
+
+
+def run(module: Module, options: Options) -> None:
+    for program in module.block:
+        if isinstance(program, hl_seq.Program):
+            _Split(program).run()
+
+
+class _Split:
+    """The split of one program."""
+
+    def __init__(self, program: hl_seq.Program) -> None:
+        self.program = program
+        self.block = program.body.block
+        instance = self.block.last
+        assert isinstance(instance, ll_seq.Instance)
+        self.instance = instance
+        self.names = Names.of(program)
+        self.bodies = {kind: Block() for kind in util.KINDS}
+        self.kinds: dict[Operation, str] = {}
+        self.globals: dict[Value, util.Global] = {}
+
+    def run(self) -> None:
+        serves = [op for op in self.instance.body.block if isinstance(op, ll_seq.Serve)]
+        for op in self.instance.body.block.ops:
+            if op not in serves:
+                self.kinds[op] = self._kind(op)
+        for op in self.kinds:
+            self._set_up(op)
+        for serve in serves:
+            self._load_in(serve)
+        builder = Builder(self.block, self.instance, self.program.loc)
+        for variable in self.globals.values():
+            builder.insert(variable)
+        for kind, body in self.bodies.items():
+            if body.first is not None:
+                builder.build(util.Initializer, kind=kind, body=Region([body]))
+                with builder.at(self.program.loc):
+                    Builder(body, loc=self.program.loc).build(util.Return)
+        for serve in serves:
+            builder.insert(_function(serve))
+        for kind in reversed(util.KINDS):
+            self._finish(kind, builder)
+        self.instance.erase()
+
+    def _kind(self, op: Operation) -> str:
+        """Who sets up: a context, as soon as something of a context is used, or a request replays it."""
+        if isinstance(op, ll_seq.Allocate):
+            return MAKERS[op.lifetime.value]
+        if any(self.kinds.get(value.defining_op) == "context" for value in used(op) if value.defining_op):
+            return "context"
+        served = any(user.parent is not op.parent for result in op.results for user in result.users())
+        return "context" if isinstance(op, ll_seq.Record) and served else "program"
+
+    def _set_up(self, op: Operation) -> None:
+        """Moves an op into its initializer; what others need goes into a global."""
+        kind = self.kinds[op]
+        body = self.bodies[kind]
+        op.detach()
+        body.append(op)
+        self._load_used(op, body, {})
+        for value in op.results:
+            if any(self._elsewhere(user, kind) for user in value.users()):
+                self._store(op, value, Builder(body, loc=op.loc))
+
+    def _elsewhere(self, user: Operation, kind: str) -> bool:
+        outer = user
+        while outer not in self.kinds and not isinstance(outer, ll_seq.Serve):
+            assert outer.parent_op is not None
+            outer = outer.parent_op
+        return self.kinds.get(outer) != kind
+
+    def _store(self, op: Operation, value: Value, builder: Builder) -> None:
+        name = self.names.fresh(_wish(op))
+        self.globals[value] = util.Global.build(sym_name=name, type=value.type, loc=op.loc)
+        builder.build(util.GlobalStore, ref=SymbolRef(name), value=value)
+
+    def _load_used(self, op: Operation, body: Block, loaded: dict[Value, Value]) -> None:
+        """What an op uses of another initializer is loaded in front of it."""
+        for inner in op.walk():
+            for index, value in enumerate(inner.operands):
+                variable = self.globals.get(value)
+                if variable is None or value.parent_block is body:
+                    continue
+                if value not in loaded:
+                    loaded[value] = self._known(variable, body) or Builder.before(op).build(
+                        util.GlobalLoad, ref=SymbolRef(variable.sym_name.value), value=variable.type
+                    ).value
+                inner.set_operand(index, loaded[value])
+
+    def _known(self, variable: util.Global, body: Block) -> Value | None:
+        """A load of the same global earlier in an initializer."""
+        for op in body:
+            if isinstance(op, util.GlobalLoad) and op.ref.root == variable.sym_name.value:
+                return op.value
+        return None
+
+    def _load_in(self, serve: ll_seq.Serve) -> None:
+        """A function loads what it uses in each block where it does."""
+        for block in serve.body.blocks:
+            loaded: dict[Value, Value] = {}
+            for op in block.ops:
+                self._load_used(op, block, loaded)
+
+    def _finish(self, kind: str, builder: Builder) -> None:
+        stores = [op for op in self.bodies[kind] if isinstance(op, util.GlobalStore)]
+        if not stores:
+            return
+        body = Block()
+        release = Builder(body, loc=self.program.loc)
+        for store in reversed(stores):
+            release.build(util.GlobalRelease, ref=store.ref)
+        release.build(util.Return)
+        builder.build(util.Finalizer, kind=kind, body=Region([body]))
+
+
+def _wish(op: Operation) -> str:
+    """The name of the global that holds what an op makes."""
+    match op:
+        case ll_seq.CreateExecutable():
+            return f"{op.executable.root}_executable"
+        case ll_seq.Constant():
+            return f"{op.label.value}_buffer"
+        case ll_seq.Allocate():
+            return op.label.value
+        case ll_seq.Record():
+            serves = {_serve_of(user) for user in op.output.users()}
+            return f"{next(name for name in serves if name)}_recording"
+        case _:
+            raise AssertionError(f"{op.name} makes nothing that is kept")
+
+
+def _serve_of(op: Operation) -> str | None:
+    outer: Operation | None = op
+    while outer is not None and not isinstance(outer, ll_seq.Serve):
+        outer = outer.parent_op
+    return outer.sym_name.value if outer is not None else None
+
+
+def _function(serve: ll_seq.Serve) -> Operation:
+    body = Region()
+    for block in serve.body.blocks:
+        body.add(block)
+    serve.regions[0] = Region([Block()])
+    serve.regions[0].owner = serve
+    return ll_seq.Function.build(
+        sym_name=serve.sym_name,
+        signature=serve.signature,
+        arg_attrs=serve.arg_attrs,
+        res_attrs=serve.res_attrs,
+        body=body,
+        attributes=serve.attributes,
+        loc=serve.loc,
+    )

@@ -1,0 +1,237 @@
+"""Emits the commands of a function or an initializer over memory that its `Storage` describes.
+
+Everything that the commands need is made in front: executables, constants, allocations. Each block becomes one
+recording; what a request brings (arguments, destinations, the state of loops) are its slots. A recording that must be
+over before the host can go on (a predicate is read, the results are returned) is executed; any other is enqueued and
+goes to the device with the next that is. Between any two commands stands a barrier: `coalesce-waits` leaves those that
+are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, SymbolRef, dense_ints
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value
+
+from . import hl_seq, ll_seq
+from .arena import align
+from .lifetimes import COMMANDS, spans
+from .storage import Group, Home, Storage
+
+#: a buffer and an offset in bytes
+Place = tuple[Value, int]
+#: content of a constant buffer: values with their offsets
+Content = list[tuple[DenseElements, int]]
+
+
+class Constants:
+    """The constants of a program: where each lies (`places`: global -> buffer, offset), what buffers hold."""
+
+    #: bytes; a module's segments of this size and more are page aligned, so that devices can import them
+    POOLED_BELOW = 64 * 1024
+    POOL = "constants"
+
+    def __init__(self, variables: Iterable[util.Global]) -> None:
+        self.places: dict[str, tuple[str, int]] = {}
+        self.buffers: dict[str, Content] = {}
+        end = 0
+        for variable in variables:
+            name, value = variable.sym_name.value, variable.value
+            assert value is not None
+            if value.nbytes >= self.POOLED_BELOW:
+                self.places[name] = name, 0
+                self.buffers[name] = [(value, 0)]
+                continue
+            self.places[name] = self.POOL, end
+            self.buffers.setdefault(self.POOL, []).append((value, end))
+            end += align(value.nbytes)
+
+
+class Unit:
+    """What is at hand while the code of one function or initializer is emitted.
+
+    `front` is where setup goes; `globals` are the buffers of globals that hold no constant; `requested` the buffers that
+    each request brings, which become slots. `first` is added to the positions in lifetimes.
+    """
+
+    def __init__(
+        self, storage: Storage, front: Builder, constants: Constants, variables: dict[str, Value], lifetime: str,
+        first: int = 0,
+    ) -> None:  # fmt: skip
+        self.storage = storage
+        self.front = front
+        self.constants = constants
+        self.globals = variables
+        self.lifetime = lifetime
+        self.first = first
+        self.requested: set[Value] = set()
+        self.homes: dict[Home, Value] = {}
+        self.offsets: dict[int, int] = {}  #: id of a group in a loop's state -> offset
+        self.states: dict[Block, Value] = {}  #: loop -> the state of its first turn
+        self.made: dict[object, Value] = {}
+
+    def prepare(self) -> None:
+        """Makes what the commands need, so that all of it stands in front."""
+        for block in self.storage.blocks:
+            for op in block:
+                if isinstance(op, COMMANDS):
+                    with self.front.at(op.loc):
+                        self._prepare(op)
+
+    def _prepare(self, op: Operation) -> None:
+        if isinstance(op, hl_seq.Dispatch):
+            self.executable(op.entry.root)
+        for value in (*op.operands, *op.results):
+            group = self.storage.group.get(value)
+            if group is not None and (group.home is None or group.home.kind == "constant"):
+                self.place(value)
+
+    def executable(self, name: str) -> Value:
+        return self._once(("executable", name), lambda: self.front.build(
+            ll_seq.CreateExecutable, executable=SymbolRef(name), output=ll_seq.EXECUTABLE
+        ).output)  # fmt: skip
+
+    def place(self, value: Value) -> Place:
+        """Where a resource lies."""
+        group = self.storage.group[value]
+        home = group.home
+        if home is None:
+            return self._once(id(group), lambda: self._allocate(group)), 0
+        if home.kind == "constant" and home.key in self.constants.places:
+            assert isinstance(home.key, str)
+            name, offset = self.constants.places[home.key]
+            return self._once(("constant", name), lambda: self._constant(name)), offset
+        if home.kind in ("constant", "variable", "made"):
+            assert isinstance(home.key, str)
+            return self.globals[home.key], 0
+        if home.kind == "now" and self._is_before(value, home.key):
+            assert isinstance(home.key, Block)
+            return self.states[home.key], self.offsets[id(group)]
+        return self.homes[home], self.offsets.get(id(group), 0)
+
+    def _is_before(self, value: Value, header: object) -> bool:
+        order = self.storage.order
+        assert isinstance(header, Block) and value.parent_block is not None
+        return order[value.parent_block] < order[header]
+
+    def _once(self, key: object, make: Callable[[], Value]) -> Value:
+        if key not in self.made:
+            self.made[key] = make()
+        return self.made[key]
+
+    def _allocate(self, group: Group) -> Value:
+        live = [self.first + position for span in spans(group.live) for position in span]
+        return self.front.build(
+            ll_seq.Allocate,
+            label=self.lifetime,
+            size=group.size,
+            lifetime=self.lifetime,
+            live=dense_ints(*live),
+            output=ll_seq.BUFFER,
+        ).output
+
+    def _constant(self, name: str) -> Value:
+        content = self.constants.buffers[name]
+        last, offset = content[-1]
+        return self.front.build(
+            ll_seq.Constant,
+            label=name,
+            values=ArrayAttr(tuple(value for value, _ in content)),
+            offsets=dense_ints(*(offset for _, offset in content)),
+            size=offset + last.nbytes,
+            output=ll_seq.BUFFER,
+        ).output
+
+    def record(self, source: Block, builder: Builder, aliases: Iterable[tuple[Value, Value]] = ()) -> list[Value] | None:
+        """Records the commands of a block: the recording, then what goes into its slots; None without commands."""
+        commands = _Commands(self, builder)
+        for op in source:
+            if isinstance(op, COMMANDS):
+                with commands.builder.at(op.loc):
+                    commands.op(op)
+        return commands.finish(builder, aliases)
+
+    def nothing(self, builder: Builder) -> list[Value]:
+        """A recording without commands: what was enqueued before is executed with it."""
+        return _Commands(self, builder).close(builder, ())
+
+
+class _Commands:
+    """The body of one recording."""
+
+    def __init__(self, unit: Unit, builder: Builder) -> None:
+        self.unit = unit
+        self.body = Block()
+        self.builder = Builder(self.body, loc=builder.loc)
+        self.slots: dict[Value, BlockArgument] = {}
+
+    def op(self, op: Operation) -> None:
+        match op:
+            case hl_seq.Dispatch():
+                tied = {argument: output for argument, output in op.updates()}
+                outputs = [value for value in op.outputs if value not in tied.values()]
+                places = [self._place(value) for value in (*op.arguments, *outputs)]
+                self._command(
+                    ll_seq.Dispatch,
+                    entry=op.entry,
+                    offsets=dense_ints(*(offset for _, offset in places)),
+                    executable=self.unit.executable(op.entry.root),
+                    bindings=[memory for memory, _ in places],
+                )
+            case hl_seq.Clone():
+                self._copy(op.source, self._place_of(op.output))
+            case util.GlobalStore():
+                self._copy(op.value, (self.unit.globals[op.ref.root], 0))
+            case hl_seq.Splat() if op.output in self.unit.storage.group:
+                target, offset = self._place(op.output)
+                length = hl_seq.size_of(op.output.type)
+                self._command(ll_seq.Fill, target=target, offset=offset, length=length, value=op.value)
+            case _:
+                pass  # a splat of nothing
+
+    def _copy(self, source: Value, target: Place | None) -> None:
+        """Nothing where both are one place: `storage.py` saw to it that the source is not needed any more."""
+        if target is None or self.unit.place(source) == target:
+            return
+        given, offset = self._slot(self.unit.place(source))
+        taken, to = self._slot(target)
+        length = hl_seq.size_of(source.type)
+        self._command(
+            ll_seq.Copy, source=given, source_offset=offset, target=taken, target_offset=to, length=length
+        )  # fmt: skip
+
+    def _place_of(self, value: Value) -> Place | None:
+        return self.unit.place(value) if value in self.unit.storage.group else None
+
+    def _place(self, value: Value) -> Place:
+        return self._slot(self.unit.place(value))
+
+    def _slot(self, place: Place) -> Place:
+        memory, offset = place
+        if memory not in self.unit.requested:
+            return place
+        if memory not in self.slots:
+            self.slots[memory] = self.body.add_argument(ll_seq.SLOT)
+        return self.slots[memory], offset
+
+    def _command(self, kind: type[Operation], **fields: object) -> None:
+        if self.body.first is not None:
+            self.builder.build(ll_seq.Barrier)
+        self.builder.build(kind, **fields)
+
+    def finish(self, builder: Builder, aliases: Iterable[tuple[Value, Value]]) -> list[Value] | None:
+        return None if self.body.first is None else self.close(builder, aliases)
+
+    def close(self, builder: Builder, aliases: Iterable[tuple[Value, Value]]) -> list[Value]:
+        self.builder.build(ll_seq.End)
+        pairs = [self.slots[v].index for pair in aliases if all(v in self.slots for v in pair) for v in pair]
+        record = builder.build(
+            ll_seq.Record,
+            may_alias=dense_ints(*pairs) if pairs else None,
+            body=Region([self.body]),
+            output=ll_seq.RECORDING,
+        )
+        return [record.output, *self.slots]
