@@ -44,17 +44,21 @@ def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
         case Module():
             return (Program,)
         case Program():
-            return (ll_seq.Executable, util.Global, util.Initializer, ll_seq.Function)
+            return (ll_seq.Executable, util.Global, util.Initializer, ll_seq.Function, util.Finalizer)
         case ll_seq.Executable():
             return (ll_seq.Entry,)
         case util.Initializer():
-            made = (ll_seq.CreateExecutable, ll_seq.Constant, ll_seq.Allocate, ll_seq.Record)
-            return (*made, util.GlobalLoad, util.GlobalStore, util.Return)
+            made = (ll_seq.CreateExecutable, ll_seq.Constant, ll_seq.Allocate, ll_seq.Record, ll_seq.Execute)
+            kept = (ll_seq.CacheLoad, ll_seq.CacheSave, util.Branch, util.CondBranch)
+            return (*made, *kept, util.GlobalLoad, util.GlobalStore, util.Return)
+        case util.Finalizer():
+            return (util.GlobalRelease, util.Return)
         case ll_seq.Record():
             return (ll_seq.Dispatch, ll_seq.Copy, ll_seq.Fill, ll_seq.Barrier, ll_seq.End)
         case ll_seq.Function():
             checks = (ll_seq.Check, ll_seq.Destination, ll_seq.Storage)
-            return (*checks, util.GlobalLoad, ll_seq.Execute, ll_seq.Return)
+            submits = (ll_seq.Enqueue, ll_seq.Execute, ll_seq.Read)
+            return (*checks, *submits, util.GlobalLoad, util.BranchOp, ll_seq.Return)
         case _:
             return None
 

@@ -122,9 +122,21 @@ class _Body:
                 built = self.builder.build(util.GlobalLoad, ref=op.ref, value=type)
             case Return():
                 built = self.builder.build(Return, values=self._results(op))
-            case _:  # what util has: stores, branches, numbers
+            case util.BranchOp():
+                built = self.builder.insert(op.clone(dict(self.made), self.blocks))
+                self._pass_on(built)
+            case _:  # what util has: stores, numbers
                 built = self.builder.insert(op.clone(dict(self.made), self.blocks))
         self.made.update(zip(op.results, built.results, strict=True))
+
+    def _pass_on(self, branch: util.BranchOp) -> None:
+        """What a branch gives is memory of the function's own."""
+        for index in range(branch.choosing, len(branch.operands)):
+            value = branch.operands[index]
+            if hl_seq.is_resource(value.type) and hl_seq.lifetime_of(value.type) != "transient":
+                type = hl_seq.resource("transient", hl_seq.size_of(value.type))
+                copy = Builder.before(branch).build(hl_seq.Clone, source=value, output=type)
+                branch.set_operand(index, copy.output)
 
     def _types(self, op: Operation) -> list[Type]:
         return [_resource(value.type, "external" if value in self.returned else "transient") for value in op.results]

@@ -72,9 +72,7 @@ class Serving:
                 self.unit.states[source] = first
                 self.unit.made["second", source] = second
                 for kind in ("now", "next"):
-                    argument = block.add_argument(ll_seq.BUFFER)
-                    self.unit.homes[Home(kind, source)] = argument
-                    self.unit.requested.add(argument)
+                    self.unit.bring(Home(kind, source), block.add_argument(ll_seq.BUFFER))
             for argument in source.arguments:
                 if not hl_seq.is_resource(argument.type):
                     self.numbers[argument] = block.add_argument(argument.type)
@@ -105,7 +103,7 @@ class Serving:
             loc = source.arguments[index].loc
             with self.builder.at(self.func.loc if loc is UNKNOWN else loc):
                 checked = self.builder.build(ll_seq.Check, type=type, view=views[index], output=ll_seq.BUFFER)
-            self._bring(Home("argument", index), checked.output)
+            self.unit.bring(Home("argument", index), checked.output)
         for index, type in enumerate(self.signature.results):
             view = views[len(self.signature.inputs) + index]
             made = self.builder.build(ll_seq.Destination, type=type, view=view, output=ll_seq.VIEW)
@@ -113,11 +111,7 @@ class Serving:
         for index in range(len(self.signature.results)):
             if any(group.home == Home("result", index) for group in self.storage.groups()):
                 storage = self.builder.build(ll_seq.Storage, view=self.results[index], output=ll_seq.BUFFER)
-                self._bring(Home("result", index), storage.output)
-
-    def _bring(self, home: Home, buffer: Value) -> None:
-        self.unit.homes[home] = buffer
-        self.unit.requested.add(buffer)
+                self.unit.bring(Home("result", index), storage.output)
 
     def _pending(self) -> dict[Block, bool]:
         """Blocks that may be entered with recordings that were enqueued and not executed."""

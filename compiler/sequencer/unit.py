@@ -67,11 +67,16 @@ class Unit:
         self.globals = variables
         self.lifetime = lifetime
         self.first = first
-        self.requested: set[Value] = set()
+        self.requested: dict[Value, int] = {}  #: in the order in which slots have them
         self.homes: dict[Home, Value] = {}
         self.offsets: dict[int, int] = {}  #: id of a group in a loop's state -> offset
         self.states: dict[Block, Value] = {}  #: loop -> the state of its first turn
         self.made: dict[object, Value] = {}
+
+    def bring(self, home: Home, buffer: Value) -> None:
+        """A buffer of the request."""
+        self.homes[home] = buffer
+        self.requested[buffer] = len(self.requested)
 
     def prepare(self) -> None:
         """Makes what the commands need, so that all of it stands in front."""
@@ -227,6 +232,10 @@ class _Commands:
 
     def close(self, builder: Builder, aliases: Iterable[tuple[Value, Value]]) -> list[Value]:
         self.builder.build(ll_seq.End)
+        self.slots = dict(sorted(self.slots.items(), key=lambda item: self.unit.requested[item[0]]))
+        self.body.arguments = list(self.slots.values())
+        for index, argument in enumerate(self.body.arguments):
+            argument.index = index
         pairs = [self.slots[v].index for pair in aliases if all(v in self.slots for v in pair) for v in pair]
         record = builder.build(
             ll_seq.Record,

@@ -1,4 +1,4 @@
-// passes: freeze-abi, convert-to-ll-seq
+// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-waits, hoist-allocations, hoist-executables, hoist-recordings, split-setup
 // Four dispatches in a chain: the first and the third transient share memory, barriers stand between. The fill needs
 // none, the copy of the last result does. The unused argument and the empty result have no slot.
 "builtin.module"() ({
@@ -48,7 +48,6 @@
     }) : () -> ()
     "util.global"() <{sym_name = "main_dispatch_0_executable", type = !hal.executable}> : () -> ()
     "util.global"() <{sym_name = "constants_buffer", type = !hal.buffer}> : () -> ()
-    "util.global"() <{sym_name = "arena", type = !hal.buffer}> : () -> ()
     "util.global"() <{sym_name = "main_recording", type = !hal.recording}> : () -> ()
     "util.initializer"() <{kind = "program"}> ({
       %0 = "ll_seq.create_executable"() <{executable = @main_dispatch_0}> : () -> !hal.executable
@@ -58,8 +57,7 @@
       "util.return"() : () -> ()
     }) : () -> ()
     "util.initializer"() <{kind = "context"}> ({
-      %0 = "ll_seq.allocate"() <{size = 512 : i64}> : () -> !hal.buffer
-      "util.global_store"(%0) <{ref = @arena}> : (!hal.buffer) -> ()
+      %0 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = 512 : i64}> : () -> !hal.buffer
       %1 = "util.global_load"() <{ref = @main_dispatch_0_executable}> : () -> !hal.executable
       %2 = "util.global_load"() <{ref = @constants_buffer}> : () -> !hal.buffer
       %3 = "ll_seq.record"() ({
@@ -71,10 +69,10 @@
         "ll_seq.dispatch"(%1, %0, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 256, 0>}> : (!hal.executable, !hal.buffer, !hal.buffer) -> ()
         "ll_seq.barrier"() : () -> ()
         "ll_seq.dispatch"(%1, %0, %5) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 0>}> : (!hal.executable, !hal.buffer, !ll_seq.slot) -> ()
-        "ll_seq.fill"(%8) <{length = 6 : i64, offset = 0 : i64, value = dense<7> : tensor<i16>}> : (!ll_seq.slot) -> ()
+        "ll_seq.fill"(%6) <{length = 6 : i64, offset = 0 : i64, value = dense<7> : tensor<i16>}> : (!ll_seq.slot) -> ()
         "ll_seq.barrier"() : () -> ()
-        "ll_seq.copy"(%5, %6) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
-        "ll_seq.copy"(%2, %7) <{length = 3 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!hal.buffer, !ll_seq.slot) -> ()
+        "ll_seq.copy"(%5, %7) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
+        "ll_seq.copy"(%2, %8) <{length = 3 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!hal.buffer, !ll_seq.slot) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
       "util.global_store"(%3) <{ref = @main_recording}> : (!hal.recording) -> ()
@@ -94,8 +92,17 @@
       %16 = "ll_seq.storage"(%11) : (!hal.view) -> !hal.buffer
       %17 = "ll_seq.storage"(%13) : (!hal.view) -> !hal.buffer
       %18 = "util.global_load"() <{ref = @main_recording}> : () -> !hal.recording
-      "ll_seq.execute"(%18, %7, %14, %15, %16, %17) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
+      "ll_seq.execute"(%18, %7, %14, %17, %15, %16) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
       "ll_seq.return"(%9, %10, %11, %12, %13) : (!hal.view, !hal.view, !hal.view, !hal.view, !hal.view) -> ()
+    }) : () -> ()
+    "util.finalizer"() <{kind = "context"}> ({
+      "util.global_release"() <{ref = @main_recording}> : () -> ()
+      "util.return"() : () -> ()
+    }) : () -> ()
+    "util.finalizer"() <{kind = "program"}> ({
+      "util.global_release"() <{ref = @constants_buffer}> : () -> ()
+      "util.global_release"() <{ref = @main_dispatch_0_executable}> : () -> ()
+      "util.return"() : () -> ()
     }) : () -> ()
   }) : () -> ()
 }) : () -> ()
