@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
-from orchestrion.compiler.flow.util import Global, GlobalLoad
+from orchestrion.compiler.flow.util import Global, GlobalLoad, GlobalStore, Initializer
+from orchestrion.compiler.flow.util import Return as InitializerReturn
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation
@@ -45,11 +46,13 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
         case Module():
             return (Program,)
         case Program():
-            return (Executable, Global, Func)
+            return (Executable, Global, Initializer, Func)
+        case Initializer():
+            return (Dispatch, Clone, Splat, Empty, GlobalLoad, GlobalStore, InitializerReturn)
         case Executable():
             return (Func,)
         case Func() if isinstance(op.parent_op, Program):
-            return (Import, Export, Dispatch, Clone, Splat, Empty, GlobalLoad, Return)
+            return (Import, Export, Dispatch, Clone, Splat, Empty, GlobalLoad, GlobalStore, Return)
         case Func():
             return (StablehloOp, SetEncoding, UnsetEncoding, Return)
         case Reduce():
@@ -70,8 +73,15 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from one_block(op, is_entry_type if isinstance(op.parent_op, Executable) else is_supported)
             if isinstance(op.parent_op, Executable) and len(op.body.blocks) == 1:
                 yield from body(op)
+        case Initializer():
+            if len(op.body.blocks) != 1:
+                yield f"needs one block, has {len(op.body.blocks)}"
+            if op.kind.value != "program":
+                yield f"is of kind {op.kind.value}: what a context has of its own is a mutable global"
         case GlobalLoad():
             yield from load(op, tables)
+        case GlobalStore():
+            yield from _store(op, tables)
         case Dispatch():
             yield from _dispatch(op, tables)
             yield from _made(op)
@@ -117,8 +127,34 @@ def _dispatch(op: Dispatch, tables: SymbolTables) -> Iterator[str]:
     given = [size_of(value.type) for value in (*op.arguments, *op.outputs)]
     if len(op.arguments) != len(entry.function_type.inputs) or given != wanted:
         yield f"{op.entry} takes and gives {wanted} bytes, dispatched with {given}"
-    elif op.outputs and op.workload.ints != (stored_elements(entry.function_type.results[0]), 1, 1):
+    elif op.outputs and op.tied is None and op.workload.ints != (stored_elements(entry.function_type.results[0]), 1, 1):
         yield f"workload {list(op.workload.ints)} is not the elements of a result of {op.entry}"
+    inputs, results = entry.function_type.inputs, entry.function_type.results
+    for name, indices in (("tied", op.tied), ("in_place", op.in_place)):
+        for index, output in zip(indices.ints if indices is not None else (), results):  # noqa: B905  counted above
+            if index >= 0 and _bytes(inputs[index]) != _bytes(output):
+                yield f"{name}: {output} is put into the memory of {inputs[index]}"
+
+
+def _store(op: GlobalStore, tables: SymbolTables) -> Iterator[str]:
+    """Initializers store to globals without a value, functions to mutable ones."""
+    variable = tables.lookup(op, op.ref)
+    if not isinstance(variable, Global):
+        yield f"{op.ref} is no global"
+    elif isinstance(op.parent_op, Initializer) and (variable.value is not None or variable.mutable is not None):
+        yield f"{op.ref} is no global that an initializer may store to"
+    elif isinstance(op.parent_op, Func) and variable.mutable is None:
+        yield f"{op.ref} is not mutable"
+    elif not is_resource(op.value.type) or size_of(op.value.type) != size_of(variable.type):
+        yield f"{op.ref} is of type {variable.type}, stored to as {op.value.type}"
+
+
+def _stores(variable: Global) -> int:
+    program = variable.parent_op
+    assert program is not None
+    initializers = [op for op in program.regions[0].block if isinstance(op, Initializer)]
+    stores = [op for initializer in initializers for op in initializer.body.walk() if isinstance(op, GlobalStore)]
+    return sum(op.ref.root == variable.sym_name.value for op in stores)
 
 
 def _made(op: Operation) -> Iterator[str]:
@@ -134,10 +170,12 @@ def _made(op: Operation) -> Iterator[str]:
 
 def _fits(op: Operation) -> Iterator[str]:
     match op:
-        case Global() if not is_resource(op.type) or lifetime_of(op.type) != "constant" or op.value is None:
-            yield f"must be a constant with a value, is {op.type}"
+        case Global() if not is_resource(op.type) or lifetime_of(op.type) != ("variable" if op.mutable else "constant"):
+            yield f"must be a constant, or mutable and a variable, is {op.type}"
         case Global() if op.value is not None and op.value.nbytes != size_of(op.type):
             yield f"is of {size_of(op.type)} bytes, its value of {op.value.nbytes}"
+        case Global() if op.value is None and op.mutable is None and _stores(op) != 1:
+            yield f"is stored to by {_stores(op)} initializers, 1 wanted for a global without a value"
         case Import() if not isinstance(op.source, BlockArgument):
             yield "imports what is no argument"
         case Import() if _bytes(op.source.type) != size_of(op.output.type):

@@ -91,8 +91,12 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
             yield from load(op, tables)
         case util.GlobalStore():
             yield from _store(op, tables)
-        case util.Initializer() | ll_seq.Record():
+        case ll_seq.Record():
             yield from _one_block(op)
+            yield from _may_alias(op)
+        case util.Finalizer():
+            yield from _one_block(op)
+            yield from _finalizer(op)
         case ll_seq.Function():
             yield from _one_block(op)
             yield from _function(op)
@@ -117,6 +121,24 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
 
 
 _GLOBAL_TYPES: Final = (ll_seq.BUFFER, ll_seq.EXECUTABLE, ll_seq.RECORDING)
+
+
+def _may_alias(op: ll_seq.Record) -> Iterator[str]:
+    pairs = op.may_alias.ints if op.may_alias is not None else ()
+    slots = len(op.body.blocks[0].arguments)
+    if len(pairs) % 2 or not all(0 <= slot < slots for slot in pairs):
+        yield f"may_alias {list(pairs)} is not pairs of its {slots} slots"
+
+
+def _finalizer(op: util.Finalizer) -> Iterator[str]:
+    """It releases what the initializers of its kind store, in reverse order: the VM does so by itself."""
+    program = op.parent_op
+    assert program is not None
+    makers = [i for i in program.regions[0].block if isinstance(i, util.Initializer) and i.kind == op.kind]
+    stored = [s.ref.root for maker in makers for s in maker.body.walk() if isinstance(s, util.GlobalStore)]
+    released = [r.ref.root for r in op.body.walk() if isinstance(r, util.GlobalRelease)]
+    if released != list(reversed(stored)):
+        yield f"releases {', '.join(released)}, initializers store, in reverse, {', '.join(reversed(stored))}"
 
 
 def _one_block(op: Operation) -> Iterator[str]:

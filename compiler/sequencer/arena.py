@@ -65,7 +65,9 @@ def _place(tenants: Sequence[Tenant], order: Sequence[int]) -> tuple[list[int], 
     total = 0
     for index in order:
         tenant = tenants[index]
-        taken = sorted((offsets[i], offsets[i] + align(tenants[i].size)) for i in placed if tenants[i].live & tenant.live)
+        taken = sorted(
+            (offsets[i], offsets[i] + align(tenants[i].size)) for i in placed if tenants[i].live & tenant.live
+        )
         offsets[index] = _best_fit(taken, align(tenant.size))
         placed.append(index)
         total = max(total, offsets[index] + align(tenant.size))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.symbols import SymbolTables
 
 from . import ll_seq
@@ -27,7 +28,9 @@ def run(module: Module, options: Options) -> None:
 def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
     block = record.body.block
     pairs = record.may_alias.ints if record.may_alias is not None else ()
-    same = {block.arguments[b]: block.arguments[a] for a, b in zip(pairs[::2], pairs[1::2], strict=True)}
+    same: dict[Value, Value] = {
+        block.arguments[b]: block.arguments[a] for a, b in zip(pairs[::2], pairs[1::2], strict=True)
+    }
     pending: list[ll_seq.Range] = []
     for op in block.ops:
         if isinstance(op, ll_seq.Barrier):
@@ -35,7 +38,7 @@ def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
             continue
         entry = tables.lookup(op, op.entry) if isinstance(op, ll_seq.Dispatch) else None
         assert entry is None or isinstance(entry, ll_seq.Entry)
-        touched = [(same.get(memory, memory), start, end, writes) for memory, start, end, writes in ll_seq.ranges(op, entry)]
+        touched = [(same.get(r[0], r[0]), *r[1:]) for r in ll_seq.ranges(op, entry)]
         if any(_conflict(a, b) for a in touched for b in pending):
             block.insert_before(ll_seq.Barrier.build(loc=op.loc), op)
             pending = []

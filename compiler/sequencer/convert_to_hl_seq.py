@@ -124,6 +124,7 @@ class _Body:
                 built = self.builder.build(Return, values=self._results(op))
             case util.BranchOp():
                 built = self.builder.insert(op.clone(dict(self.made), self.blocks))
+                assert isinstance(built, util.BranchOp)
                 self._pass_on(built)
             case _:  # what util has: stores, numbers
                 built = self.builder.insert(op.clone(dict(self.made), self.blocks))

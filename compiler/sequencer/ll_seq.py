@@ -351,12 +351,12 @@ def ranges(op: Operation, entry: Entry | None) -> list[Range]:
             return [(op.target, op.offset.value, op.offset.value + op.length.value, True)]
         case Dispatch():
             assert entry is not None
-            found = []
+            found: list[Range] = []
             for memory, start, binding in zip(op.bindings, op.offsets.ints, entry.bindings, strict=True):
                 assert isinstance(binding, DictAttr)
-                length, access = binding.get("length"), binding.get("access")
-                assert isinstance(length, IntegerAttr) and isinstance(access, StringAttr)
-                found.append((memory, start, start + length.value, "write" in access.value))
+                size, access = binding.get("length"), binding.get("access")
+                assert isinstance(size, IntegerAttr) and isinstance(access, StringAttr)
+                found.append((memory, start, start + size.value, "write" in access.value))
             return found
         case _:
             return []

@@ -1,7 +1,7 @@
 """Emits the run loop of a function: what one request does, and for now also all that it needs.
 
-A block of the function becomes a block. Loops with a state take its two buffers as arguments, `now` and `next`, and give
-them back swapped. Values of the sequencer itself (counters of loops) travel as they are.
+A block of the function becomes a block. Loops with a state take its two buffers as arguments, `now` and `next`, and
+give them back swapped. Values of the sequencer itself (counters of loops) travel as they are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.locations import UNKNOWN
-from orchestrion.compiler.ir.types import FunctionType, TensorType
+from orchestrion.compiler.ir.types import I32, FunctionType, TensorType
 from orchestrion.compiler.stablehlo.func import Func, Return
 
 from . import hl_seq, ll_seq
@@ -31,8 +31,9 @@ class Serving:
 
     def __init__(self, func: Func, constants: Constants, variables: dict[str, Value]) -> None:
         self.func = func
-        self.signature = func.properties["function_type"]
-        assert isinstance(self.signature, FunctionType)
+        signature = func.properties["function_type"]
+        assert isinstance(signature, FunctionType)
+        self.signature = signature
         self.storage = Storage(func)
         assert not self.storage.missing, "a copy is missing"
         self.sources = func.body.blocks
@@ -192,7 +193,7 @@ class Serving:
             return self.numbers[value]
         buffer, offset = self.unit.place(value)
         kind = READS[hl_seq.size_of(value.type)]
-        return self.builder.build(ll_seq.Read, buffer=buffer, offset=offset, type=kind, output=ll_seq.I32).output
+        return self.builder.build(ll_seq.Read, buffer=buffer, offset=offset, type=kind, output=I32).output
 
     def _given(self, edge: util.Edge, branch: Operation) -> list[Value]:
         """What a branch gives: the state of a loop, swapped when it comes back, then numbers."""

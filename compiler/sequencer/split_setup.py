@@ -117,9 +117,12 @@ class _Split:
                 if variable is None or value.parent_block is body:
                     continue
                 if value not in loaded:
-                    loaded[value] = self._known(variable, body) or Builder.before(op).build(
-                        util.GlobalLoad, ref=SymbolRef(variable.sym_name.value), value=variable.type
-                    ).value
+                    loaded[value] = (
+                        self._known(variable, body)
+                        or Builder.before(op)
+                        .build(util.GlobalLoad, ref=SymbolRef(variable.sym_name.value), value=variable.type)
+                        .value
+                    )
                 inner.set_operand(index, loaded[value])
 
     def _known(self, variable: util.Global, body: Block) -> Value | None:

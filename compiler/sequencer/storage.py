@@ -28,8 +28,9 @@ FOREIGN = ("argument", "constant", "variable")
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Memory that is given. `kind` -> `key`: argument, result -> its number; constant, variable, made (a global that the
-    initializer fills) -> the name of the global; now, next (a loop's state) -> the block where the loop begins."""
+    """Memory that is given. `kind` -> `key`: argument, result -> its number; constant, variable, made (a global that
+    the initializer fills) -> the name of the global; now, next (a loop's state) -> the block where the loop begins.
+    """
 
     kind: str
     key: int | str | Block
@@ -146,7 +147,7 @@ class Storage:
 
     def _join_arguments(self, block: Block) -> None:
         """A block's arguments with what branches give them; back edges last, as they may need a state."""
-        edges = [(p.last, edge) for p in self.blocks for edge in _edges(p) if edge.target is block]
+        edges = [(branch, edge) for branch in self._branches() for edge in branch.edges if edge.target is block]
         edges.sort(key=lambda pair: self._is_back(pair[0], block))
         for argument in block.arguments:
             if argument not in self.group:
@@ -161,6 +162,11 @@ class Storage:
         if self._merge(argument, given):
             return True
         return self._is_back(branch, argument.block) and self._alternate(argument, given)
+
+    def _branches(self) -> Iterator[util.BranchOp]:
+        for block in self.blocks:
+            if isinstance(block.last, util.BranchOp):
+                yield block.last
 
     def _is_back(self, branch: Operation, block: Block) -> bool:
         assert branch.parent is not None
@@ -244,10 +250,6 @@ def _compatible(one: Group, other: Group) -> bool:
 def _is_fresh(value: Value, branch: Operation) -> bool:
     """Whether it is a copy made for the branch alone."""
     return isinstance(value.defining_op, hl_seq.Clone) and value.users() == [branch] and len(value.uses) == 1
-
-
-def _edges(block: Block) -> tuple[util.Edge, ...]:
-    return block.last.edges if isinstance(block.last, util.BranchOp) else ()
 
 
 def aliases(func: Func) -> dict[int, int]:

@@ -53,8 +53,8 @@ class Constants:
 class Unit:
     """What is at hand while the code of one function or initializer is emitted.
 
-    `front` is where setup goes; `globals` are the buffers of globals that hold no constant; `requested` the buffers that
-    each request brings, which become slots. `first` is added to the positions in lifetimes.
+    `front` is where setup goes; `globals` are the buffers of globals that hold no constant; `requested` the buffers
+    that each request brings, which become slots. `first` is added to the positions in lifetimes.
     """
 
     def __init__(
@@ -150,7 +150,9 @@ class Unit:
             output=ll_seq.BUFFER,
         ).output
 
-    def record(self, source: Block, builder: Builder, aliases: Iterable[tuple[Value, Value]] = ()) -> list[Value] | None:
+    def record(
+        self, source: Block, builder: Builder, aliases: Iterable[tuple[Value, Value]] = ()
+    ) -> list[Value] | None:
         """Records the commands of a block: the recording, then what goes into its slots; None without commands."""
         commands = _Commands(self, builder)
         for op in source:

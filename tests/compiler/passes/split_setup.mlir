@@ -69,10 +69,10 @@
         "ll_seq.dispatch"(%1, %0, %0) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 256, 0>}> : (!hal.executable, !hal.buffer, !hal.buffer) -> ()
         "ll_seq.barrier"() : () -> ()
         "ll_seq.dispatch"(%1, %0, %5) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 0>}> : (!hal.executable, !hal.buffer, !ll_seq.slot) -> ()
-        "ll_seq.fill"(%6) <{length = 6 : i64, offset = 0 : i64, value = dense<7> : tensor<i16>}> : (!ll_seq.slot) -> ()
+        "ll_seq.fill"(%8) <{length = 6 : i64, offset = 0 : i64, value = dense<7> : tensor<i16>}> : (!ll_seq.slot) -> ()
         "ll_seq.barrier"() : () -> ()
-        "ll_seq.copy"(%5, %7) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
-        "ll_seq.copy"(%2, %8) <{length = 3 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!hal.buffer, !ll_seq.slot) -> ()
+        "ll_seq.copy"(%5, %6) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
+        "ll_seq.copy"(%2, %7) <{length = 3 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!hal.buffer, !ll_seq.slot) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
       "util.global_store"(%3) <{ref = @main_recording}> : (!hal.recording) -> ()
@@ -92,7 +92,7 @@
       %16 = "ll_seq.storage"(%11) : (!hal.view) -> !hal.buffer
       %17 = "ll_seq.storage"(%13) : (!hal.view) -> !hal.buffer
       %18 = "util.global_load"() <{ref = @main_recording}> : () -> !hal.recording
-      "ll_seq.execute"(%18, %7, %14, %17, %15, %16) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
+      "ll_seq.execute"(%18, %7, %14, %15, %16, %17) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
       "ll_seq.return"(%9, %10, %11, %12, %13) : (!hal.view, !hal.view, !hal.view, !hal.view, !hal.view) -> ()
     }) : () -> ()
     "util.finalizer"() <{kind = "context"}> ({
@@ -102,6 +102,170 @@
     "util.finalizer"() <{kind = "program"}> ({
       "util.global_release"() <{ref = @constants_buffer}> : () -> ()
       "util.global_release"() <{ref = @main_dispatch_0_executable}> : () -> ()
+      "util.return"() : () -> ()
+    }) : () -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: materialize-copies, freeze-abi, convert-to-ll-seq, pack-arena, coalesce-waits, hoist-allocations, hoist-executables, hoist-recordings, split-setup
+// The states of the loop belong to the context, executables to the program.
+"builtin.module"() ({
+  "hl_seq.program"() <{sym_name = "spirv"}> ({
+    "hl_seq.executable"() <{sym_name = "step"}> ({
+      "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>, sym_name = "step"}> ({
+      ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
+        %2 = "stablehlo.add"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+        "func.return"(%2) : (tensor<4xf32>) -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "hl_seq.executable"() <{sym_name = "test"}> ({
+      "func.func"() <{function_type = (tensor<4xf32>) -> tensor<i1>, sym_name = "test"}> ({
+      ^bb0(%0: tensor<4xf32>):
+        %1 = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
+        "func.return"(%1) : (tensor<i1>) -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+    ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
+      %2 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
+      %3 = "hl_seq.import"(%1) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
+      %20 = "hl_seq.clone"(%2) : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      %21 = "hl_seq.clone"(%3) : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      "util.branch"(%20, %21)[^bb1] : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> ()
+    ^bb1(%4: !hl_seq.resource<transient, 16>, %5: !hl_seq.resource<transient, 16>):
+      %6 = "hl_seq.dispatch"(%4) <{entry = @test::@test, workload = array<i64: 1, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 1>
+      "util.cond_branch"(%6)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (!hl_seq.resource<transient, 1>) -> ()
+    ^bb2:
+      %7 = "hl_seq.dispatch"(%4, %5) <{entry = @step::@step, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %8 = "hl_seq.dispatch"(%7, %5) <{entry = @step::@step, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      "util.branch"(%7, %8)[^bb1] : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> ()
+    ^bb3:
+      %9 = "hl_seq.clone"(%4) : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %10 = "hl_seq.export"(%9) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
+      %11 = "hl_seq.clone"(%5) : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %12 = "hl_seq.export"(%11) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
+      "func.return"(%10, %12) : (tensor<4xf32>, tensor<4xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "hl_seq.program"() <{sym_name = "spirv"}> ({
+    "ll_seq.executable"() <{sym_name = "step"}> ({
+      "ll_seq.entry"() <{bindings = [{access = "read", length = 16 : i64}, {access = "read", length = 16 : i64}, {access = "write", length = 16 : i64}], sym_name = "step", workload = array<i64: 4, 1, 1>}> ({
+      ^bb0(%0: !ll_seq.binding, %1: !ll_seq.binding, %2: !ll_seq.binding):
+        %3 = "ll_seq.load_input"(%0) : (!ll_seq.binding) -> tensor<4xf32>
+        %4 = "ll_seq.load_input"(%1) : (!ll_seq.binding) -> tensor<4xf32>
+        %5 = "stablehlo.add"(%3, %4) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+        "ll_seq.store_output"(%5, %2) : (tensor<4xf32>, !ll_seq.binding) -> ()
+        "ll_seq.end"() : () -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "ll_seq.executable"() <{sym_name = "test"}> ({
+      "ll_seq.entry"() <{bindings = [{access = "read", length = 16 : i64}, {access = "write", length = 1 : i64}], sym_name = "test", workload = array<i64: 1, 1, 1>}> ({
+      ^bb0(%0: !ll_seq.binding, %1: !ll_seq.binding):
+        %2 = "ll_seq.load_input"(%0) : (!ll_seq.binding) -> tensor<4xf32>
+        %3 = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
+        "ll_seq.store_output"(%3, %1) : (tensor<i1>, !ll_seq.binding) -> ()
+        "ll_seq.end"() : () -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "util.global"() <{sym_name = "arena", type = !hal.buffer}> : () -> ()
+    "util.global"() <{sym_name = "main_state", type = !hal.buffer}> : () -> ()
+    "util.global"() <{sym_name = "main_state_1", type = !hal.buffer}> : () -> ()
+    "util.global"() <{sym_name = "test_executable", type = !hal.executable}> : () -> ()
+    "util.global"() <{sym_name = "step_executable", type = !hal.executable}> : () -> ()
+    "util.global"() <{sym_name = "main_recording", type = !hal.recording}> : () -> ()
+    "util.global"() <{sym_name = "main_recording_1", type = !hal.recording}> : () -> ()
+    "util.global"() <{sym_name = "main_recording_2", type = !hal.recording}> : () -> ()
+    "util.global"() <{sym_name = "main_recording_3", type = !hal.recording}> : () -> ()
+    "util.initializer"() <{kind = "program"}> ({
+      %0 = "ll_seq.create_executable"() <{executable = @test}> : () -> !hal.executable
+      "util.global_store"(%0) <{ref = @test_executable}> : (!hal.executable) -> ()
+      %1 = "ll_seq.create_executable"() <{executable = @step}> : () -> !hal.executable
+      "util.global_store"(%1) <{ref = @step_executable}> : (!hal.executable) -> ()
+      "util.return"() : () -> ()
+    }) : () -> ()
+    "util.initializer"() <{kind = "context"}> ({
+      %0 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = 256 : i64}> : () -> !hal.buffer
+      "util.global_store"(%0) <{ref = @arena}> : (!hal.buffer) -> ()
+      %1 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
+      "util.global_store"(%1) <{ref = @main_state}> : (!hal.buffer) -> ()
+      %2 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
+      "util.global_store"(%2) <{ref = @main_state_1}> : (!hal.buffer) -> ()
+      %3 = "ll_seq.record"() ({
+      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot):
+        "ll_seq.copy"(%9, %1) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
+        "ll_seq.copy"(%10, %1) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 256 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
+        "ll_seq.end"() : () -> ()
+      }) : () -> !hal.recording
+      "util.global_store"(%3) <{ref = @main_recording}> : (!hal.recording) -> ()
+      %4 = "util.global_load"() <{ref = @test_executable}> : () -> !hal.executable
+      %5 = "ll_seq.record"() ({
+      ^bb0(%9: !ll_seq.slot):
+        "ll_seq.dispatch"(%4, %9, %0) <{entry = @test::@test, offsets = array<i64: 0, 0>}> : (!hal.executable, !ll_seq.slot, !hal.buffer) -> ()
+        "ll_seq.end"() : () -> ()
+      }) : () -> !hal.recording
+      "util.global_store"(%5) <{ref = @main_recording_1}> : (!hal.recording) -> ()
+      %6 = "util.global_load"() <{ref = @step_executable}> : () -> !hal.executable
+      %7 = "ll_seq.record"() ({
+      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot):
+        "ll_seq.dispatch"(%6, %9, %9, %10) <{entry = @step::@step, offsets = array<i64: 0, 256, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
+        "ll_seq.barrier"() : () -> ()
+        "ll_seq.dispatch"(%6, %10, %9, %10) <{entry = @step::@step, offsets = array<i64: 0, 256, 256>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
+        "ll_seq.end"() : () -> ()
+      }) : () -> !hal.recording
+      "util.global_store"(%7) <{ref = @main_recording_2}> : (!hal.recording) -> ()
+      %8 = "ll_seq.record"() ({
+      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot, %11: !ll_seq.slot):
+        "ll_seq.copy"(%9, %10) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
+        "ll_seq.copy"(%9, %11) <{length = 16 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
+        "ll_seq.end"() : () -> ()
+      }) : () -> !hal.recording
+      "util.global_store"(%8) <{ref = @main_recording_3}> : (!hal.recording) -> ()
+      "util.return"() : () -> ()
+    }) : () -> ()
+    "ll_seq.function"() <{signature = (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+    ^bb0(%0: !hal.view, %1: !hal.view, %2: !hal.view, %3: !hal.view):
+      %4 = "ll_seq.check"(%0) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
+      %5 = "ll_seq.check"(%1) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
+      %6 = "ll_seq.destination"(%2) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.view
+      %7 = "ll_seq.destination"(%3) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.view
+      %8 = "ll_seq.storage"(%6) : (!hal.view) -> !hal.buffer
+      %9 = "ll_seq.storage"(%7) : (!hal.view) -> !hal.buffer
+      %10 = "util.global_load"() <{ref = @main_recording}> : () -> !hal.recording
+      "ll_seq.enqueue"(%10, %4, %5) : (!hal.recording, !hal.buffer, !hal.buffer) -> ()
+      %11 = "util.global_load"() <{ref = @main_state}> : () -> !hal.buffer
+      %12 = "util.global_load"() <{ref = @main_state_1}> : () -> !hal.buffer
+      "util.branch"(%11, %12)[^bb1] : (!hal.buffer, !hal.buffer) -> ()
+    ^bb1(%13: !hal.buffer, %14: !hal.buffer):
+      %15 = "util.global_load"() <{ref = @main_recording_1}> : () -> !hal.recording
+      "ll_seq.execute"(%15, %13) : (!hal.recording, !hal.buffer) -> ()
+      %16 = "util.global_load"() <{ref = @arena}> : () -> !hal.buffer
+      %17 = "ll_seq.read"(%16) <{offset = 0 : i64, type = "i1"}> : (!hal.buffer) -> i32
+      "util.cond_branch"(%17)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (i32) -> ()
+    ^bb2:
+      %18 = "util.global_load"() <{ref = @main_recording_2}> : () -> !hal.recording
+      "ll_seq.enqueue"(%18, %13, %14) : (!hal.recording, !hal.buffer, !hal.buffer) -> ()
+      "util.branch"(%14, %13)[^bb1] : (!hal.buffer, !hal.buffer) -> ()
+    ^bb3:
+      %19 = "util.global_load"() <{ref = @main_recording_3}> : () -> !hal.recording
+      "ll_seq.execute"(%19, %13, %8, %9) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
+      "ll_seq.return"(%6, %7) : (!hal.view, !hal.view) -> ()
+    }) : () -> ()
+    "util.finalizer"() <{kind = "context"}> ({
+      "util.global_release"() <{ref = @main_recording_3}> : () -> ()
+      "util.global_release"() <{ref = @main_recording_2}> : () -> ()
+      "util.global_release"() <{ref = @main_recording_1}> : () -> ()
+      "util.global_release"() <{ref = @main_recording}> : () -> ()
+      "util.global_release"() <{ref = @main_state_1}> : () -> ()
+      "util.global_release"() <{ref = @main_state}> : () -> ()
+      "util.global_release"() <{ref = @arena}> : () -> ()
+      "util.return"() : () -> ()
+    }) : () -> ()
+    "util.finalizer"() <{kind = "program"}> ({
+      "util.global_release"() <{ref = @step_executable}> : () -> ()
+      "util.global_release"() <{ref = @test_executable}> : () -> ()
       "util.return"() : () -> ()
     }) : () -> ()
   }) : () -> ()

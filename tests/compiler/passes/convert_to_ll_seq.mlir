@@ -1,0 +1,209 @@
+// passes: materialize-copies, freeze-abi, convert-to-ll-seq
+// A request makes all that it needs; a barrier stands between any two commands.
+"builtin.module"() ({
+  "hl_seq.program"() <{sym_name = "spirv"}> ({
+    "hl_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+      "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main_dispatch_0"}> ({
+      ^bb0(%0: tensor<4xf32>):
+        %1 = "stablehlo.negate"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+        "func.return"(%1) : (tensor<4xf32>) -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "util.global"() <{sym_name = "constant_0", type = !hl_seq.resource<constant, 2>, value = dense<[1, 2]> : tensor<2xi8>}> : () -> ()
+    "util.global"() <{sym_name = "constant_1", type = !hl_seq.resource<constant, 3>, value = dense<[3, 4, 5]> : tensor<3xi8>}> : () -> ()
+    "func.func"() <{function_type = (tensor<4xf32>, tensor<9xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<3xi8>, tensor<0xf32>, tensor<3xi16>), sym_name = "main"}> ({
+    ^bb0(%0: tensor<4xf32>, %1: tensor<9xf32>):
+      %2 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
+      %3 = "hl_seq.import"(%1) : (tensor<9xf32>) -> !hl_seq.resource<external, 36>
+      %4 = "util.global_load"() <{ref = @constant_1}> : () -> !hl_seq.resource<constant, 3>
+      %5 = "hl_seq.dispatch"(%2) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      %6 = "hl_seq.dispatch"(%5) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %7 = "hl_seq.dispatch"(%6) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %8 = "hl_seq.dispatch"(%7) <{entry = @main_dispatch_0::@main_dispatch_0, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %9 = "hl_seq.empty"() : () -> !hl_seq.resource<external, 0>
+      %10 = "hl_seq.splat"() <{value = dense<7> : tensor<i16>}> : () -> !hl_seq.resource<external, 6>
+      %11 = "hl_seq.export"(%8) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
+      %12 = "hl_seq.clone"(%8) : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<external, 16>
+      %13 = "hl_seq.export"(%12) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
+      %14 = "hl_seq.clone"(%4) : (!hl_seq.resource<constant, 3>) -> !hl_seq.resource<external, 3>
+      %15 = "hl_seq.export"(%14) : (!hl_seq.resource<external, 3>) -> tensor<3xi8>
+      %16 = "hl_seq.export"(%9) : (!hl_seq.resource<external, 0>) -> tensor<0xf32>
+      %17 = "hl_seq.export"(%10) : (!hl_seq.resource<external, 6>) -> tensor<3xi16>
+      "func.return"(%11, %13, %15, %16, %17) : (tensor<4xf32>, tensor<4xf32>, tensor<3xi8>, tensor<0xf32>, tensor<3xi16>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "hl_seq.program"() <{sym_name = "spirv"}> ({
+    "ll_seq.executable"() <{sym_name = "main_dispatch_0"}> ({
+      "ll_seq.entry"() <{bindings = [{access = "read", length = 16 : i64}, {access = "write", length = 16 : i64}], sym_name = "main_dispatch_0", workload = array<i64: 4, 1, 1>}> ({
+      ^bb0(%0: !ll_seq.binding, %1: !ll_seq.binding):
+        %2 = "ll_seq.load_input"(%0) : (!ll_seq.binding) -> tensor<4xf32>
+        %3 = "stablehlo.negate"(%2) : (tensor<4xf32>) -> tensor<4xf32>
+        "ll_seq.store_output"(%3, %1) : (tensor<4xf32>, !ll_seq.binding) -> ()
+        "ll_seq.end"() : () -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "ll_seq.instance"() ({
+      "ll_seq.serve"() <{signature = (tensor<4xf32>, tensor<9xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<3xi8>, tensor<0xf32>, tensor<3xi16>), sym_name = "main"}> ({
+      ^bb0(%0: !hal.view, %1: !hal.view, %2: !hal.view, %3: !hal.view, %4: !hal.view, %5: !hal.view, %6: !hal.view):
+        %7 = "ll_seq.create_executable"() <{executable = @main_dispatch_0}> : () -> !hal.executable
+        %8 = "ll_seq.allocate"() <{label = "transient", lifetime = "transient", live = array<i64: 1, 2>, size = 16 : i64}> : () -> !hal.buffer
+        %9 = "ll_seq.allocate"() <{label = "transient", lifetime = "transient", live = array<i64: 2, 3>, size = 16 : i64}> : () -> !hal.buffer
+        %10 = "ll_seq.allocate"() <{label = "transient", lifetime = "transient", live = array<i64: 3, 4>, size = 16 : i64}> : () -> !hal.buffer
+        %11 = "ll_seq.constant"() <{label = "constants", offsets = array<i64: 0, 256>, size = 259 : i64, values = [dense<[1, 2]> : tensor<2xi8>, dense<[3, 4, 5]> : tensor<3xi8>]}> : () -> !hal.buffer
+        %12 = "ll_seq.check"(%0) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
+        %13 = "ll_seq.check"(%1) <{type = tensor<9xf32>}> : (!hal.view) -> !hal.buffer
+        %14 = "ll_seq.destination"(%2) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.view
+        %15 = "ll_seq.destination"(%3) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.view
+        %16 = "ll_seq.destination"(%4) <{type = tensor<3xi8>}> : (!hal.view) -> !hal.view
+        %17 = "ll_seq.destination"(%5) <{type = tensor<0xf32>}> : (!hal.view) -> !hal.view
+        %18 = "ll_seq.destination"(%6) <{type = tensor<3xi16>}> : (!hal.view) -> !hal.view
+        %19 = "ll_seq.storage"(%14) : (!hal.view) -> !hal.buffer
+        %20 = "ll_seq.storage"(%15) : (!hal.view) -> !hal.buffer
+        %21 = "ll_seq.storage"(%16) : (!hal.view) -> !hal.buffer
+        %22 = "ll_seq.storage"(%18) : (!hal.view) -> !hal.buffer
+        %23 = "ll_seq.record"() ({
+        ^bb0(%24: !ll_seq.slot, %25: !ll_seq.slot, %26: !ll_seq.slot, %27: !ll_seq.slot, %28: !ll_seq.slot):
+          "ll_seq.dispatch"(%7, %24, %8) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 0>}> : (!hal.executable, !ll_seq.slot, !hal.buffer) -> ()
+          "ll_seq.barrier"() : () -> ()
+          "ll_seq.dispatch"(%7, %8, %9) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 0>}> : (!hal.executable, !hal.buffer, !hal.buffer) -> ()
+          "ll_seq.barrier"() : () -> ()
+          "ll_seq.dispatch"(%7, %9, %10) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 0>}> : (!hal.executable, !hal.buffer, !hal.buffer) -> ()
+          "ll_seq.barrier"() : () -> ()
+          "ll_seq.dispatch"(%7, %10, %25) <{entry = @main_dispatch_0::@main_dispatch_0, offsets = array<i64: 0, 0>}> : (!hal.executable, !hal.buffer, !ll_seq.slot) -> ()
+          "ll_seq.barrier"() : () -> ()
+          "ll_seq.fill"(%28) <{length = 6 : i64, offset = 0 : i64, value = dense<7> : tensor<i16>}> : (!ll_seq.slot) -> ()
+          "ll_seq.barrier"() : () -> ()
+          "ll_seq.copy"(%25, %26) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
+          "ll_seq.barrier"() : () -> ()
+          "ll_seq.copy"(%11, %27) <{length = 3 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!hal.buffer, !ll_seq.slot) -> ()
+          "ll_seq.end"() : () -> ()
+        }) : () -> !hal.recording
+        "ll_seq.execute"(%23, %12, %19, %20, %21, %22) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
+        "ll_seq.return"(%14, %15, %16, %17, %18) : (!hal.view, !hal.view, !hal.view, !hal.view, !hal.view) -> ()
+      }) : () -> ()
+    }) : () -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: materialize-copies, freeze-abi, convert-to-ll-seq
+// A loop: its values lie in two states that swap at the back edge; the body goes to the device with the test.
+"builtin.module"() ({
+  "hl_seq.program"() <{sym_name = "spirv"}> ({
+    "hl_seq.executable"() <{sym_name = "step"}> ({
+      "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>, sym_name = "step"}> ({
+      ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
+        %2 = "stablehlo.add"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+        "func.return"(%2) : (tensor<4xf32>) -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "hl_seq.executable"() <{sym_name = "test"}> ({
+      "func.func"() <{function_type = (tensor<4xf32>) -> tensor<i1>, sym_name = "test"}> ({
+      ^bb0(%0: tensor<4xf32>):
+        %1 = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
+        "func.return"(%1) : (tensor<i1>) -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+    ^bb0(%0: tensor<4xf32>, %1: tensor<4xf32>):
+      %2 = "hl_seq.import"(%0) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
+      %3 = "hl_seq.import"(%1) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>
+      %20 = "hl_seq.clone"(%2) : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      %21 = "hl_seq.clone"(%3) : (!hl_seq.resource<external, 16>) -> !hl_seq.resource<transient, 16>
+      "util.branch"(%20, %21)[^bb1] : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> ()
+    ^bb1(%4: !hl_seq.resource<transient, 16>, %5: !hl_seq.resource<transient, 16>):
+      %6 = "hl_seq.dispatch"(%4) <{entry = @test::@test, workload = array<i64: 1, 1, 1>}> : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 1>
+      "util.cond_branch"(%6)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (!hl_seq.resource<transient, 1>) -> ()
+    ^bb2:
+      %7 = "hl_seq.dispatch"(%4, %5) <{entry = @step::@step, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      %8 = "hl_seq.dispatch"(%7, %5) <{entry = @step::@step, in_place = array<i64: 0>, workload = array<i64: 4, 1, 1>}> : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> !hl_seq.resource<transient, 16>
+      "util.branch"(%7, %8)[^bb1] : (!hl_seq.resource<transient, 16>, !hl_seq.resource<transient, 16>) -> ()
+    ^bb3:
+      %9 = "hl_seq.clone"(%4) : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %10 = "hl_seq.export"(%9) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
+      %11 = "hl_seq.clone"(%5) : (!hl_seq.resource<transient, 16>) -> !hl_seq.resource<external, 16>
+      %12 = "hl_seq.export"(%11) : (!hl_seq.resource<external, 16>) -> tensor<4xf32>
+      "func.return"(%10, %12) : (tensor<4xf32>, tensor<4xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "hl_seq.program"() <{sym_name = "spirv"}> ({
+    "ll_seq.executable"() <{sym_name = "step"}> ({
+      "ll_seq.entry"() <{bindings = [{access = "read", length = 16 : i64}, {access = "read", length = 16 : i64}, {access = "write", length = 16 : i64}], sym_name = "step", workload = array<i64: 4, 1, 1>}> ({
+      ^bb0(%0: !ll_seq.binding, %1: !ll_seq.binding, %2: !ll_seq.binding):
+        %3 = "ll_seq.load_input"(%0) : (!ll_seq.binding) -> tensor<4xf32>
+        %4 = "ll_seq.load_input"(%1) : (!ll_seq.binding) -> tensor<4xf32>
+        %5 = "stablehlo.add"(%3, %4) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+        "ll_seq.store_output"(%5, %2) : (tensor<4xf32>, !ll_seq.binding) -> ()
+        "ll_seq.end"() : () -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "ll_seq.executable"() <{sym_name = "test"}> ({
+      "ll_seq.entry"() <{bindings = [{access = "read", length = 16 : i64}, {access = "write", length = 1 : i64}], sym_name = "test", workload = array<i64: 1, 1, 1>}> ({
+      ^bb0(%0: !ll_seq.binding, %1: !ll_seq.binding):
+        %2 = "ll_seq.load_input"(%0) : (!ll_seq.binding) -> tensor<4xf32>
+        %3 = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
+        "ll_seq.store_output"(%3, %1) : (tensor<i1>, !ll_seq.binding) -> ()
+        "ll_seq.end"() : () -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "ll_seq.instance"() ({
+      "ll_seq.serve"() <{signature = (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+      ^bb0(%0: !hal.view, %1: !hal.view, %2: !hal.view, %3: !hal.view):
+        %4 = "ll_seq.create_executable"() <{executable = @test}> : () -> !hal.executable
+        %5 = "ll_seq.allocate"() <{label = "transient", lifetime = "transient", live = array<i64: 4, 5>, size = 1 : i64}> : () -> !hal.buffer
+        %6 = "ll_seq.create_executable"() <{executable = @step}> : () -> !hal.executable
+        %7 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
+        %8 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
+        %9 = "ll_seq.check"(%0) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
+        %10 = "ll_seq.check"(%1) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
+        %11 = "ll_seq.destination"(%2) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.view
+        %12 = "ll_seq.destination"(%3) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.view
+        %13 = "ll_seq.storage"(%11) : (!hal.view) -> !hal.buffer
+        %14 = "ll_seq.storage"(%12) : (!hal.view) -> !hal.buffer
+        %15 = "ll_seq.record"() ({
+        ^bb0(%22: !ll_seq.slot, %23: !ll_seq.slot):
+          "ll_seq.copy"(%22, %7) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
+          "ll_seq.barrier"() : () -> ()
+          "ll_seq.copy"(%23, %7) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 256 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
+          "ll_seq.end"() : () -> ()
+        }) : () -> !hal.recording
+        "ll_seq.enqueue"(%15, %9, %10) : (!hal.recording, !hal.buffer, !hal.buffer) -> ()
+        "util.branch"(%7, %8)[^bb1] : (!hal.buffer, !hal.buffer) -> ()
+      ^bb1(%16: !hal.buffer, %17: !hal.buffer):
+        %18 = "ll_seq.record"() ({
+        ^bb0(%22: !ll_seq.slot):
+          "ll_seq.dispatch"(%4, %22, %5) <{entry = @test::@test, offsets = array<i64: 0, 0>}> : (!hal.executable, !ll_seq.slot, !hal.buffer) -> ()
+          "ll_seq.end"() : () -> ()
+        }) : () -> !hal.recording
+        "ll_seq.execute"(%18, %16) : (!hal.recording, !hal.buffer) -> ()
+        %19 = "ll_seq.read"(%5) <{offset = 0 : i64, type = "i1"}> : (!hal.buffer) -> i32
+        "util.cond_branch"(%19)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (i32) -> ()
+      ^bb2:
+        %20 = "ll_seq.record"() ({
+        ^bb0(%22: !ll_seq.slot, %23: !ll_seq.slot):
+          "ll_seq.dispatch"(%6, %22, %22, %23) <{entry = @step::@step, offsets = array<i64: 0, 256, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
+          "ll_seq.barrier"() : () -> ()
+          "ll_seq.dispatch"(%6, %23, %22, %23) <{entry = @step::@step, offsets = array<i64: 0, 256, 256>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
+          "ll_seq.end"() : () -> ()
+        }) : () -> !hal.recording
+        "ll_seq.enqueue"(%20, %16, %17) : (!hal.recording, !hal.buffer, !hal.buffer) -> ()
+        "util.branch"(%17, %16)[^bb1] : (!hal.buffer, !hal.buffer) -> ()
+      ^bb3:
+        %21 = "ll_seq.record"() ({
+        ^bb0(%22: !ll_seq.slot, %23: !ll_seq.slot, %24: !ll_seq.slot):
+          "ll_seq.copy"(%22, %23) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
+          "ll_seq.barrier"() : () -> ()
+          "ll_seq.copy"(%22, %24) <{length = 16 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
+          "ll_seq.end"() : () -> ()
+        }) : () -> !hal.recording
+        "ll_seq.execute"(%21, %16, %13, %14) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
+        "ll_seq.return"(%11, %12) : (!hal.view, !hal.view) -> ()
+      }) : () -> ()
+    }) : () -> ()
+  }) : () -> ()
+}) : () -> ()
