@@ -9,7 +9,7 @@ A copy whose source is not needed any more costs nothing: `storage.py` puts both
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.builder import Builder
@@ -22,6 +22,9 @@ from .storage import Missing, Storage
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
 
+#: beside one per block: a copy may show that another is missing, of donors, of updates, of branches that join
+MORE_ROUNDS: Final = 10
+
 
 def run(module: Module, options: Options) -> None:
     for program in module.block:
@@ -29,9 +32,19 @@ def run(module: Module, options: Options) -> None:
             for op in program.body.block.ops:
                 if isinstance(op, Func | util.Initializer):
                     _keep_loads(op)
-                    while missing := Storage(op).missing:
-                        for found in missing:
-                            _copy(found)
+                    _complete(op)
+
+
+def _complete(top: Func | util.Initializer) -> None:
+    """Makes copies until none is missing; a round may show what the one before hid."""
+    rounds = MORE_ROUNDS + len(top.body.blocks)
+    for _ in range(rounds):
+        missing = Storage(top).missing
+        if not missing:
+            return
+        for found in missing:
+            _copy(found)
+    raise AssertionError(f"copies are still missing after {rounds} rounds")
 
 
 def _copy(missing: Missing) -> None:

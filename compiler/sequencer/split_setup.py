@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.symbols import table_of
 
 from . import hl_seq, ll_seq
 from .hoist_setup import used
@@ -49,7 +50,8 @@ class _Split:
         instance = self.block.last
         assert isinstance(instance, ll_seq.Instance)
         self.instance = instance
-        self.names = Names.of(program)
+        served = [op.sym_name.value for op in instance.body.block if isinstance(op, ll_seq.Serve)]
+        self.names = Names([*table_of(program), *served])
         self.bodies = {kind: Block() for kind in util.KINDS}
         self.kinds: dict[Operation, str] = {}
         self.globals: dict[Value, util.Global] = {}

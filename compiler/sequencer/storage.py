@@ -66,12 +66,15 @@ class Storage:
         self.next: dict[Value, Value] = {}  #: argument of a loop with a state -> its next value
         self.order = {block: index for index, block in enumerate(self.blocks)}
         self._make_groups()
+        self.donors = self._donors()
+        self._donate()
+        if self.missing:
+            return
         self._tie()
         for block in self.blocks[1:]:
             self._join_arguments(block)
         self._join_clones()
         self._reuse()
-        self._donate()
 
     def groups(self) -> list[Group]:
         """Each once, in the order of their first values."""
@@ -120,7 +123,10 @@ class Storage:
             return True
         if one.size != other.size or (one.live & other.live & ~allowed) or not _compatible(one, other):
             return False
-        one.home = one.home or other.home
+        home = one.home or other.home
+        if home in self.donors and not self._handed_over(self.donors[home], one, other):
+            return False
+        one.home = home
         one.live |= other.live
         one.members += other.members
         for value in other.members:
@@ -202,23 +208,34 @@ class Storage:
                     if argument in self.group and self.group[output].home is None:
                         self._take_over(op, argument, output)
 
-    def _donate(self) -> None:
-        """A result in the memory of an argument must not be written while the argument is still needed."""
+    def _donors(self) -> dict[Home | None, Group]:
+        """result -> the argument in whose memory a caller may want it."""
         if not isinstance(self.top, Func):
-            return
+            return {}
+        found: dict[Home | None, Group] = {}
         for result, argument in aliases(self.top).items():
             source = next((g for g in self.group.values() if g.home == Home("argument", argument)), None)
-            target = next((g for g in self.group.values() if g.home == Home("result", result)), None)
-            if source is None or target is None:
-                continue
-            both = source.live & target.live
-            if both and not self._handed_over(source, target, both):
-                export = next(e for e in self._exports() if self.group.get(e.source) is target)
-                self.missing.append(Missing(export, 0))
+            if source is not None:
+                found[Home("result", result)] = source
+        return found
 
-    def _handed_over(self, source: Group, target: Group, both: int) -> bool:
-        """Whether the two meet only where an op takes over the memory, or copies it."""
-        for member in target.members:
+    def _donate(self) -> None:
+        """A result in the memory of an argument must not be written while the argument is still needed."""
+        for export in self._exports():
+            target = self.group.get(export.source)
+            if target is not None and target.home in self.donors:
+                if not self._handed_over(self.donors[target.home], target):
+                    self.missing.append(Missing(export, 0))
+
+    def _handed_over(self, source: Group, *targets: Group) -> bool:
+        """Whether groups meet a donor nowhere, or only where an op takes over its memory, or copies it onto itself."""
+        both = 0
+        for target in targets:
+            both |= source.live & target.live
+        members = [member for target in targets for member in target.members]
+        if not both:
+            return True
+        for member in members:
             op = member.defining_op
             if op is None or 1 << self._now(op) != both:
                 continue
