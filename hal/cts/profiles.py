@@ -128,6 +128,24 @@ def batches(rig: Rig) -> None:
 
 
 @timed
+def copies_that_are_none(rig: Rig) -> None:
+    """A copy that a table makes one of a range onto itself has a span all the same."""
+    commands = rig.recording(2)
+    commands.copy(0, 0, 1, 0, 64)
+    commands.fill(0, 128, 64, b"\1")
+    commands.copy(0, 64, 1, 64, 64)
+    commands.finish()
+    same, other = rig.zeros(256), rig.zeros(256)
+    for table in ((same, other), (same, same)):
+        begin = now()
+        rig.run(commands, *table)
+        ((_, noted, spans),) = profiling.take(rig.device)
+        assert [command.kind for command in noted] == ["copy", "fill", "copy"]
+        moments = [begin, *(moment for span in spans for moment in span), now()]
+        assert len(spans) == 3 and moments == sorted(moments)
+
+
+@timed
 def owners_take_their_own(rig: Rig) -> None:
     """Shares in threads of their own, whose recordings have owners."""
     failures: list[BaseException] = []

@@ -44,7 +44,7 @@ class OpenCLDriver(BackendDriver):
     def open_profiled(self, info: DeviceInfo) -> BackendDevice:
         from .profiling import ProfiledDevice
 
-        return ProfiledDevice(info, find()[0][info.index], recorded=False)
+        return ProfiledDevice(info, find()[0][info.index])
 
 
 def describe(index: int, device: cl.Device) -> DeviceInfo:

@@ -1,6 +1,7 @@
 """An OpenCL device with profiling: commands enqueued one by one, each with an event that the queue times.
 
-An event's times are those of the device's clock; `HostClock` maps them.
+An event's times are those of the device's clock; `HostClock` maps them. A command that has nothing to do for a table,
+as a copy of a range onto itself, enqueues nothing and takes no time.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from orchestrion.hal.errors import HalError
 from orchestrion.hal.timing import HostClock, Timing, Timings, now
 
 from .api import Api, P
+from .command_buffer import OpenCLCommandBuffer
 from .device import OpenCLDevice
 from .failures import translate
 from .queue import OpenCLQueue
+from .recording import Step, Table
 
 #: markers by which the clocks are compared when a device is opened
 CALIBRATIONS = 4
@@ -60,12 +63,17 @@ class ProfiledQueue(OpenCLQueue):
     def take_timings(self) -> list[list[Span]]:
         return self._timings.take()
 
+    def noted(self, step: Step) -> int:
+        """Run the step of one command."""
+        self._events.append(None)
+        return step()
+
     def _with_event(self, function: Any) -> Callable[..., int]:
         def enqueue(*arguments: Any) -> int:
             event = P()
             code: int = function(*arguments[:-1], byref(event))
             if not code:
-                self._events.append(event)
+                self._events[-1] = event
             return code
 
         return enqueue
@@ -75,22 +83,47 @@ class ProfiledQueue(OpenCLQueue):
         submitted = now()
         try:
             self._run(batch)
-            timing.end(self._clock.place(self._take_events(), submitted, now()))
+            timing.end(self._place(self._take_events(), submitted, now()))
         except HalError:
             self._take_events()
             timing.end(())
             raise
 
-    def _take_events(self) -> list[Span]:
-        """The times of the commands enqueued since the last call, which are over; their events are released."""
+    def _take_events(self) -> list[Span | None]:
+        """The times of the commands run since the last call, which are over; their events are released."""
         handles, self._events = self._events, []
-        events = [cl.Event.from_int_ptr(handle.value, retain=False) for handle in handles]
+        events = [None if handle is None else cl.Event.from_int_ptr(handle.value, retain=False) for handle in handles]
         try:
-            return [(event.profile.start, event.profile.end) for event in events]
+            return [None if event is None else (event.profile.start, event.profile.end) for event in events]
         except cl.Error as error:
             raise translate("reading the times of commands", error) from error
+
+    def _place(self, times: Sequence[Span | None], submitted: int, seen: int) -> list[Span]:
+        """What took no time lies where the one before it ended."""
+        placed = iter(self._clock.place([span for span in times if span is not None], submitted, seen))
+        spans: list[Span] = []
+        end = submitted
+        for span in times:
+            spans.append((end, end) if span is None else next(placed))
+            end = spans[-1][1]
+        return spans
+
+
+class ProfiledCommandBuffer(OpenCLCommandBuffer):
+    __slots__ = ("_profiled",)
+
+    def __init__(self, api: Api, handle: int, queue: ProfiledQueue) -> None:
+        super().__init__(api, handle, recorded=False)
+        self._profiled = queue
+
+    def steps(self, table: Table) -> Sequence[Step]:
+        return [partial(self._profiled.noted, step) for step in super().steps(table)]
 
 
 class ProfiledDevice(OpenCLDevice):
     queue_class = ProfiledQueue
     queue_properties = cl.command_queue_properties.PROFILING_ENABLE
+
+    def create_command_buffer(self, slots: int) -> ProfiledCommandBuffer:
+        assert isinstance(self._queue, ProfiledQueue)
+        return ProfiledCommandBuffer(self._api, self._handle.int_ptr, self._queue)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 STAGE_BOTTOM = 0x2000
 QUERY_TIMESTAMP, RESULT_64_BIT = 2, 1
 TICK_BYTES = 8
+#: seconds in which all signals of a submission come once one has
+PATIENCE = 1.0
 #: submissions by which the clocks are compared when a device is opened
 CALIBRATIONS = 4
 
@@ -196,12 +198,15 @@ class ProfiledCommandBuffer(VulkanCommandBuffer):
 
 
 class _Flight(NamedTuple):
-    """A submission whose timestamps are not read yet. It is over when the queue's timeline reaches `number`."""
+    """A submission whose timestamps are not read yet. It is over when the queue's timeline reaches `number`; `signals`
+    come just before.
+    """
 
     number: int
     timing: Timing
     submitted: int
     recordings: list[ProfiledRecording]
+    signals: Sequence[Point]
 
 
 class ProfiledQueue(VulkanQueue):
@@ -227,7 +232,7 @@ class ProfiledQueue(VulkanQueue):
         except HalError:
             timing.end(())
             raise
-        self._flights.append(_Flight(self.timeline.submitted, timing, submitted, self._used))
+        self._flights.append(_Flight(self.timeline.submitted, timing, submitted, self._used, ()))
         self.settle()
 
     def submit(
@@ -245,7 +250,7 @@ class ProfiledQueue(VulkanQueue):
         if self.timeline.submitted == before:  # it failed its signals instead
             timing.end(())
         else:
-            self._flights.append(_Flight(self.timeline.submitted, timing, submitted, self._used))
+            self._flights.append(_Flight(self.timeline.submitted, timing, submitted, self._used, signals[-1:]))
 
     def take_timings(self) -> list[list[Span]]:
         self.settle()
@@ -253,15 +258,21 @@ class ProfiledQueue(VulkanQueue):
 
     def settle(self) -> None:
         """Read the timestamps of what is over."""
-        reached = self.timeline.poll()
-        while self._flights and self._flights[0].number <= reached:
-            _, timing, submitted, recordings = self._flights.popleft()
+        while self._flights and self._is_over(self._flights[0]):
+            _, timing, submitted, recordings, _ = self._flights.popleft()
             spans: list[Span] = []
             with suppress(HalError):  # of a device that was lost, which whoever waits is told
                 spans = [span for recording in recordings for span in recording.read()]
             for recording in recordings:
                 recording.busy = False
             timing.end(self._clock.place(spans, submitted, now()))
+
+    def _is_over(self, flight: _Flight) -> bool:
+        """One whose end the front has heard of is waited for. Only the front's own signal, the last, is sure to live."""
+        if flight.number <= self.timeline.poll():
+            return True
+        heard = any([semaphore.value() >= value for semaphore, value in flight.signals])
+        return heard and self.timeline.semaphore.wait(flight.number, PATIENCE)
 
     def _recordings(self, batch: Sequence[BackendWork]) -> list[Recording]:
         found = super()._recordings(batch)
