@@ -268,7 +268,7 @@ class ProfiledQueue(VulkanQueue):
             timing.end(self._clock.place(spans, submitted, now()))
 
     def _is_over(self, flight: _Flight) -> bool:
-        """One whose end the front has heard of is waited for. Only the front's own signal, the last, is sure to live."""
+        """One whose end the front has heard of is waited for. The front's own signal is the last, and sure to live."""
         if flight.number <= self.timeline.poll():
             return True
         heard = any([semaphore.value() >= value for semaphore, value in flight.signals])

@@ -66,7 +66,9 @@ TRAPS = {
     "%i2 = i32.const -1 %r1 = call_import @hal.executable.create(%i2)": "executable -1 out of range (2 executables)",
     "%i2 = i32.const -1 %r1 = call_import @hal.recording.create(%i2)": "command buffer with -1 slots",
     "%i2 = i32.const 100000 %r1 = call_import @hal.recording.create(%i2)": "a recording with 100000 slots",
-    RECORD + "call_import @hal.recording.copy(%r1, %r0, %i0, %l0, %r0, %i0, %l0, %l1)": "overlaps itself",
+    "%l4 = i64.const 4 %l5 = i64.const 12 "
+    + RECORD
+    + "call_import @hal.recording.copy(%r1, %r0, %i0, %l0, %r0, %i0, %l4, %l5)": "overlaps itself",
     RECORD + "call_import @hal.recording.copy(%r1, %r0, %i0, %l0, %r2, %i1, %l0, %l1)": (
         "slot 1 of a command buffer with 1 slots"
     ),
