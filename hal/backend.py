@@ -314,6 +314,8 @@ class BackendDriver(ABC):
 
     name: str
     conformance: Conformance = Conformance()
+    #: whether it works in a process that was forked after the driver was used: one of the host alone does
+    forks: bool = False
 
     @abstractmethod
     def devices(self) -> list[DeviceInfo]:

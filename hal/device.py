@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import threading
 import warnings
+import weakref
 from typing import Any
 
 from .allocator import Allocator
 from .backend import BackendDevice, DeviceInfo, Entry
 from .command_buffer import CommandBuffer
-from .errors import HalError, InvalidArgument, Unsupported
+from .errors import DeviceLost, HalError, InvalidArgument, Unsupported
 from .executable import Executable, ExecutableCache
+from .fork import after_fork
 from .lifetime import Account, Home
 from .policy import Policy
 from .queue import Queue
@@ -41,11 +43,13 @@ class Device:
         self.live: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.signal_lock = threading.Lock()
         self.closed = False
+        self._why_closed = "is closed"
         self.executables = executables
         self.allocator = Allocator(self, accounts)
         self.queue = Queue(self)
         self._accounts = accounts
         home.shares.append(None)
+        _devices.add(self)
 
     @classmethod
     def of(cls, backend: BackendDevice, memory_limit: int | None = None, policy: Policy | None = None) -> Device:
@@ -114,7 +118,14 @@ class Device:
 
     def check_open(self) -> None:
         if self.closed:
-            raise InvalidArgument(f"device {self.info.id} is closed")
+            raise InvalidArgument(f"device {self.info.id} {self._why_closed}")
+
+    def disown(self, parent: int) -> None:
+        """In a process that was forked from its owner: nothing of it is used any more, nor released."""
+        self.closed = True
+        self._why_closed = f"was opened by process {parent}, of which this one is a fork; open it here as well"
+        self.home.abandoned = True
+        self.home.lock = self.queue.disown(DeviceLost(f"device {self.info.id} {self._why_closed}"))
 
     @property
     def leaks(self) -> tuple[str, ...]:
@@ -158,3 +169,12 @@ class Device:
         if failure is not None:
             raise failure
         return leaks
+
+
+_devices: weakref.WeakSet[Device] = weakref.WeakSet()
+
+
+@after_fork
+def _disown(parent: int) -> None:
+    for device in [*_devices]:
+        device.disown(parent)

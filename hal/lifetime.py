@@ -19,6 +19,7 @@ from typing import Protocol
 
 from .backend import BackendDevice, BackendSemaphore, Bytes
 from .errors import HalError
+from .fork import after_fork
 
 
 class Releasable(Protocol):
@@ -242,6 +243,12 @@ def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> 
 
 
 _homes: weakref.WeakSet[Home] = weakref.WeakSet()
+
+
+@after_fork
+def _leave(parent: int) -> None:
+    """They are the parent's, who releases what is in them."""
+    _abandon()
 
 
 @atexit.register

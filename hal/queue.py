@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .backend import BackendWork, Bytes, Point, Watcher
 from .buffer import Buffer, name_rights
 from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, HalError, InvalidArgument
+from .fork import ForkedLock
 from .semaphore import Fence, Semaphore
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Queue:
     def __init__(self, device: Device) -> None:
         self.device = device
         self._home = device.home
-        self._lock = device.home.lock
+        self._lock: Any = device.home.lock  #: or a `ForkedLock`
         self._backend = device.home.backend.queue
         self._execute = self._backend.execute
         self._statistics = device.statistics
@@ -211,6 +212,11 @@ class Queue:
         home.wait_submitted(home.submitted if len(home.shares) == 1 else self._last)
         unheard, self._unheard = self._unheard, []
         return unheard
+
+    def disown(self, error: Exception) -> Any:
+        """See `Device.disown`. Gives what takes the place of the lock."""
+        self._lock = ForkedLock(error)
+        return self._lock
 
     def _count(self, batch: Sequence[Work], number: int = 0) -> None:
         """`number`: of the submission on the home's timeline, 0 if it is over."""

@@ -13,6 +13,7 @@ from importlib import import_module
 from .backend import BackendDevice, BackendDriver, DeviceInfo
 from .device import Device
 from .errors import DriverUnavailable, InvalidArgument, Unsupported
+from .fork import after_fork
 from .policy import Policy
 
 GROUP = "orchestrion.hal"
@@ -78,7 +79,7 @@ def open_device(
         raise InvalidArgument(f"device name {name!r}: the index after ':' is not a number")
     driver = load_driver(driver_name)
     index = int(number) if colon else 0
-    infos = driver.devices()
+    infos = _devices(driver)
     if index >= len(infos):
         there = ", ".join(f"{info.id} ({info.name})" for info in infos) or "none"
         raise InvalidArgument(f"no device {name!r}: driver {driver_name} has {there}")
@@ -94,6 +95,29 @@ def _open_profiled(driver: BackendDriver, info: DeviceInfo) -> BackendDevice:
     return ProfilingDevice(driver.open_profiled(info))
 
 
+def _devices(driver: BackendDriver) -> list[DeviceInfo]:
+    """What the driver finds. `DriverUnavailable`: its library runs in the process that this one was forked from."""
+    if driver.name in _left_behind:
+        raise DriverUnavailable(
+            f"driver {driver.name} was in use in process {_left_behind[driver.name]}, of which this one is a fork, and "
+            "its threads are not here: fork before it is used, or start processes with multiprocessing's 'spawn'"
+        )
+    if not driver.forks:
+        _used.add(driver.name)
+    return driver.devices()
+
+
+#: drivers that do not outlive a fork: asked for devices here, and in the process this one was forked from
+_used: set[str] = set()
+_left_behind: dict[str, int] = {}
+
+
+@after_fork
+def _leave(parent: int) -> None:
+    _left_behind.update(dict.fromkeys(_used, parent))
+    _used.clear()
+
+
 def _make(target: str) -> BackendDriver:
     module, _, attribute = target.partition(":")
     made: BackendDriver = getattr(import_module(module), attribute)()
@@ -102,6 +126,6 @@ def _make(target: str) -> BackendDriver:
 
 def _status(name: str) -> DriverStatus:
     try:
-        return DriverStatus(name, tuple(load_driver(name).devices()), "")
+        return DriverStatus(name, tuple(_devices(load_driver(name))), "")
     except DriverUnavailable as error:
         return DriverStatus(name, (), str(error))

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 
 from .backend import BackendSemaphore, Point
 from .errors import DeviceLost, HalError
+from .fork import after_fork
 
 #: errors that a semaphore keeps apart
 MOST_FAILURES = 1000
@@ -183,6 +184,12 @@ def _settle(submission: _Submission, error: HalError | None) -> None:
 
 
 _workers: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+
+@after_fork
+def _forget(parent: int) -> None:
+    """Their threads are the parent's."""
+    _workers.clear()
 
 
 @atexit.register

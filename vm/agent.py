@@ -16,6 +16,8 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
+from orchestrion.hal.fork import after_fork
+
 if TYPE_CHECKING:
     from orchestrion.hal.lifetime import Home
 
@@ -133,6 +135,14 @@ class Agents:
             if found is None:
                 found = _agents[home] = Agents(home.backend.info.id)
             return found
+
+
+@after_fork
+def _forget(parent: int) -> None:
+    """Their threads are the parent's."""
+    global _lock
+    _lock = threading.Lock()
+    _agents.clear()
 
 
 _lock = threading.Lock()

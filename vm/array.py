@@ -46,5 +46,15 @@ class DeviceArray:
         array = self.view.read()
         return array if dtype is None else array.astype(dtype, copy=False)
 
+    def __dlpack__(self, *, copy: bool | None = None, **wanted: Any) -> Any:
+        """For `from_dlpack` of other libraries: a copy in host memory. `BufferError` for `copy=False`."""
+        if copy is False:
+            raise BufferError("a device array cannot be shared without a copy")
+        return self.view.read().__dlpack__(**wanted)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """That of the copy: the CPU."""
+        return (1, 0)
+
     def __repr__(self) -> str:
         return f"DeviceArray({self.view.dtype.name}{list(self.shape)} on {self.view.buffer.device.info.id})"

@@ -7,11 +7,13 @@ with a named error and leaves the context usable: the frames are gone, the globa
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.errors import HalError
+from orchestrion.hal.fork import ForkedLock, after_fork
 
 from .call import Call
 from .code import Code
@@ -89,8 +91,9 @@ class Context:
         self.globals: list[Any] = list(program.globals if parent is None else parent.globals)
         self.cancelled = False
         self.constant_bytes = 0  #: of constants that were copied to the device
-        self.lock = threading.Lock()
+        self.lock: Any = threading.Lock()  #: or a `ForkedLock`
         self.lane: Lane | None = None  #: of submitted calls, once there was one
+        _contexts.add(self)
 
     def invoke(self, code: Code, arguments: Sequence[Any] = ()) -> tuple[Any, ...]:
         """Call a function and wait until it is over. Arguments have the function's types; the caller has checked.
@@ -188,6 +191,13 @@ class Context:
         if device is not None:
             device.close()
 
+    def disown(self, parent: int) -> None:
+        """In a process that was forked from its owner: no call is made any more."""
+        self.lock = ForkedLock(CallerError(f"the program was loaded by process {parent}, of which this one is a fork"))
+        lane, self.lane = self.lane, None
+        if lane is not None:
+            lane.disown(parent)
+
     @property
     def closed(self) -> bool:
         return self.execute is _no_device and self.parent is not None
@@ -201,6 +211,15 @@ class Context:
     def __del__(self) -> None:
         if hasattr(self, "lock"):
             self.close()
+
+
+_contexts: weakref.WeakSet[Context] = weakref.WeakSet()
+
+
+@after_fork
+def _disown(parent: int) -> None:
+    for context in [*_contexts]:
+        context.disown(parent)
 
 
 def _no_device(commands: object, buffers: object, watcher: object) -> None:

@@ -179,6 +179,14 @@ class Future(Fence):
         if parts:
             parts[place].deliver(value)
 
+    def disown(self, error: BaseException) -> None:
+        """In a forked process, where nobody will reach it: whoever listened is in the parent, and may hold its lock."""
+        self._lock = threading.Lock()
+        self._listeners = []
+        self.settle(error)
+        for part in self._parts:
+            part.disown(error)
+
     def _end_parts(self) -> None:
         if self._error is not None:
             for part in self._parts:

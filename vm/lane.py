@@ -13,6 +13,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
+from orchestrion.hal.fork import ForkedLock, after_fork
 from orchestrion.hal.semaphore import Fence as DeviceFence
 from orchestrion.hal.semaphore import Semaphore
 
@@ -48,6 +49,8 @@ class Lane:
     @staticmethod
     def of(context: Context) -> Lane:
         """That of a context, made when first asked for. `CallerError`: the context is closed."""
+        if isinstance(context.lock, ForkedLock):
+            context.lock.refuse()
         with _making:
             if context.device is None:
                 raise CallerError("the program is closed")
@@ -100,6 +103,12 @@ class Lane:
         for call in pending:
             call.future.settle(Cancelled("the context was closed before the call began"))
 
+    def disown(self, parent: int) -> None:
+        """In a process that was forked: what was submitted is the parent's."""
+        error = Cancelled(f"the call was submitted by process {parent}, of which this one is a fork")
+        for call in (*self._calls, *([] if self._busy is None else [self._busy])):
+            call.future.disown(error)
+
     def release(self) -> None:
         """Let go of the timeline, when the context is closed."""
         semaphore, self._semaphore = self._semaphore, None
@@ -125,3 +134,9 @@ class Lane:
 
 
 _making = threading.Lock()
+
+
+@after_fork
+def _renew(parent: int) -> None:
+    global _making
+    _making = threading.Lock()

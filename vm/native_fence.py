@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.errors import DriverUnavailable, HalError, InvalidArgument
+from orchestrion.hal.fork import after_fork
 
 from .agent import Agent, Timer
 from .fence import Fence, as_hal_error
@@ -186,3 +187,9 @@ class Poller:
 
 
 _poller = Poller()
+
+
+@after_fork
+def _renew(parent: int) -> None:
+    global _poller
+    _poller = Poller()

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from orchestrion.hal.buffer import BufferView
 from orchestrion.hal.device import Device
+from orchestrion.hal.fork import ForkedLock
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.schema.container import open_bytes, open_file
@@ -84,7 +85,9 @@ class ProgramContext:
         self.context.cancel()
 
     def close(self) -> None:
-        """Release what the context holds. Its functions refuse calls afterwards."""
+        """Release what the context holds. Its functions refuse calls afterwards. In a forked process: nothing."""
+        if isinstance(self.context.lock, ForkedLock):
+            return
         if self.context.lane is not None:
             self.context.lane.close()
         with self.context.lock:

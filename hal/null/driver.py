@@ -41,6 +41,7 @@ INFO = DeviceInfo(
 
 class NullDriver(BackendDriver):
     name = "null"
+    forks = True
     conformance = Conformance(computes=False)
 
     def devices(self) -> list[DeviceInfo]:

@@ -19,6 +19,7 @@ NO_LIMIT = 2**63 - 1
 
 class ReferenceDriver(BackendDriver):
     name = "reference"
+    forks = True
 
     def devices(self) -> list[DeviceInfo]:
         return [

@@ -216,6 +216,9 @@ def test_device_arrays(program: vm.Program) -> None:
     assert call["host_to_device_bytes"] == 16 and call["device_to_host_bytes"] == 0
     with pytest.raises(ValueError, match="without a copy"):
         np.asarray(out, copy=False)
+    np.testing.assert_array_equal(np.from_dlpack(out), np.asarray(out))
+    with pytest.raises(BufferError, match="without a copy"):
+        out.__dlpack__(copy=False)
     with pytest.raises(CallerError, match="out 0 of 'main' shares its memory with argument 0"):
         program.main(x, Y, out=x)
     with pytest.raises(CallerError, match="expected tensor<4xf32>, got tensor<2xf64> on a device"):
