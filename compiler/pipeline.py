@@ -29,8 +29,9 @@ PHASES: Final[dict[str, str]] = {
 }
 #: how the operands of dots are laid out
 ENCODINGS: Final[dict[str, str]] = {
-    "default": "as each target likes it best",
+    "default": "as each target gains by it",
     "none": "in row-major order",
+    "always": "as each target likes it, for dots of any size",
     "test": "in odd tiles, padded, in another order, on every target: slow, and it finds what depends on the order",
 }
 FIRST: Final = next(iter(PHASES))

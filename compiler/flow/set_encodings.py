@@ -6,9 +6,10 @@ the tensor are batch, free and contracted axes of the dot. Between memory and th
 element from one, or transpose or collapse axes: the axes are followed through them. The result of a dot is written as
 it is read, in row-major order.
 
-A dot is large when each of its sizes is at least `LEAST_SIZE` and their product at least `LEAST_PRODUCTS`: below, a
-dispatch more costs more than it saves, on any target. Which operands of which dots gain, a target says (identity where
-they do not: what this pass made is then gone without trace).
+Both operands of a dot are encoded or none: kernels want tiles on both sides. A dot is large when each of its sizes is
+at least `LEAST_SIZE` and their product at least `LEAST_PRODUCTS`: below, dispatches more cost more than they save, on
+any target. Some values of the option `encodings` want all dots. Which of them gain, a target says; where they do not,
+what this pass made will be gone without trace.
 """
 
 from __future__ import annotations
@@ -23,56 +24,62 @@ from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.structural import Reshape, Transpose
 
+from .axes import Axes, followed, joined
 from .captures import captures
 from .dialect import DispatchRegion, HoistableDispatch, SetEncoding, UnsetEncoding, Yield
 from .groups import MAX_BINDINGS
-from .layout import Encoding, encoded
+from .layout import ROLES, Encoding, encoded
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
 
+#: the ops in a region that make a value of one tensor, last first, and that tensor
+Way = tuple[list[Operation], Value]
+#: options under which dots of any size are encoded
+ANY_SIZE: Final = ("always", "test")
 #: rows, columns and depth of a dot that is worth an encoding
 LEAST_SIZE: Final = 8
 #: products of a dot that is worth an encoding
 LEAST_PRODUCTS: Final = 1 << 18
 
-#: for each axis of a dot's operand, the axes of a tensor in memory that it stands for, in row-major order
-Axes = list[tuple[int, ...]]
-
 
 def run(module: Module, options: Options) -> None:
     for region in [op for op in module.walk() if isinstance(op, DispatchRegion)]:
         for dot in [op for op in region.body.block if isinstance(op, DotGeneral)]:
-            if sizes := _worth(dot):
-                for index, role in enumerate(("lhs", "rhs")):
-                    _encode(region, dot, index, role, sizes)
+            if sizes := _worth(dot, options.encodings in ANY_SIZE):
+                ways = [_way_to_memory(operand, region) for operand in dot.operands]
+                axes = [followed(*way) if _is_in_memory(way[1]) else None for way in ways]
+                for index, (way, found) in enumerate(zip(ways, axes, strict=True)):
+                    if found is not None and (None not in axes or options.encodings == "test"):
+                        _encode(region, dot, index, way, found, sizes)
     merge_equal(module, (HoistableDispatch,))
 
 
-def _worth(dot: DotGeneral) -> tuple[int, int, int] | None:
-    """Rows, columns and depth of a dot; None for one that is too small."""
+def _worth(dot: DotGeneral, any_size: bool) -> tuple[int, int, int] | None:
+    """Rows, columns and depth of a dot; None for one that is too small, or has no axes of a kind."""
     left, right, dims = tensor_of(dot.lhs).shape, tensor_of(dot.rhs).shape, dot.dimensions
     rows = prod(left[axis] for axis in dims.free(len(left), True))
     columns = prod(right[axis] for axis in dims.free(len(right), False))
     depth = prod(left[axis] for axis in dims.lhs_contract)
+    if not (dims.free(len(left), True) and dims.free(len(right), False) and dims.lhs_contract):
+        return None
     large = min(rows, columns, depth) >= LEAST_SIZE and rows * columns * depth >= LEAST_PRODUCTS
-    return (rows, columns, depth) if large else None
+    return (rows, columns, depth) if large or any_size else None
 
 
-def _encode(region: DispatchRegion, dot: DotGeneral, index: int, role: str, sizes: tuple[int, int, int]) -> None:
-    """Puts an encoding between an operand of the dot and where it lies in memory, if the way there is simple."""
-    chain, source = _way_to_memory(dot.operands[index], region)
-    axes = _followed(chain, source)
-    if axes is None or len(captures(region)) + len(region.outputs) >= MAX_BINDINGS:
+def _encode(
+    region: DispatchRegion, dot: DotGeneral, index: int, way: Way, axes: Axes, sizes: tuple[int, int, int]
+) -> None:
+    """Puts an encoding between an operand of the dot and where it lies in memory."""
+    chain, source = way
+    if len(captures(region)) + len(region.outputs) >= MAX_BINDINGS:
         return
-    dims, left = dot.dimensions, role == "lhs"
+    dims, left = dot.dimensions, index == 0
     batch = dims.lhs_batch if left else dims.rhs_batch
     contract = dims.lhs_contract if left else dims.rhs_contract
     free = dims.free(len(axes), left)
-    encoding = Encoding(role, _joined(axes, batch), _joined(axes, free), _joined(axes, contract), sizes)
+    encoding = Encoding(ROLES[index], joined(axes, batch), joined(axes, free), joined(axes, contract), sizes)
     type = encoded(tensor_of(source), encoding)
     value: Value = _set_encoding(region, source, type)
     builder = Builder(region.body.block, dot, dot.loc)
@@ -86,8 +93,7 @@ def _encode(region: DispatchRegion, dot: DotGeneral, index: int, role: str, size
             op.erase()
 
 
-def _way_to_memory(value: Value, region: DispatchRegion) -> tuple[list[Operation], Value]:
-    """The ops in the region that make a value of one tensor, last first, and that tensor."""
+def _way_to_memory(value: Value, region: DispatchRegion) -> Way:
     chain: list[Operation] = []
     while (op := value.defining_op) is not None and op.parent is region.body.block and len(op.operands) == 1:
         chain.append(op)
@@ -95,54 +101,11 @@ def _way_to_memory(value: Value, region: DispatchRegion) -> tuple[list[Operation
     return chain, value
 
 
-def _followed(chain: list[Operation], source: Value) -> Axes | None:
-    """The axes at the end of a chain of ops, in terms of those of its source; None where they have none."""
-    maker = source.defining_op
-    in_memory = maker is None or maker.parent is None or not isinstance(maker.parent.parent_op, DispatchRegion)
-    if not in_memory or not isinstance(source.type, TensorType) or source.type.encoding:
-        return None
-    axes: Axes = [(axis,) for axis in range(source.type.rank)]
-    for op in reversed(chain):
-        match op:
-            case Elementwise():
-                continue
-            case Transpose():
-                axes = [axes[axis] for axis in op.permutation.ints]
-            case Reshape():
-                collapsed = _collapsed(axes, tensor_of(op.operand_).shape, tensor_of(op.out).shape)
-                if collapsed is None:
-                    return None
-                axes = collapsed
-            case _:
-                return None
-    return axes
-
-
-def _collapsed(axes: Axes, old: tuple[int, ...], new: tuple[int, ...]) -> Axes | None:
-    """The axes after a reshape that only joins neighbours, or adds and drops axes of size 1; else None."""
-    rest, found = list(zip(axes, old, strict=True)), []
-    for size in new:
-        joined: tuple[int, ...] = ()
-        count = 1
-        while rest and count < size:
-            group, extent = rest.pop(0)
-            joined += group
-            count *= extent
-        if count != size:
-            return None
-        found.append(joined)
-    if any(extent != 1 for _, extent in rest):
-        return None
-    ones = tuple(axis for group, _ in rest for axis in group)
-    if ones and not found:
-        return None
-    if ones:
-        found[-1] += ones
-    return found
-
-
-def _joined(axes: Axes, group: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(axis for member in group for axis in axes[member])
+def _is_in_memory(value: Value) -> bool:
+    """Not computed in a region, and not encoded already."""
+    maker = value.defining_op
+    inside = maker is not None and maker.parent is not None and isinstance(maker.parent.parent_op, DispatchRegion)
+    return not inside and isinstance(value.type, TensorType) and not value.type.encoding
 
 
 def _set_encoding(region: DispatchRegion, source: Value, type: TensorType) -> Value:

@@ -254,6 +254,16 @@ class KernelBuilder(LoweringEmitter[Value]):
             self.numbering.set(("load", binding, index, dtype), found)
         return found
 
+    def load_vector(self, binding: Value, index: Value, dtype: str) -> list[Value]:
+        """As `load`, of neighbours; `index` counts vectors."""
+        keys = [("vector", binding, index, dtype, lane) for lane in range(k.VECTOR)]
+        found = [value for key in keys if (value := self.numbering.get(key)) is not None]
+        if not found:
+            found = list(self.insert(k.LoadVector([binding, index], [scalar(dtype)] * k.VECTOR)).results)
+            for key, value in zip(keys, found, strict=True):
+                self.numbering.set(key, value)
+        return found
+
     def store(self, value: Value, binding: Value, index: Value) -> None:
         self.insert(k.Store([value, binding, index]))
 

@@ -20,6 +20,8 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
 from .primitives import PRIMITIVES, Primitive
 
 PURE = frozenset({Trait.PURE})
+#: elements that one load may take
+VECTOR = 4
 #: 32-bit words: what every Vulkan device has room for
 MOST_PARAMETERS = 32
 
@@ -131,6 +133,21 @@ class Load(Operation):
     index = operand(is_index)
     output = result(is_scalar)
     traits = frozenset({Trait.REMOVABLE})
+
+
+class LoadVector(Operation):
+    """Four neighbouring elements of a binding, the first at four times the index; not i1."""
+
+    name = "kernel.load_vector"
+    binding = operand(is_binding)
+    index = operand(is_index)
+    outputs = results(is_scalar)
+    traits = frozenset({Trait.REMOVABLE})
+
+    def check(self) -> Iterator[str]:
+        types = [str(output.type) for output in self.outputs]
+        if len(types) != VECTOR or len(set(types)) > 1 or types[0] == "i1":
+            yield f"gives ({', '.join(types)}), must give {VECTOR} elements of one type, not i1"
 
 
 class Store(Operation):
@@ -285,7 +302,7 @@ SCALARS: dict[str, type[Scalar]] = {row.name: _scalar_class(row) for row in PRIM
 DIALECT = Dialect(
     "kernel",
     [
-        WorkgroupId, LocalId, Parameter, Constant, Load, Store, Shared, LoadShared, StoreShared, Barrier,
+        WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, Store, Shared, LoadShared, StoreShared, Barrier,
         For, If, Yield, Return, *SCALARS.values(),
     ],
 )  # fmt: skip

@@ -14,11 +14,11 @@ from orchestrion.compiler.ir.core import Operation, OpResult, Value
 
 from .builder import KernelBuilder
 from .emitter import UnsupportedScalar
-from .encodings import ENCODINGS, stored_at
+from .encodings import ENCODINGS, load
 from .fold import HEROES, Scalars
 from .index import Index
 from .indexing import INDEXING
-from .rules import RULES, Requests, Rule, element_of
+from .rules import RULES, Requests, Rule
 
 #: op name -> its rule
 ELEMENT_RULES: dict[str, Rule] = RULES | INDEXING | ENCODINGS | HEROES
@@ -34,10 +34,12 @@ class _Frame:
 
 
 class Elemental:
-    """Emits elements into a builder. `inputs` says which binding holds a value that is loaded."""
+    """Emits elements into a builder. `inputs` says which binding holds a value that is loaded; `vectors`, whether
+    neighbours of an encoded one are loaded together."""
 
-    def __init__(self, builder: KernelBuilder, inputs: Mapping[Value, Value]) -> None:
+    def __init__(self, builder: KernelBuilder, inputs: Mapping[Value, Value], vectors: bool = False) -> None:
         self.builder = builder
+        self.vectors = vectors
         self.inputs = inputs
 
     def element(self, value: Value, at: Index) -> Value:
@@ -84,7 +86,7 @@ class Elemental:
         """Loads an input at once; pushes the rule of anything else."""
         binding = self.inputs.get(value)
         if binding is not None:
-            loaded = self.builder.load(binding, stored_at(self.builder, value, at), element_of(value))
+            loaded = load(self.builder, binding, value, at, self.vectors)
             self.builder.memo.set(key, loaded)
             return loaded
         assert isinstance(value, OpResult), f"{value} has neither an element nor an op that makes it"

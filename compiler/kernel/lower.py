@@ -27,6 +27,7 @@ from .elemental import ELEMENT_RULES, Elemental
 from .encodings import stored_shape
 from .indexing import starts_of
 from .lowering import refusal
+from .packed import packed_tile_of
 from .rules import INLINE_CONSTANT_BYTES
 from .schedule import SCHEDULES, Output, Work, choose, hero_of, may_tile
 from .tiled import count_ops, tile_of
@@ -37,8 +38,11 @@ WIDE_INDEX = 1 << 31
 ABI = (LoadInput, StoreOutput, End)
 
 
-def lower_entry(entry: Operation) -> None:
-    """Replace the body of an `ll_seq.entry`. CompileError has a diagnostic for each op that cannot be lowered."""
+def lower_entry(entry: Operation, vectors: bool = False) -> None:
+    """Replace the body of an `ll_seq.entry`. CompileError has a diagnostic for each op that cannot be lowered.
+
+    `vectors`: what lies side by side in a layout is loaded together.
+    """
     assert isinstance(entry, Entry)
     old = entry.body.block
     ops = [op for op in old if not isinstance(op, ABI)]
@@ -53,9 +57,11 @@ def lower_entry(entry: Operation) -> None:
     builder = KernelBuilder(block, _index_type(old))
     builder.loc = entry.loc
     if may_tile(work):
-        work = replace(work, tile=tile_of(work.hero, _ops_per_result(builder.index_type, inputs, work)))
+        ops_per_result = _ops_per_result(builder.index_type, inputs, work)
+        packed = packed_tile_of(work.hero, ops_per_result)
+        work = replace(work, tile=packed or tile_of(work.hero, ops_per_result), packed=packed is not None)
     schedule = choose(work)
-    elemental = Elemental(builder, inputs)
+    elemental = Elemental(builder, inputs, vectors)
     _prepare(elemental, ops)
     schedule.emit(elemental, work)
     builder.insert(Return())

@@ -4,6 +4,8 @@
 `workgroup`: one workgroup computes one element: each invocation folds a contiguous part, a tree in shared memory folds
 the parts, neighbours with neighbours, so that the order of the elements is kept; one invocation does the rest.
 `tiled`: one invocation computes a block of a dot's results (`tiled.py`).
+`packed`: the same, of operands that lie in such blocks (`packed.py`).
+`pack`: one invocation makes a row of a tile of a result that lies in tiles.
 
 The kernel counts from the linear workgroup index and does nothing where that is beyond the work.
 """
@@ -12,7 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 
@@ -20,13 +24,16 @@ from .builder import KernelBuilder
 from .elemental import Elemental
 from .encodings import stored_shape
 from .fold import FOLDS, Fold, Loops, Scalars, elements_per_turn
-from .index import Index
+from .index import Index, delinearize
 from .indexing import moved, starts_of
+from .packed import emit_packed_tile, write_results
 from .rules import element_of, shape_of
-from .tiled import Extents, Tile, emit_tile, write_all, write_fresh
+from .tiled import Extents, Tile, Write, emit_tile, write_all, write_fresh
 
 #: a fold of more elements than this is worth a workgroup, when there are fewer of them than that
 LONG_FOLD, FEW_FOLDS = 256, 1024
+#: elements of an encoded result that one invocation makes, at most
+LONGEST_RUN = 32
 #: up to this length a tile that shares its loads well beats a workgroup for each of few results
 LONG_TILED_FOLD = 1024
 
@@ -50,11 +57,13 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a body computes: its outputs, the op that folds, and the block of results that an invocation may take."""
+    """What a body computes: its outputs, the op that folds, and the block of results that an invocation may take, which
+    may be a tile of the operands' layouts."""
 
     outputs: Sequence[Output]
     hero: Operation | None
     tile: Tile | None = None
+    packed: bool = False
 
     @property
     def most(self) -> int:
@@ -101,6 +110,10 @@ def may_tile(work: Work) -> bool:
 def choose(work: Work) -> Schedule:
     """The schedule of a body."""
     hero, tile = work.hero, work.tile
+    if _run_length(work):
+        return SCHEDULES["pack"]
+    if work.packed:
+        return SCHEDULES["packed"]
     if hero is None or not _one_size(work):
         return SCHEDULES["thread"]
     long_and_few = fold_length(hero) > LONG_FOLD and count_of(hero.results[0]) < FEW_FOLDS
@@ -138,6 +151,37 @@ def _write(elemental: Elemental, outputs: Sequence[Output], position: Value) -> 
     values = [elemental.element(output.value, at) for output, at in zip(outputs, places, strict=True)]
     for output, at, value in zip(outputs, places, values, strict=True):
         output.store(elemental, at, value)
+
+
+# pack
+
+
+def _run_length(work: Work) -> int:
+    """How many neighbours in memory an invocation makes of an encoded result; 0 where it should make one element."""
+    if work.hero is not None or len(work.outputs) != 1:
+        return 0
+    layout = layout_of(tensor_of(work.outputs[0].value))
+    length = layout.tiles[layout.inner[-1]] if layout is not None and layout.inner else 0
+    return length if length <= LONGEST_RUN else 0
+
+
+def runs(work: Work) -> int:
+    return work.most // stored_shape(work.outputs[0].value)[-1]
+
+
+def emit_pack(elemental: Elemental, work: Work) -> None:
+    """An invocation makes what lies in one row of a tile: it divides once for all of it."""
+    b, (output,) = elemental.builder, work.outputs
+    *outer, length = stored_shape(output.value)
+    number = _position(b, "pack")
+    branch = b.begin_if(b.op("compare_lt", number, b.index(runs(work))))
+    place = delinearize(b, number, tuple(outer))
+    first = b.op("multiply", number, b.index(length))
+    indices = [Index(b, (*outer, length), (*place, b.index(at))) for at in range(length)]
+    values = [elemental.element(output.value, index) for index in indices]
+    for at, value in enumerate(values):
+        b.store(value, output.binding, b.op("add", first, b.index(at)))
+    b.end_if(branch)
 
 
 # workgroup
@@ -224,18 +268,34 @@ def emit_tiled(elemental: Elemental, work: Work) -> None:
     b, number = elemental.builder, _position(elemental.builder, "tiled")
     branch = b.begin_if(b.op("compare_lt", number, b.index(tiles(work))))
     places, rows, columns = emit_tile(elemental, dot, tile, number)
-    results = []
-    for place in places:
-        results.append([elemental.element(output.value, _same(b, place, output.value)) for output in work.outputs])
+    write = _writer(elemental, work, tile, places)
+    moved = b.op("or", rows.moved(b), columns.moved(b))
+    b.branch(moved, lambda: write_fresh(b, rows, columns, write), lambda: write_all(tile, write))
+    b.end_if(branch)
+
+
+def emit_packed(elemental: Elemental, work: Work) -> None:
+    """As `emit_tiled`, with other edges."""
+    dot, tile = work.hero, work.tile
+    assert isinstance(dot, DotGeneral) and tile is not None
+    b, number = elemental.builder, _position(elemental.builder, "packed")
+    branch = b.begin_if(b.op("compare_lt", number, b.index(tiles(work))))
+    places, rows, columns = emit_packed_tile(elemental, dot, tile, number)
+    write_results(b, tile, rows, columns, _writer(elemental, work, tile, places))
+    b.end_if(branch)
+
+
+def _writer(elemental: Elemental, work: Work, tile: Tile, places: Sequence[Index]) -> Write:
+    """Computes all results of a tile; gives what writes them."""
+    b = elemental.builder
+    results = [[elemental.element(o.value, _same(b, place, o.value)) for o in work.outputs] for place in places]
 
     def write(row: int, column: int) -> None:
         at = row * tile.columns + column
         for output, value in zip(work.outputs, results[at], strict=True):
             output.store(elemental, _same(b, places[at], output.value), value)
 
-    moved = b.op("or", rows.moved(b), columns.moved(b))
-    b.branch(moved, lambda: write_fresh(b, rows, columns, write), lambda: write_all(tile, write))
-    b.end_if(branch)
+    return write
 
 
 def _same(b: KernelBuilder, place: Index, value: Value) -> Index:
@@ -250,5 +310,7 @@ SCHEDULES: dict[str, Schedule] = {
         Schedule("thread", 64, lambda work: work.most, emit_thread),
         Schedule("workgroup", 128, lambda work: 128 * work.most, emit_workgroup),
         Schedule("tiled", 32, tiles, emit_tiled),
+        Schedule("packed", 32, tiles, emit_packed),
+        Schedule("pack", 64, runs, emit_pack),
     )
 }

@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.dialect import Dispatch, Executable, HoistableDispatch, SetEncoding, UnsetEncoding
-from orchestrion.compiler.flow.layout import Encoding, Layout, encoded, encoding_of, plain
+from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout, encoded, encoding_of, plain
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir.attributes import StringAttr, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
 from orchestrion.compiler.stablehlo.func import Func
-from orchestrion.compiler.targets.target import target
+from orchestrion.compiler.targets.target import Target, target
 
 from . import hl_seq
 
@@ -24,7 +24,15 @@ from . import hl_seq
 Resolve = Callable[[TensorType], TensorType]
 
 
-def odd_layout(encoding: Encoding, type: TensorType) -> Layout:
+def tiled_layout(encoding: Encoding, target: Target) -> Layout | None:
+    """Batches; tiles along the free axes; in a tile, place by place along the contracted axes, its rows or columns."""
+    tile = target.tiles[ROLES.index(encoding.role)]
+    groups = [group for group in (encoding.batch, encoding.free, encoding.contract) if group]
+    tiles = tuple(tile if group == encoding.free else 1 for group in groups)
+    return Layout(tuple(groups), tiles, (groups.index(encoding.free),)) if tile > 1 else None
+
+
+def odd_layout(encoding: Encoding) -> Layout:
     """A layout that no kernel likes: tiles of odd sizes, everything in another order."""
     batch = (encoding.batch,) if encoding.batch else ()
     return Layout((encoding.contract, encoding.free, *batch), (3, 5, *(1 for _ in batch)), (1, 0))
@@ -32,15 +40,20 @@ def odd_layout(encoding: Encoding, type: TensorType) -> Layout:
 
 def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
     """How a program's target resolves symbolic encodings under an option (`pipeline.ENCODINGS`)."""
-    rule = target(program.sym_name.value).layout
-    if encodings == "test":
-        rule = odd_layout
+    made_for = target(program.sym_name.value)
+    layouts: dict[str, Callable[[Encoding], Layout | None]] = {
+        "default": lambda encoding: tiled_layout(encoding, made_for) if made_for.gains(*encoding.sizes) else None,
+        "always": lambda encoding: tiled_layout(encoding, made_for),
+        "test": odd_layout,
+        "none": lambda encoding: None,
+    }
+    rule = layouts[encodings]
 
     def resolve(type: TensorType) -> TensorType:
         encoding = encoding_of(type)
         if not isinstance(encoding, Encoding):
             return type
-        layout = rule(encoding, plain(type)) if encodings != "none" else None
+        layout = rule(encoding)
         return plain(type) if layout is None else encoded(plain(type), layout)
 
     return resolve

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
-from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +23,11 @@ class Payload:
 
 
 class Target(ABC):
-    """One executable format. `name` is the profile's in `schema.profiles.PROFILES`."""
+    """One executable format. `name` is the profile's in `schema.profiles.PROFILES`; `tiles`: how many rows of the left
+    operand of a dot, and columns of the right one, lie side by side when they lie in tiles."""
 
     name: str
+    tiles: tuple[int, int] = (1, 1)
 
     @abstractmethod
     def lower(self, entry: Operation) -> None:
@@ -37,9 +37,9 @@ class Target(ABC):
         `CompileError` names what cannot be lowered.
         """
 
-    def layout(self, encoding: Encoding, type: TensorType) -> Layout | None:
-        """The layout in which this target likes a dot's operand of that (plain) type; None: in row-major order."""
-        return None
+    def gains(self, rows: int, columns: int, depth: int) -> bool:
+        """Whether a dot of that size is faster with its operands in tiles, both of them put there in every call."""
+        return False
 
     @abstractmethod
     def serialize(self, executable: Operation) -> Payload:

@@ -179,8 +179,9 @@ def type_array(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
 
 
 def type_runtime_array(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
-    element = scope.scalar(scope.types[operands[0]])
-    if element.base not in NUMERIC:
+    """Of numbers, or of vectors of two or four, whose alignment is their size."""
+    element = scope.types[operands[0]]
+    if element.base not in NUMERIC or element.lanes not in (1, 2, 4):
         scope.refuse(f"runtime array of {element}")
     if scope.decorated(id, "ArrayStride") != element.bytes:
         scope.refuse(f"ArrayStride {scope.decorated(id, 'ArrayStride')}, an element has {element.bytes} bytes")

@@ -104,6 +104,14 @@ class KernelText:
         byte = " != 0" if k.dtype_of(op.output).kind == BOOL else ""
         self._define(op.output, f"{self.names[memory]}[{self.names[index]}]{byte}")
 
+    def load_vector(self, op: k.LoadVector) -> None:
+        name = f"t{self.count}"
+        self.count += 1
+        index, memory = self.names[op.index], self.names[op.binding]
+        self._line(f"const {TYPES[str(op.outputs[0].type)]}{k.VECTOR} {name} = vload{k.VECTOR}({index}, {memory});")
+        for lane, output in enumerate(op.outputs):
+            self._define(output, f"{name}.s{lane}")
+
     def store(self, op: k.Store | k.StoreShared) -> None:
         value, memory, index = (self.names[operand] for operand in op.operands)
         self._line(f"{memory}[{index}] = {value};")
@@ -157,6 +165,7 @@ _OPS: dict[str, Callable[[KernelText, Any], None]] = {
     k.LocalId.name: KernelText.local_id,
     k.Parameter.name: KernelText.parameter,
     k.Load.name: KernelText.load,
+    k.LoadVector.name: KernelText.load_vector,
     k.Store.name: KernelText.store,
     k.Shared.name: KernelText.shared,
     k.LoadShared.name: KernelText.load,

@@ -21,6 +21,11 @@ class OpenCLTarget(Target):
     """Source text, UTF-8."""
 
     name = "opencl"
+    tiles = (4, 16)
+
+    def gains(self, rows: int, columns: int, depth: int) -> bool:
+        """Compilers for a CPU lose their vectors at ragged columns (docs/decisions/packed-dot.md)."""
+        return columns % self.tiles[1] != 0
 
     def lower(self, entry: Operation) -> None:
         lower_entry(entry)

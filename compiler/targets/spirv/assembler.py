@@ -122,6 +122,11 @@ class Assembler:
             return self.once("OpTypeFloat", dtype.bits)
         return self.once("OpTypeInt", dtype.bits, 0)
 
+    def vector(self, dtype: DType, lanes: int) -> int:
+        """The type of so many values; of one, the type of a value."""
+        element = self.scalar(dtype)
+        return element if lanes == 1 else self.once("OpTypeVector", element, lanes)
+
     def in_buffers(self, dtype: DType) -> None:
         """Says that storage buffers hold this type."""
         need = _NEEDS.get((dtype.kind == FLOAT, dtype.bits))

@@ -11,7 +11,7 @@ anything, NaN, infinities and signs forgotten. They are made of a condition that
 from collections.abc import Callable
 from typing import Any
 
-from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
@@ -33,9 +33,9 @@ class ModuleVariables:
         self.parameters = parameters
         self._made: dict[object, int] = {}
 
-    def buffer(self, ordinal: int, dtype: DType, writable: bool) -> int:
-        """The storage buffer at a binding as a runtime array of the type."""
-        content = self._array(dtype)
+    def buffer(self, ordinal: int, dtype: DType, writable: bool, lanes: int = 1) -> int:
+        """The storage buffer at a binding as a runtime array of the type, or of vectors of it."""
+        content = self._array(dtype, lanes)
         key = (ordinal, content, writable)
         if key not in self._made:
             variable = self._made[key] = self.a.variable("StorageBuffer", content)
@@ -46,13 +46,13 @@ class ModuleVariables:
                 self.a.decorate(variable, "NonWritable")
         return self._made[key]
 
-    def _array(self, dtype: DType) -> int:
+    def _array(self, dtype: DType, lanes: int) -> int:
         """The struct around a runtime array."""
         self.a.in_buffers(dtype)
-        array = self.a.once("OpTypeRuntimeArray", self.a.scalar(dtype))
+        array = self.a.once("OpTypeRuntimeArray", self.a.vector(dtype, lanes))
         if array not in self._made:
             struct = self._made[array] = self.a.once("OpTypeStruct", array)
-            self.a.decorate(array, "ArrayStride", dtype.itemsize)
+            self.a.decorate(array, "ArrayStride", lanes * dtype.itemsize)
             self.a.decorate(struct, "Block")
             self.a.decorate_member(struct, 0, "Offset", 0)
         return self._made[array]
@@ -83,6 +83,7 @@ class FunctionWords:
         self.signature = signature
         self.ids: dict[Value, int] = {}
         self.bindings: dict[Value, int] = {}
+        self.vectors: dict[Value, int] = {}
         self.inputs: dict[int, None] = {}
         self.label = 0
         self.false = 0
@@ -107,6 +108,17 @@ class FunctionWords:
             if use.dtype is not None:
                 memory = BYTE if use.dtype.kind == BOOL else use.dtype
                 self.bindings[binding] = self.variables.buffer(ordinal, memory, use.writable)
+        for outer in block:
+            for op in outer.walk():
+                if isinstance(op, k.LoadVector) and op.binding not in self.vectors:
+                    assert isinstance(op.binding, BlockArgument)
+                    self.vectors[op.binding] = self._vectors(op.binding)
+
+    def _vectors(self, binding: BlockArgument) -> int:
+        """The storage buffer at a binding once more, as an array of vectors."""
+        use = self.signature.bindings[binding.index]
+        assert use.dtype is not None
+        return self.variables.buffer(binding.index, use.dtype, use.writable, k.VECTOR)
 
     # instructions
 
@@ -160,7 +172,7 @@ class FunctionWords:
         if name is None:
             self.ids[op.output] = operands[0]
             return
-        if name in _TO_FLOAT and not isinstance(op.operands[0].defining_op, k.Load):
+        if name in _TO_FLOAT and not isinstance(op.operands[0].defining_op, k.Load | k.LoadVector):
             operands = [self._make("OpIAdd", self.a.scalar(subject), operands[0], self._zero(subject))]
         made = self.ids[op.output] = self._make(name, self.a.scalar(result), *operands)
         if FLOAT in (subject.kind, result.kind) and name not in ("OpBitcast", "OpSelect"):
@@ -216,6 +228,15 @@ class FunctionWords:
         if dtype.kind == BOOL:
             loaded = self._make("OpINotEqual", self.a.scalar(dtype), loaded, self.a.constant(BYTE, 0))
         self.ids[op.output] = loaded
+
+    def load_vector(self, op: k.LoadVector) -> None:
+        dtype = k.dtype_of(op.outputs[0])
+        content = self.a.vector(dtype, k.VECTOR)
+        pointer = self.a.pointer("StorageBuffer", content)
+        place = self._make("OpAccessChain", pointer, self.vectors[op.binding], self._word(0), self.ids[op.index])
+        loaded = self._make("OpLoad", content, place)
+        for lane, output in enumerate(op.outputs):
+            self.ids[output] = self._make("OpCompositeExtract", self.a.scalar(dtype), loaded, lane)
 
     def store(self, op: k.Store) -> None:
         dtype, value = k.dtype_of(op.value), self.ids[op.value]
@@ -330,6 +351,7 @@ _OPS: dict[str, Callable[[FunctionWords, Any], None]] = {
     k.LocalId.name: FunctionWords.local_id,
     k.Parameter.name: FunctionWords.parameter,
     k.Load.name: FunctionWords.load,
+    k.LoadVector.name: FunctionWords.load_vector,
     k.Store.name: FunctionWords.store,
     k.Shared.name: FunctionWords.shared,
     k.LoadShared.name: FunctionWords.load_shared,

@@ -14,9 +14,15 @@ class SpirvTarget(Target):
     """Words of the subset in `schema/spirv.py`, little endian."""
 
     name = "spirv"
+    tiles = (8, 8)
+
+    def gains(self, rows: int, columns: int, depth: int) -> bool:
+        """Loads in fours are worth an encoding of what is read often enough (docs/decisions/packed-dot.md)."""
+        reuse = rows * columns // (rows + columns)
+        return reuse >= 32 and rows * columns * depth >= 1 << 20
 
     def lower(self, entry: Operation) -> None:
-        lower_entry(entry)
+        lower_entry(entry, vectors=True)
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)

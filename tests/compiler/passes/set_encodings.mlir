@@ -55,52 +55,113 @@
 }) : () -> ()
 // -----
 // passes: set-encodings
-// Batches; axes are followed through transposes, joins and elementwise ops, not through a reshape that splits one, nor to a splat.
+// Batches; axes are followed through transposes, joins and elementwise ops.
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<64x2x8x8xi8>, tensor<16x128x64xf32>) -> (tensor<2x64x128xf32>, tensor<64x64xf32>), sym_name = "main"}> ({
-  ^bb0(%0: tensor<64x2x8x8xi8>, %1: tensor<16x128x64xf32>):
+  "func.func"() <{function_type = (tensor<64x2x8x8xi8>, tensor<2x128x64xf32>) -> tensor<2x64x128xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<64x2x8x8xi8>, %1: tensor<2x128x64xf32>):
     %2 = "flow.dispatch_region"() ({
       %4 = "stablehlo.convert"(%0) : (tensor<64x2x8x8xi8>) -> tensor<64x2x8x8xf32>
       %5 = "stablehlo.transpose"(%4) <{permutation = array<i64: 1, 2, 3, 0>}> : (tensor<64x2x8x8xf32>) -> tensor<2x8x8x64xf32>
       %6 = "stablehlo.reshape"(%5) : (tensor<2x8x8x64xf32>) -> tensor<2x64x64xf32>
-      %7 = "stablehlo.reshape"(%1) : (tensor<16x128x64xf32>) -> tensor<2x8x128x64xf32>
-      %8 = "stablehlo.slice"(%7) <{limit_indices = array<i64: 2, 1, 128, 64>, start_indices = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 1, 1>}> : (tensor<2x8x128x64xf32>) -> tensor<2x1x128x64xf32>
-      %9 = "stablehlo.reshape"(%8) : (tensor<2x1x128x64xf32>) -> tensor<2x128x64xf32>
-      %10 = "stablehlo.dot_general"(%6, %9) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [2]>}> : (tensor<2x64x64xf32>, tensor<2x128x64xf32>) -> tensor<2x64x128xf32>
-      "flow.yield"(%10) : (tensor<2x64x128xf32>) -> ()
+      %7 = "stablehlo.dot_general"(%6, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [2]>}> : (tensor<2x64x64xf32>, tensor<2x128x64xf32>) -> tensor<2x64x128xf32>
+      "flow.yield"(%7) : (tensor<2x64x128xf32>) -> ()
     }) : () -> tensor<2x64x128xf32>
-    %3 = "flow.dispatch_region"() ({
-      %4 = "stablehlo.constant"() <{value = dense<2.0> : tensor<64x64xf32>}> : () -> tensor<64x64xf32>
-      %5 = "stablehlo.dot_general"(%4, %4) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
-      "flow.yield"(%5) : (tensor<64x64xf32>) -> ()
-    }) : () -> tensor<64x64xf32>
-    "func.return"(%2, %3) : (tensor<2x64x128xf32>, tensor<64x64xf32>) -> ()
+    "func.return"(%2) : (tensor<2x64x128xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // =====
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<64x2x8x8xi8>, tensor<16x128x64xf32>) -> (tensor<2x64x128xf32>, tensor<64x64xf32>), sym_name = "main"}> ({
-  ^bb0(%0: tensor<64x2x8x8xi8>, %1: tensor<16x128x64xf32>):
+  "func.func"() <{function_type = (tensor<64x2x8x8xi8>, tensor<2x128x64xf32>) -> tensor<2x64x128xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<64x2x8x8xi8>, %1: tensor<2x128x64xf32>):
     %2 = "flow.hoistable_dispatch"() ({
       %5 = "flow.set_encoding"(%0) : (tensor<64x2x8x8xi8>) -> tensor<64x2x8x8xi8, #util.encoding<role = lhs, batch = [1], free = [0], contract = [2, 3], sizes = [64, 128, 64]>>
       "flow.yield"(%5) : (tensor<64x2x8x8xi8, #util.encoding<role = lhs, batch = [1], free = [0], contract = [2, 3], sizes = [64, 128, 64]>>) -> ()
     }) : () -> tensor<64x2x8x8xi8, #util.encoding<role = lhs, batch = [1], free = [0], contract = [2, 3], sizes = [64, 128, 64]>>
-    %3 = "flow.dispatch_region"() ({
-      %5 = "stablehlo.reshape"(%1) : (tensor<16x128x64xf32>) -> tensor<2x8x128x64xf32>
-      %6 = "stablehlo.slice"(%5) <{limit_indices = array<i64: 2, 1, 128, 64>, start_indices = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 1, 1>}> : (tensor<2x8x128x64xf32>) -> tensor<2x1x128x64xf32>
-      %7 = "stablehlo.reshape"(%6) : (tensor<2x1x128x64xf32>) -> tensor<2x128x64xf32>
-      %8 = "flow.unset_encoding"(%2) : (tensor<64x2x8x8xi8, #util.encoding<role = lhs, batch = [1], free = [0], contract = [2, 3], sizes = [64, 128, 64]>>) -> tensor<64x2x8x8xi8>
-      %9 = "stablehlo.convert"(%8) : (tensor<64x2x8x8xi8>) -> tensor<64x2x8x8xf32>
-      %10 = "stablehlo.transpose"(%9) <{permutation = array<i64: 1, 2, 3, 0>}> : (tensor<64x2x8x8xf32>) -> tensor<2x8x8x64xf32>
-      %11 = "stablehlo.reshape"(%10) : (tensor<2x8x8x64xf32>) -> tensor<2x64x64xf32>
-      %12 = "stablehlo.dot_general"(%11, %7) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [2]>}> : (tensor<2x64x64xf32>, tensor<2x128x64xf32>) -> tensor<2x64x128xf32>
-      "flow.yield"(%12) : (tensor<2x64x128xf32>) -> ()
-    }) : () -> tensor<2x64x128xf32>
+    %3 = "flow.hoistable_dispatch"() ({
+      %5 = "flow.set_encoding"(%1) : (tensor<2x128x64xf32>) -> tensor<2x128x64xf32, #util.encoding<role = rhs, batch = [0], free = [1], contract = [2], sizes = [64, 128, 64]>>
+      "flow.yield"(%5) : (tensor<2x128x64xf32, #util.encoding<role = rhs, batch = [0], free = [1], contract = [2], sizes = [64, 128, 64]>>) -> ()
+    }) : () -> tensor<2x128x64xf32, #util.encoding<role = rhs, batch = [0], free = [1], contract = [2], sizes = [64, 128, 64]>>
     %4 = "flow.dispatch_region"() ({
-      %5 = "stablehlo.constant"() <{value = dense<2.000000e+00> : tensor<64x64xf32>}> : () -> tensor<64x64xf32>
-      %6 = "stablehlo.dot_general"(%5, %5) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
-      "flow.yield"(%6) : (tensor<64x64xf32>) -> ()
-    }) : () -> tensor<64x64xf32>
-    "func.return"(%3, %4) : (tensor<2x64x128xf32>, tensor<64x64xf32>) -> ()
+      %5 = "flow.unset_encoding"(%2) : (tensor<64x2x8x8xi8, #util.encoding<role = lhs, batch = [1], free = [0], contract = [2, 3], sizes = [64, 128, 64]>>) -> tensor<64x2x8x8xi8>
+      %6 = "stablehlo.convert"(%5) : (tensor<64x2x8x8xi8>) -> tensor<64x2x8x8xf32>
+      %7 = "stablehlo.transpose"(%6) <{permutation = array<i64: 1, 2, 3, 0>}> : (tensor<64x2x8x8xf32>) -> tensor<2x8x8x64xf32>
+      %8 = "stablehlo.reshape"(%7) : (tensor<2x8x8x64xf32>) -> tensor<2x64x64xf32>
+      %9 = "flow.unset_encoding"(%3) : (tensor<2x128x64xf32, #util.encoding<role = rhs, batch = [0], free = [1], contract = [2], sizes = [64, 128, 64]>>) -> tensor<2x128x64xf32>
+      %10 = "stablehlo.dot_general"(%8, %9) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [2]>}> : (tensor<2x64x64xf32>, tensor<2x128x64xf32>) -> tensor<2x64x128xf32>
+      "flow.yield"(%10) : (tensor<2x64x128xf32>) -> ()
+    }) : () -> tensor<2x64x128xf32>
+    "func.return"(%4) : (tensor<2x64x128xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: set-encodings
+// Both operands or none: a reshape that splits an axis is not followed, and a splat is not in memory.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x64x64xf32>, tensor<16x128x64xf32>) -> (tensor<2x64x128xf32>, tensor<2x64x64xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<2x64x64xf32>, %1: tensor<16x128x64xf32>):
+    %2 = "flow.dispatch_region"() ({
+      %4 = "stablehlo.reshape"(%1) : (tensor<16x128x64xf32>) -> tensor<2x8x128x64xf32>
+      %5 = "stablehlo.slice"(%4) <{limit_indices = array<i64: 2, 1, 128, 64>, start_indices = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 1, 1>}> : (tensor<2x8x128x64xf32>) -> tensor<2x1x128x64xf32>
+      %6 = "stablehlo.reshape"(%5) : (tensor<2x1x128x64xf32>) -> tensor<2x128x64xf32>
+      %7 = "stablehlo.dot_general"(%0, %6) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [2]>}> : (tensor<2x64x64xf32>, tensor<2x128x64xf32>) -> tensor<2x64x128xf32>
+      "flow.yield"(%7) : (tensor<2x64x128xf32>) -> ()
+    }) : () -> tensor<2x64x128xf32>
+    %3 = "flow.dispatch_region"() ({
+      %4 = "stablehlo.constant"() <{value = dense<2.0> : tensor<2x64x64xf32>}> : () -> tensor<2x64x64xf32>
+      %5 = "stablehlo.dot_general"(%0, %4) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [1]>}> : (tensor<2x64x64xf32>, tensor<2x64x64xf32>) -> tensor<2x64x64xf32>
+      "flow.yield"(%5) : (tensor<2x64x64xf32>) -> ()
+    }) : () -> tensor<2x64x64xf32>
+    "func.return"(%2, %3) : (tensor<2x64x128xf32>, tensor<2x64x64xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x64x64xf32>, tensor<16x128x64xf32>) -> (tensor<2x64x128xf32>, tensor<2x64x64xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<2x64x64xf32>, %1: tensor<16x128x64xf32>):
+    %2 = "flow.dispatch_region"() ({
+      %4 = "stablehlo.reshape"(%1) : (tensor<16x128x64xf32>) -> tensor<2x8x128x64xf32>
+      %5 = "stablehlo.slice"(%4) <{limit_indices = array<i64: 2, 1, 128, 64>, start_indices = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 1, 1>}> : (tensor<2x8x128x64xf32>) -> tensor<2x1x128x64xf32>
+      %6 = "stablehlo.reshape"(%5) : (tensor<2x1x128x64xf32>) -> tensor<2x128x64xf32>
+      %7 = "stablehlo.dot_general"(%0, %6) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [2]>}> : (tensor<2x64x64xf32>, tensor<2x128x64xf32>) -> tensor<2x64x128xf32>
+      "flow.yield"(%7) : (tensor<2x64x128xf32>) -> ()
+    }) : () -> tensor<2x64x128xf32>
+    %3 = "flow.dispatch_region"() ({
+      %4 = "stablehlo.constant"() <{value = dense<2.000000e+00> : tensor<2x64x64xf32>}> : () -> tensor<2x64x64xf32>
+      %5 = "stablehlo.dot_general"(%0, %4) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [1]>}> : (tensor<2x64x64xf32>, tensor<2x64x64xf32>) -> tensor<2x64x64xf32>
+      "flow.yield"(%5) : (tensor<2x64x64xf32>) -> ()
+    }) : () -> tensor<2x64x64xf32>
+    "func.return"(%2, %3) : (tensor<2x64x128xf32>, tensor<2x64x64xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: set-encodings
+// encodings: test
+// Any size, and one operand alone, when asked for.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x3xf32>) -> tensor<2x5xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<2x3xf32>):
+    %1 = "flow.dispatch_region"() ({
+      %2 = "stablehlo.constant"() <{value = dense<2.0> : tensor<3x5xf32>}> : () -> tensor<3x5xf32>
+      %3 = "stablehlo.dot_general"(%0, %2) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<2x3xf32>, tensor<3x5xf32>) -> tensor<2x5xf32>
+      "flow.yield"(%3) : (tensor<2x5xf32>) -> ()
+    }) : () -> tensor<2x5xf32>
+    "func.return"(%1) : (tensor<2x5xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x3xf32>) -> tensor<2x5xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<2x3xf32>):
+    %1 = "flow.hoistable_dispatch"() ({
+      %3 = "flow.set_encoding"(%0) : (tensor<2x3xf32>) -> tensor<2x3xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [2, 5, 3]>>
+      "flow.yield"(%3) : (tensor<2x3xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [2, 5, 3]>>) -> ()
+    }) : () -> tensor<2x3xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [2, 5, 3]>>
+    %2 = "flow.dispatch_region"() ({
+      %3 = "stablehlo.constant"() <{value = dense<2.000000e+00> : tensor<3x5xf32>}> : () -> tensor<3x5xf32>
+      %4 = "flow.unset_encoding"(%1) : (tensor<2x3xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [2, 5, 3]>>) -> tensor<2x3xf32>
+      %5 = "stablehlo.dot_general"(%4, %3) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<2x3xf32>, tensor<3x5xf32>) -> tensor<2x5xf32>
+      "flow.yield"(%5) : (tensor<2x5xf32>) -> ()
+    }) : () -> tensor<2x5xf32>
+    "func.return"(%2) : (tensor<2x5xf32>) -> ()
   }) : () -> ()
 }) : () -> ()

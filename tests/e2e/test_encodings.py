@@ -1,0 +1,117 @@
+"""Operands of dots in the layouts of targets, and in one that no target likes: the same bits as in row-major order.
+
+On the reference device sums are exact: NumPy's BLAS adds in an order that depends on strides.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from stablehlo_text import DTYPES, apply, ints, main, tensor
+
+from orchestrion import compiler
+
+LoadOn = Callable[[bytes, str], Any]
+Array = np.ndarray[Any, Any]
+EACH_DEVICE = pytest.mark.parametrize("device", ["reference", "opencl", "vulkan"])
+PROFILE = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}
+
+
+def dot_text(shape: tuple[int, int, int, int], dtype: str, swapped: bool) -> str:
+    """A batched dot of (batches, rows, depth, columns), its operands transposed if wanted, and something behind it."""
+    batches, rows, depth, columns = shape
+    left = (batches, depth, rows) if swapped else (batches, rows, depth)
+    right = (batches, columns, depth) if swapped else (batches, depth, columns)
+    out = tensor((batches, rows, columns), dtype)
+    numbers = (
+        "lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], "
+        f"lhs_contracting_dimensions = [{1 if swapped else 2}], rhs_contracting_dimensions = [{2 if swapped else 1}]"
+    )
+    types = [tensor(left, dtype), tensor(right, dtype)]
+    bias = tensor((columns,), dtype)
+    lines = [
+        "%d = " + apply("dot_general", "%a0, %a1", f"dot_dimension_numbers = #stablehlo.dot<{numbers}>", types, out),
+        "%b = " + apply("broadcast_in_dim", "%a2", f"broadcast_dimensions = {ints([2])}", [bias], out),
+        "%r = " + apply("add", "%d, %b", "", [out, out], out),
+    ]
+    return main([*types, bias], lines, [("%r", out)])
+
+
+def arguments(shape: tuple[int, int, int, int], dtype: str, swapped: bool, exact: bool) -> list[Array]:
+    batches, rows, depth, columns = shape
+    random = np.random.default_rng(sum(shape))
+    left = random.integers(-9, 9, (batches, rows, depth)).astype(DTYPES[dtype])
+    right = random.integers(-9, 9, (batches, depth, columns)).astype(DTYPES[dtype])
+    if dtype in ("f32", "f64") and not exact:
+        left, right = left / 7, right / 3
+    bias = np.arange(columns).astype(DTYPES[dtype])
+    if swapped:
+        left, right = left.transpose(0, 2, 1), right.transpose(0, 2, 1)
+    return [np.ascontiguousarray(x.astype(DTYPES[dtype])) for x in (left, right, bias)]
+
+
+def result(text: str, device: str, encodings: str, load_on: LoadOn, given: list[Array]) -> Array:
+    module = compiler.compile(text, [PROFILE[device]], encodings)
+    return np.asarray(load_on(module, device).main(*given))
+
+
+SIZES = st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 70), st.integers(0, 40))
+DTYPES_OF = {"reference": ("f32", "f64", "i32", "i8"), "opencl": ("f32", "i8"), "vulkan": ("f32", "f64", "i32", "i8")}
+
+
+@pytest.mark.parametrize(("device", "dtype"), [(device, x) for device, found in DTYPES_OF.items() for x in found])
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@given(shape=SIZES, swapped=st.booleans())
+def test_any_shape(load_on: LoadOn, device: str, dtype: str, shape: tuple[int, int, int, int], swapped: bool) -> None:
+    text, given = dot_text(shape, dtype, swapped), arguments(shape, dtype, swapped, device == "reference")
+    plain = result(text, device, "none", load_on, given)
+    for encodings in ("test", "always"):
+        assert result(text, device, encodings, load_on, given).tobytes() == plain.tobytes(), encodings
+    left, right = (x.transpose(0, 2, 1) if swapped else x for x in given[:2])
+    np.testing.assert_allclose(plain, left @ right + given[2], rtol=1e-5, atol=1e-4)
+
+
+@EACH_DEVICE
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (2, 9, 1, 17), (1, 33, 129, 16)])
+def test_shapes_at_the_edges_of_tiles(load_on: LoadOn, device: str, shape: tuple[int, int, int, int]) -> None:
+    for swapped in (False, True) if device != "opencl" else (False,):
+        text, given = dot_text(shape, "f32", swapped), arguments(shape, "f32", swapped, device == "reference")
+        plain = result(text, device, "none", load_on, given)
+        for encodings in ("test", "always", "default"):
+            assert result(text, device, encodings, load_on, given).tobytes() == plain.tobytes(), (encodings, swapped)
+
+
+@EACH_DEVICE
+def test_programs_in_the_test_layout(
+    cases: dict[str, Any], device: str, load_on: LoadOn, check: Callable[[Any, list[Array]], None]
+) -> None:
+    """Every program of these tests that has a dot, with all its dots encoded."""
+    tried = 0
+    for case in cases.values():
+        source = case.lowered()
+        if "dot_general" not in str(source.as_text()):
+            continue
+        results = load_on(compiler.compile(source, [PROFILE[device]], "test"), device).main(*case.arguments())
+        check(case, list(results) if isinstance(results, tuple | list) else [results])
+        tried += 1
+    assert tried >= 5
+
+
+@pytest.mark.parametrize("encodings", ["test", "always"])
+def test_every_phase_continues_to_the_same_bytes(encodings: str) -> None:
+    from orchestrion.compiler.pipeline import PHASES
+    from orchestrion.schema.writer import write
+
+    text = dot_text((2, 20, 30, 40), "f32", False)
+    whole = compiler.compile(text, encodings=encodings)
+    for phase in list(PHASES)[1:]:
+        dumped = compiler.Compilation(encodings=encodings).text(text, phase)
+        assert write(compiler.Compilation(start=phase, encodings=encodings).rows(dumped)) == whole, phase
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(compiler.CompileError, match="no encodings are called odd; there are default, none"):
+        compiler.Compilation(encodings="odd")
