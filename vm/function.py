@@ -25,7 +25,7 @@ from .code import Code
 from .context import Context
 from .errors import CallerError, MemoryExceeded, Trap
 from .fence import Future
-from .statistics import CallLog, totals
+from .statistics import Log, totals
 from .submit import submit
 from .tensors import as_array, describe, describe_array
 
@@ -111,7 +111,7 @@ class Function:
         "name",
     )
 
-    def __init__(self, export: Export, code: Code, context: Context, log: CallLog) -> None:
+    def __init__(self, export: Export, code: Code, context: Context, log: Log) -> None:
         assert context.device is not None
         self.export = export
         self.name = export.name

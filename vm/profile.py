@@ -24,11 +24,12 @@ from orchestrion.hal.workload import Grid
 from orchestrion.schema.errors import ModuleError
 
 from .profiled_hal import Tag
-from .statistics import HISTORY, CallLog, Row
+from .statistics import HISTORY, Log, Row
 
 if TYPE_CHECKING:
     from orchestrion.hal.backend import Span
     from orchestrion.hal.device import Device
+    from orchestrion.schema.module import Module
 
     from .context import Context
     from .linker import LinkedProgram
@@ -166,7 +167,8 @@ class Profiler:
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._linked: LinkedProgram | None = None
+        self._module: Module | None = None
+        self._ordinal = 0
         self._owners: WeakKeyDictionary[Context, _Owner] = WeakKeyDictionary()
         self._numbers = count()
         self._commands: dict[profiling.Command, Command] = {}
@@ -175,8 +177,8 @@ class Profiler:
         self._lock = threading.Lock()
 
     def bind(self, linked: LinkedProgram) -> None:
-        """What it runs, before anything of it does."""
-        self._linked = linked
+        """What it runs, before anything of it does. Of its code, which refers to the profiler, nothing is kept."""
+        self._module, self._ordinal = linked.module, linked.ordinal
 
     def owner(self, context: Context) -> _Owner:
         with self._lock:
@@ -225,35 +227,33 @@ class Profiler:
         return Launch(known, *span)
 
     def _describe(self, command: profiling.Command) -> Command:
-        tag, linked = command.tag, self._linked
+        tag, module = command.tag, self._module
         entry = command.name if command.kind == "dispatch" else ""
         moved = sum(command.bytes) if command.kind == "dispatch" else command.bytes[-1]
-        if linked is None or not isinstance(tag, Tag):
+        if module is None or not isinstance(tag, Tag):
             return Command(command.kind, entry, "", (), "", None, moved, None)
         ops: tuple[str, ...] = ()
         try:
-            location = linked.location(tag.function, tag.pc) or ""
+            location = module.location(self._ordinal, tag.function, tag.pc) or ""
             if tag.executable is not None:
-                ops = linked.module.source_ops(linked.ordinal, tag.executable, tag.entry)
+                ops = module.source_ops(self._ordinal, tag.executable, tag.entry)
         except ModuleError as error:
             location = f"unknown, {error}"
         place = (tag.function, tag.pc)
         return Command(command.kind, entry, ops[0] if ops else "", ops[1:], location, tag.workload, moved, place)
 
 
-class ProfiledLog(CallLog):
+class ProfiledLog:
     """The log of one context, which tells the profiler of each call."""
 
-    __slots__ = ("_all", "_owner", "_profiler")
+    __slots__ = ("_log", "_owner", "_profiler")
 
-    def __init__(self, log: CallLog, profiler: Profiler, context: Context) -> None:
-        super().__init__()
-        self._all = log.add
+    def __init__(self, log: Log, profiler: Profiler, context: Context) -> None:
+        self._log = log
         self._profiler = profiler
         self._owner = profiler.owner(context)
-        self.add = self._add
 
-    def _add(self, row: Row) -> None:
-        self._all(row)
+    def add(self, row: Row) -> None:
+        self._log.add(row)
         name, started, ended = row[:3]
         self._profiler.called(self._owner, name, round(started * 1e9), round(ended * 1e9))

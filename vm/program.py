@@ -37,7 +37,7 @@ from .loader import Loader
 from .memory import Memory
 from .native import NativeModule
 from .scalars import ScalarFunction
-from .statistics import CallLog
+from .statistics import CallLog, Log
 from .tensors import as_array
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ _LOAD_COUNTERS = ("executables_created", "command_buffers_recorded", "dispatches
 class ProgramContext:
     """The functions of a program over one context: attributes, `["name"]`, `functions`."""
 
-    def __init__(self, context: Context, exports: Sequence[Export], log: CallLog) -> None:
+    def __init__(self, context: Context, exports: Sequence[Export], log: Log) -> None:
         self.context = context
         found: dict[str, AnyFunction] = {}
         for export, code in zip(exports, context.program.entries, strict=True):
@@ -189,7 +189,7 @@ class Program(ProgramContext):
         _initialize(context, self._linked.context_initializers, "context", self._profiler)
         return context
 
-    def _log_of(self, context: Context) -> CallLog:
+    def _log_of(self, context: Context) -> Log:
         if self._profiler is None:
             return self._log
         from .profile import ProfiledLog

@@ -7,7 +7,7 @@ their totals; the differences are taken when somebody asks. The last `HISTORY` c
 from collections import deque
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
 from orchestrion.hal.statistics import Statistics
 
@@ -28,6 +28,13 @@ totals: Callable[[Statistics], tuple[int, ...]] = attrgetter(*_COUNTERS)
 
 #: name, start and end in seconds of the clock, totals before and after, bytes of constants copied
 Row = tuple[str, float, float, tuple[int, ...], tuple[int, ...], int]
+
+
+class Log(Protocol):
+    """Whoever is told of each call that is over."""
+
+    @property
+    def add(self) -> Callable[[Row], None]: ...
 
 
 class CallLog:

@@ -11,7 +11,6 @@ from orchestrion.hal.backend import BackendDevice, BackendDriver, Conformance, D
 from orchestrion.schema.profiles import FEATURES, PROFILES
 
 from .device import NullDevice
-from .profiling import ProfiledDevice
 
 NO_LIMIT = 2**63 - 1
 
@@ -51,4 +50,6 @@ class NullDriver(BackendDriver):
         return NullDevice(info)
 
     def open_profiled(self, info: DeviceInfo) -> BackendDevice:
+        from .profiling import ProfiledDevice
+
         return ProfiledDevice(info)

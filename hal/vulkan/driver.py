@@ -6,7 +6,6 @@ from orchestrion.hal.errors import DriverUnavailable
 from .device import VulkanDevice
 from .instance import open_instance
 from .physical import PhysicalDevice, scan
-from .profiling import ProfiledDevice
 
 
 class VulkanDriver(BackendDriver):
@@ -21,6 +20,8 @@ class VulkanDriver(BackendDriver):
         return VulkanDevice(open_instance().api, self._physical(info))
 
     def open_profiled(self, info: DeviceInfo) -> VulkanDevice:
+        from .profiling import ProfiledDevice
+
         return ProfiledDevice(open_instance().api, self._physical(info))
 
     def _physical(self, info: DeviceInfo) -> PhysicalDevice:

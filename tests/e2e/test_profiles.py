@@ -2,7 +2,11 @@
 
 import dataclasses
 import functools
+import gc
+import subprocess
+import sys
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -184,6 +188,22 @@ def test_contexts_in_threads(device: str, load_on: LoadOn) -> None:
     program.close()
 
 
+@pytest.mark.parametrize("profiling", [False, True])
+def test_a_program_that_is_dropped_goes_at_once(profiling: bool, load_on: LoadOn) -> None:
+    """Without the collector of cycles, for it holds a device and its memory."""
+    program = load_on(module(), "reference", profiling=profiling)
+    program.softmax(X)
+    if profiling:
+        program.profile().trace()
+    context = weakref.ref(program.context)
+    gc.disable()
+    try:
+        del program
+        assert context() is None
+    finally:
+        gc.enable()
+
+
 def test_without_debug_information_entries_are_named(load_on: LoadOn) -> None:
     def stripped(program: writer.Program) -> writer.Program:
         functions = [dataclasses.replace(row, locations=()) for row in program.functions]
@@ -215,6 +235,21 @@ def test_an_open_device(load_on: LoadOn) -> None:
         assert [len(call.launches) for call in calls(program.profile())] == [1]
         program.close()
         other.close()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_nothing_of_it_is_there_when_it_is_off(device: str, load_on: LoadOn, tmp_path: Path) -> None:
+    load_on(module(), device).close()
+    (tmp_path / "m.fb").write_bytes(module())
+    program = (
+        "import sys, numpy as np; from orchestrion import vm\n"
+        f"vm.load(sys.argv[1], {device!r}, allow_native_code=True).twice(np.zeros((4, 8), np.float32))\n"
+        "print([name for name in sys.modules if name.rpartition('.')[2] in sys.argv[2:]])"
+    )
+    names = ("profile", "profiled_hal", "trace", "profiling", "timing")
+    command = [sys.executable, "-c", program, str(tmp_path / "m.fb"), *names]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert [name for name in eval(said) if name.startswith("orchestrion.")] == []
 
 
 IMPORTS = "\n".join(f"import @{row.name} {row.signature}" for row in HAL_IMPORTS.values())
