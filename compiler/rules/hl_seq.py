@@ -6,13 +6,23 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
-from orchestrion.compiler.flow.util import Global, GlobalLoad, GlobalStore, Initializer
+from orchestrion.compiler.flow.util import (
+    HOST_OPS,
+    BranchOp,
+    CondBranch,
+    Global,
+    GlobalLoad,
+    GlobalStore,
+    Initializer,
+    Switch,
+    host_value,
+)
 from orchestrion.compiler.flow.util import Return as InitializerReturn
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import TensorType, Type
+from orchestrion.compiler.ir.types import I32, TensorType, Type
 from orchestrion.compiler.sequencer.hl_seq import (
     Clone,
     Dispatch,
@@ -26,16 +36,17 @@ from orchestrion.compiler.sequencer.hl_seq import (
     lifetime_of,
     size_of,
 )
-from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
+from orchestrion.compiler.stablehlo.base import StablehloOp
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
 from orchestrion.compiler.stablehlo.func import Func, Return
 from orchestrion.schema.profiles import PROFILES
 
+from .blocks import blocks
 from .encodings import encoded_values, is_entry_type
 from .engine import Rules
 from .flow import body, load, stored_elements
-from .stablehlo import has_functions, one_block
+from .stablehlo import has_functions, one_block, signature
 
 #: an export: name, type, attributes of arguments and results
 Signature = tuple[str, str, str, str]
@@ -52,7 +63,8 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
         case Executable():
             return (Func,)
         case Func() if isinstance(op.parent_op, Program):
-            return (Import, Export, Dispatch, Clone, Splat, Empty, GlobalLoad, GlobalStore, Return)
+            commands = (Dispatch, Clone, Splat, Empty, GlobalLoad, GlobalStore)
+            return (Import, Export, *commands, *HOST_OPS, BranchOp, Return)
         case Func():
             return (StablehloOp, SetEncoding, UnsetEncoding, Return)
         case Reduce():
@@ -69,10 +81,16 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case Program():
             yield from has_functions(op)
             yield from same_exports(op, _signatures)
-        case Func():
-            yield from one_block(op, is_entry_type if isinstance(op.parent_op, Executable) else is_supported)
-            if isinstance(op.parent_op, Executable) and len(op.body.blocks) == 1:
+        case Func() if isinstance(op.parent_op, Executable):
+            yield from one_block(op, is_entry_type)
+            if len(op.body.blocks) == 1:
                 yield from body(op)
+        case Func():
+            yield from signature(op)
+            yield from blocks(op.body)
+            yield from _travels(op)
+        case CondBranch() | Switch():
+            yield from _choice(op)
         case Initializer():
             if len(op.body.blocks) != 1:
                 yield f"needs one block, has {len(op.body.blocks)}"
@@ -92,6 +110,22 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from _fits(op)
         case _:
             pass
+
+
+def _travels(func: Func) -> Iterator[str]:
+    """What a block takes is memory of the function's own, or a number on the host."""
+    for number, block in enumerate(func.body.blocks[1:], 1):
+        for argument in block.arguments:
+            own = is_resource(argument.type) and lifetime_of(argument.type) == "transient"
+            if not own and not host_value(argument.type):
+                yield f"block {number} takes {argument.type}, which is neither transient nor a number"
+
+
+def _choice(op: CondBranch | Switch) -> Iterator[str]:
+    """A predicate is one byte on the device, an index four; or a number on the host."""
+    given, size = op.operands[0].type, 1 if isinstance(op, CondBranch) else 4
+    if not host_value(given) and not (is_resource(given) and size_of(given) == size):
+        yield f"decides by {given}, a resource of {size} bytes or {I32} wanted"
 
 
 def programs(module: Operation) -> Iterator[str]:
@@ -176,7 +210,7 @@ def _fits(op: Operation) -> Iterator[str]:
             yield f"is of {size_of(op.type)} bytes, its value of {op.value.nbytes}"
         case Global() if op.value is None and op.mutable is None and _stores(op) != 1:
             yield f"is stored to by {_stores(op)} initializers, 1 wanted for a global without a value"
-        case Import() if not isinstance(op.source, BlockArgument):
+        case Import() if not isinstance(op.source, BlockArgument) or not isinstance(op.source.type, TensorType):
             yield "imports what is no argument"
         case Import() if _bytes(op.source.type) != size_of(op.output.type):
             yield f"imports {op.source.type} as {op.output.type}"

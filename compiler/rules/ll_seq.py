@@ -12,7 +12,7 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAtt
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import Attribute, TensorType, Type
+from orchestrion.compiler.ir.types import I32, Attribute, TensorType, Type
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.sequencer.hl_seq import Program
 from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
@@ -20,6 +20,7 @@ from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
 from orchestrion.schema.rows import Access
 
+from .blocks import blocks
 from .encodings import encoded_values, in_entry, is_entry_type
 from .engine import Rules
 from .flow import load
@@ -58,7 +59,7 @@ def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
         case ll_seq.Function():
             checks = (ll_seq.Check, ll_seq.Destination, ll_seq.Storage)
             submits = (ll_seq.Enqueue, ll_seq.Execute, ll_seq.Read)
-            return (*checks, *submits, util.GlobalLoad, util.BranchOp, ll_seq.Return)
+            return (*checks, *submits, *util.HOST_OPS, util.GlobalLoad, util.BranchOp, ll_seq.Return)
         case _:
             return None
 
@@ -98,8 +99,12 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
             yield from _one_block(op)
             yield from _finalizer(op)
         case ll_seq.Function():
-            yield from _one_block(op)
+            yield from blocks(op.body)
             yield from _function(op)
+        case util.Initializer():
+            yield from blocks(op.body)
+        case util.CondBranch() | util.Switch() if not util.host_value(op.operands[0].type):
+            yield f"decides by {op.operands[0].type}, {I32} wanted"
         case ll_seq.CreateExecutable() if not isinstance(tables.lookup(op, op.executable), ll_seq.Executable):
             yield f"{op.executable} is no executable"
         case ll_seq.Dispatch():
@@ -213,11 +218,14 @@ def _function(op: ll_seq.Function) -> Iterator[str]:
     inputs, results = op.signature.inputs, op.signature.results
     if not all(is_supported(type) for type in (*inputs, *results)):
         yield f"signature {op.signature} has types that are not supported"
-    for block in op.body.blocks:
-        if [argument.type for argument in block.arguments] != [ll_seq.VIEW] * (len(inputs) + len(results)):
-            yield f"takes {len(block.arguments)} views, {len(inputs)} arguments and {len(results)} destinations wanted"
-        if block.last is not None and len(block.last.operands) != len(results):
+    taken = [argument.type for argument in op.body.blocks[0].arguments]
+    if taken != [ll_seq.VIEW] * (len(inputs) + len(results)):
+        yield f"takes {len(taken)} views, {len(inputs)} arguments and {len(results)} destinations wanted"
+    for number, block in enumerate(op.body.blocks):
+        if isinstance(block.last, ll_seq.Return) and len(block.last.operands) != len(results):
             yield f"returns {len(block.last.operands)} views, {len(results)} wanted"
+        if number and not all(a.type == ll_seq.BUFFER or util.host_value(a.type) for a in block.arguments):
+            yield f"block {number} takes what is neither {ll_seq.BUFFER} nor {I32}"
     for attrs, wanted in ((op.arg_attrs, len(inputs)), (op.res_attrs, len(results))):
         if isinstance(attrs, ArrayAttr) and len(attrs) != wanted:
             yield f"{len(attrs)} attribute dictionaries, {wanted} wanted"
