@@ -1,7 +1,8 @@
 """split-setup: an instance becomes init, run and fini.
 
 - *Init* is two initializers. The program's makes what all users share: executables, constants, what is computed from
-  constants. The context's makes what is one user's: arena, loop states, variables, recordings.
+  constants (unless the user's cache has that). The context's makes what is one user's: arena, loop states, variables,
+  recordings.
 - *Run* is a function per run loop: it takes views of arguments, then of destinations, and gives views of the results.
 - *Fini* is two finalizers, which release what the initializers stored, in reverse order, the context's first.
 What crosses between them lies in globals, stored once. This is the ABI of every program: `docs/architecture.md`.
@@ -21,6 +22,7 @@ from orchestrion.compiler.ir.symbols import table_of
 
 from . import hl_seq, ll_seq
 from .hoist_setup import used
+from .keep_computed import keep_computed
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -70,9 +72,9 @@ class _Split:
             builder.insert(variable)
         for kind, body in self.bodies.items():
             if body.first is not None:
-                builder.build(util.Initializer, kind=kind, body=Region([body]))
-                with builder.at(self.program.loc):
-                    Builder(body, loc=self.program.loc).build(util.Return)
+                Builder(body, loc=self.program.loc).build(util.Return)
+                blocks = keep_computed(body) if kind == "program" else [body]
+                builder.build(util.Initializer, kind=kind, body=Region(blocks))
         for serve in serves:
             builder.insert(_function(serve))
         for kind in reversed(util.KINDS):

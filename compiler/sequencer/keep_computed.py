@@ -1,0 +1,72 @@
+"""What a program initializer computes is kept in the user's cache, and loaded from there the next time.
+
+    before: the memory for it, and everything that others need; how much of it the cache has; cond_branch ^compute, ^done
+    ^compute: what is needed for computing only; execute; save; branch ^done
+    ^done: return
+"""
+
+from __future__ import annotations
+
+from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir.attributes import IntegerAttr, dense_ints
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.types import I32
+
+from . import ll_seq
+
+
+def keep_computed(body: Block) -> list[Block]:
+    """The blocks of an initializer that was one."""
+    *ops, end = body.ops
+    kept = [op.output for op in ops if isinstance(op, ll_seq.Allocate) and op.lifetime.value == "constant"]
+    computing = _only_for([op for op in ops if isinstance(op, ll_seq.Execute)], ops)
+    if not kept or not computing:
+        return [body]
+    compute, done = Block(), Block()
+    for op in ops:
+        if op in computing:
+            op.detach()
+            compute.append(op)
+    end.detach()
+    done.append(end)
+    _ask(Builder(body, loc=end.loc), kept, compute, done)
+    saving = Builder(compute, loc=end.loc)
+    for key, buffer in enumerate(kept):
+        saving.build(ll_seq.CacheSave, buffer=buffer, key=key)
+    saving.build(util.Branch, arguments=[], to=done)
+    return [body, compute, done]
+
+
+def _ask(builder: Builder, kept: list[Value], compute: Block, done: Block) -> None:
+    """Loads what the cache has; goes on to compute unless that is everything."""
+    found: Value | None = None
+    for key, buffer in enumerate(kept):
+        hit = builder.build(ll_seq.CacheLoad, buffer=buffer, key=key, output=I32).output
+        found = hit if found is None else builder.build(util.Add, lhs=found, rhs=hit, out=I32).out
+    assert found is not None
+    wanted = builder.build(util.Constant, value=IntegerAttr(len(kept), I32), out=I32)
+    missing = builder.build(util.CompareLt, lhs=found, rhs=wanted.out, out=I32)
+    builder.build(
+        util.CondBranch, condition=missing.out, arguments=[], then=compute, otherwise=done, counts=dense_ints(0, 0)
+    )
+
+
+def _only_for(wanted: list[Operation], ops: list[Operation]) -> set[Operation]:
+    """The ops that stand there for these alone."""
+    found = set(wanted)
+    for op in reversed(ops):
+        users = [_among(user, ops) for result in op.results for user in result.users()]
+        if users and all(user in found for user in users):
+            found.add(op)
+    return found
+
+
+def _among(op: Operation, ops: list[Operation]) -> Operation | None:
+    """The op of the list that holds `op`."""
+    block, outer = ops[0].parent, op
+    while outer.parent is not block:
+        if outer.parent_op is None:
+            return None
+        outer = outer.parent_op
+    return outer
