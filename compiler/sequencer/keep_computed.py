@@ -1,11 +1,13 @@
 """What a program initializer computes is kept in the user's cache, and loaded from there the next time.
 
-    before: the memory for it, and everything that others need; how much of it the cache has; cond_branch ^compute, ^done
+    before: the memory for it, and all that others need; how much the cache has; cond_branch ^compute, ^done
     ^compute: what is needed for computing only; execute; save; branch ^done
     ^done: return
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.attributes import IntegerAttr, dense_ints
@@ -38,7 +40,7 @@ def keep_computed(body: Block) -> list[Block]:
     return [body, compute, done]
 
 
-def _ask(builder: Builder, kept: list[Value], compute: Block, done: Block) -> None:
+def _ask(builder: Builder, kept: Sequence[Value], compute: Block, done: Block) -> None:
     """Loads what the cache has; goes on to compute unless that is everything."""
     found: Value | None = None
     for key, buffer in enumerate(kept):
