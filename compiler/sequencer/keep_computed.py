@@ -1,8 +1,8 @@
 """What a program initializer computes is kept in the user's cache, and loaded from there the next time.
 
-    before: the memory for it, and all that others need; how much the cache has; cond_branch ^compute, ^done
-    ^compute: what is needed for computing only; execute; save; branch ^done
-    ^done: return
+before: the memory for it, and all that others need; how much the cache has; cond_branch ^compute, ^done
+^compute: what is needed for computing only; execute; save; branch ^done
+^done: return
 """
 
 from __future__ import annotations
