@@ -178,6 +178,25 @@ def test_command_buffers_are_kept_by_table(recording_device: OpenCLDevice) -> No
     assert all(recording.released for recording in kept.values())
 
 
+def test_a_batch_may_have_more_tables_than_are_kept(recording_device: OpenCLDevice) -> None:
+    """Those that go while they are under way, and those that stand in it twice, run like the others."""
+    from orchestrion.hal.opencl import command_buffer
+
+    device = recording_device
+    middle, source, *targets = buffers(device, 2 * command_buffer.RECORDINGS + 2)
+    executable, commands = twice_added(device, middle)
+    batch = [(commands, [source, target]) for target in targets]
+    batch += [(commands, [target, source]) for target in targets[:2] * 2]
+    for _ in range(5):
+        put(device, source, np.ones(16, np.uint8))
+        device.queue.execute_batch(batch)
+        for target in targets:
+            assert words(device, target) == [0x01010104] * 4
+        assert words(device, source) == [0x01010107] * 4
+    assert len(commands._recordings) == command_buffer.RECORDINGS
+    release(commands, executable, middle, source, *targets)
+
+
 def test_a_recording_goes_with_its_memory_objects(recording_device: OpenCLDevice) -> None:
     """It would keep their memory; one that holds addresses only stays, for whatever is allocated there next."""
     device = recording_device
