@@ -17,7 +17,7 @@ from typing import Any
 import pyopencl as cl
 import pyopencl._cl as extension_module
 
-from orchestrion.hal.errors import HalError
+from orchestrion.hal.errors import DriverUnavailable, HalError
 
 from .failures import check
 
@@ -107,6 +107,10 @@ class Api:
         self.calls: Any = SimpleNamespace()
         self._create_kernel = _prototype((P, ctypes.c_char_p, P), False, P)(("clCreateKernel", library))
         for name, row in FUNCTIONS.items():
+            if not hasattr(library, name):
+                raise DriverUnavailable(
+                    f"the OpenCL loader has no {name}, which OpenCL has since 2.0: install a newer one"
+                )
             setattr(self.calls, name, _prototype(*row)((name, library)))
         self._create_command_buffer: Any = None
         if recorded:

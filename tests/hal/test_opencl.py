@@ -285,6 +285,15 @@ def test_only_a_known_extension_is_used(device: Any, reason: str, monkeypatch: p
     assert api.why_no_command_buffers(device) == reason
 
 
+def test_a_loader_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    from orchestrion.hal.opencl import api
+
+    old = {"clSetKernelArgMadeUp": ((api.P,), False)}
+    monkeypatch.setattr(api, "FUNCTIONS", old)
+    with pytest.raises(DriverUnavailable, match="has no clSetKernelArgMadeUp, new in OpenCL 2.0"):
+        opencl()
+
+
 def test_the_device_says_what_calls_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     from orchestrion.hal.opencl import api
 
