@@ -108,9 +108,7 @@ class Api:
         self._create_kernel = _prototype((P, ctypes.c_char_p, P), False, P)(("clCreateKernel", library))
         for name, row in FUNCTIONS.items():
             if not hasattr(library, name):
-                raise DriverUnavailable(
-                    f"the OpenCL loader has no {name}, which OpenCL has since 2.0: install a newer one"
-                )
+                raise DriverUnavailable(f"the OpenCL loader has no {name}, new in OpenCL 2.0: install a newer one")
             setattr(self.calls, name, _prototype(*row)((name, library)))
         self._create_command_buffer: Any = None
         if recorded:
