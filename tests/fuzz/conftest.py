@@ -121,6 +121,25 @@ def compiled() -> Iterator[tuple[str, writer.Module]]:
         yield name, _in_bytes(Compilation().rows(jax.jit(function).lower(*shapes)))
 
 
+LIBRARY_CALLS = """func.func @main(%a: tensor<4x3xf32>, %b: tensor<3x3xf64>) -> (tensor<4x5xf32>, tensor<3x2xf64>) {
+  %one = stablehlo.constant dense<1.0> : tensor<3x5xf32>
+  %0 = stablehlo.custom_call @blas.gemm(%a, %one) {api_version = 4 : i32, backend_config = {alpha = 2.0 : f64}}
+    : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+  %1 = stablehlo.slice %b [0:3, 0:2] : (tensor<3x3xf64>) -> tensor<3x2xf64>
+  %2 = stablehlo.custom_call @blas.trsm(%b, %1) {api_version = 4 : i32, backend_config = {lower = true}}
+    : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
+  return %0, %2 : tensor<4x5xf32>, tensor<3x2xf64>
+}"""
+
+
+def calling_libraries() -> Iterator[tuple[str, writer.Module]]:
+    """A module that only one target can run."""
+    pytest.importorskip("scipy")
+    from orchestrion.compiler.driver import Compilation
+
+    yield "library", _in_bytes(Compilation(targets=("reference",)).rows(LIBRARY_CALLS))
+
+
 def _in_bytes(module: writer.Module) -> writer.Module:
     """With constants as plain bytes, which can go to another process."""
     programs = tuple(
@@ -136,4 +155,4 @@ def _in_bytes(module: writer.Module) -> writer.Module:
 @pytest.fixture(scope="session")
 def corpus() -> dict[str, writer.Module]:
     """name -> module. Each can be written, and runs."""
-    return dict([*assembled(), *of_the_vm(), *compiled()])
+    return dict([*assembled(), *of_the_vm(), *compiled(), *calling_libraries()])

@@ -10,12 +10,17 @@ from mutate_bytecode import write as write_code
 from mutate_numbers import Impossible, damaged, edited, signed, size
 from mutate_rows import Modules, in_program
 
+from orchestrion.hal.libraries.registry import libraries
 from orchestrion.schema import tensor_encoding, writer
 from orchestrion.schema.dtypes import DTYPES
 from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.library_call import Attributes
 from orchestrion.schema.tensor_bytecode import FORMAT, ROWS, Body, Code, EntryCode, Instruction, TensorOp
 from orchestrion.schema.tensor_shapes import ShapeError, TensorType
 
+#: names and attributes of library calls
+FUNCTIONS = tuple(f"{status.name}.{name}" for status in libraries() for name in status.functions)
+VALUES = (True, 0, -1, 1 << 40, 0.5, float("nan"), "", "U", (), (1, 2), (0.5,), (False,))
 #: constants are made no larger than this when their size changes
 MOST_BYTES = 1 << 16
 _LIKE: dict[tuple[str, ...], list[TensorOp]] = {}
@@ -136,6 +141,14 @@ def _attribute(choose: random.Random, kind: str, old: Any) -> Any:
             return TensorType(old.dtype, _ints(choose, old.shape))
         case "ints":
             return _ints(choose, old)
+        case "types":
+            return tuple([_attribute(choose, "type", one) for one in edited(choose, old)])
+        case "function":
+            return choose.choice(
+                (*FUNCTIONS, old[:-1], old.partition(".")[0], damaged(choose, old.encode()).decode("latin1"))
+            )
+        case "named":
+            return _named(choose, old)
         case "data":
             return choose.choice((old[:-1], old + b"\0", damaged(choose, old) if old else b"\2"))
         case _:
@@ -143,6 +156,12 @@ def _attribute(choose: random.Random, kind: str, old: Any) -> Any:
             body.instructions = list(old.instructions)
             body.results = edited(choose, old.results)
             return body
+
+
+def _named(choose: random.Random, old: Attributes) -> Attributes:
+    """One attribute more, or other values."""
+    keys = sorted({*dict(old), choose.choice(("alpha", "beta", "trans_a", "lower", "x"))})
+    return tuple((key, dict(old).get(key, True) if choose.random() < 0.5 else choose.choice(VALUES)) for key in keys)
 
 
 def _ints(choose: random.Random, old: tuple[int, ...]) -> tuple[int, ...]:
@@ -184,6 +203,8 @@ def _sizes(code: Code) -> set[int]:
         for attribute in one.attributes:
             if isinstance(attribute, TensorType):
                 found.update(attribute.shape)
+            if isinstance(attribute, tuple):
+                found.update(n for one in attribute if isinstance(one, TensorType) for n in one.shape)
     return found
 
 
@@ -204,6 +225,8 @@ def _substituted(one: Instruction, at: int, old: int, new: int) -> Any:
     value, kind = one.attributes[at], one.row.attributes[at]
     if kind[1] == "type":
         return TensorType(value.dtype, tuple(new if n == old else n for n in value.shape))
+    if kind[1] == "types":
+        return tuple(TensorType(t.dtype, tuple(new if n == old else n for n in t.shape)) for t in value)
     if kind[1] == "data":
         fresh = _substituted(one, at - 1, old, new)
         return value if fresh.bytes > MOST_BYTES else (value * (fresh.bytes // max(1, len(value)) + 1))[: fresh.bytes]
