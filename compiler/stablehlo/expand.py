@@ -14,6 +14,7 @@ from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
 
+from . import jax_lapack
 from .base import is_supported
 from .build import compare, constant, converted, elementwise
 from .contraction import DotDimensions, DotGeneral
@@ -145,7 +146,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "chlo.is_neg_inf": (_infinity,),
     "sdy.sharding_constraint": (_same,),
     "stablehlo.composite": (_composite,),
-    "stablehlo.custom_call": (_identity, canonical),
+    "stablehlo.custom_call": (_identity, canonical, jax_lapack.replace),
     "stablehlo.dot": (_dot,),
     "stablehlo.dot_general": (_plain_dot, _dot_types),
     "stablehlo.optimization_barrier": (_same,),

@@ -23,6 +23,7 @@ from orchestrion.schema.library_call import Value, name_problem
 GROUP = "orchestrion.libraries"
 BUILT_IN: dict[str, str] = {
     "blas": "orchestrion.hal.libraries.blas:FUNCTIONS",
+    "lapack": "orchestrion.hal.libraries.lapack:FUNCTIONS",
 }
 
 Array = npt.NDArray[Any]

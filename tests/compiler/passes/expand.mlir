@@ -174,3 +174,25 @@
     "func.return"(%3) : (tensor<8x4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: expand
+// JAX's calls of LAPACK: characters become flags, and results that are not wanted go; a call stays where one of those is.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<i32>, tensor<4x4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x4xf32>):
+    %1:2 = "stablehlo.custom_call"(%0) <{call_target_name = "lapack_spotrf_ffi"}> {mhlo.backend_config = {uplo = 76 : ui8}} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<i32>)
+    %2 = "stablehlo.custom_call"(%0, %1#0) <{call_target_name = "lapack_strsm_ffi"}> {mhlo.backend_config = {diag = 78 : ui8, side = 82 : ui8, trans_x = 84 : ui8, uplo = 85 : ui8}} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %3:3 = "stablehlo.custom_call"(%2) <{call_target_name = "lapack_ssyevd_ffi"}> {mhlo.backend_config = {mode = 78 : ui8, uplo = 76 : ui8}} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>, tensor<i32>)
+    "func.return"(%1#0, %1#1, %2, %3#1) : (tensor<4x4xf32>, tensor<i32>, tensor<4x4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<i32>, tensor<4x4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x4xf32>):
+    %1:2 = "stablehlo.custom_call"(%0) <{api_version = 4 : i32, backend_config = {lower = true}, call_target_name = "lapack.potrf"}> : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<i32>)
+    %2 = "stablehlo.custom_call"(%0, %1#0) <{api_version = 4 : i32, backend_config = {left = false, lower = false, trans_a = true, unit_diagonal = false}, call_target_name = "blas.trsm"}> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %3:2 = "stablehlo.custom_call"(%2) <{api_version = 4 : i32, backend_config = {lower = true}, call_target_name = "lapack.syevd"}> : (tensor<4x4xf32>) -> (tensor<4xf32>, tensor<i32>)
+    "func.return"(%1#0, %1#1, %2, %3#0) : (tensor<4x4xf32>, tensor<i32>, tensor<4x4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

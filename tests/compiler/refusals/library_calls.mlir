@@ -46,3 +46,20 @@
 }) : () -> ()
 // =====
 // 5:10: stablehlo.reduce: its reducer holds stablehlo.custom_call; supported are elementwise ops on scalars and constants
+// -----
+// Calls of LAPACK as JAX does not write them: a character that means nothing, an attribute more, a result that is none.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x4xf32>):
+    %1:2 = "stablehlo.custom_call"(%0) <{call_target_name = "lapack_spotrf_ffi"}> {mhlo.backend_config = {uplo = 77 : ui8}} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<i32>)
+    %2 = "stablehlo.custom_call"(%0) <{call_target_name = "lapack_sgeqrf_ffi"}> {mhlo.backend_config = {more = 1 : i64}} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %3:3 = "stablehlo.custom_call"(%2) <{call_target_name = "lapack_ssyevd_ffi"}> {mhlo.backend_config = {mode = 78 : ui8, uplo = 76 : ui8}} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>, tensor<i32>)
+    %4 = "stablehlo.custom_call"(%2) <{call_target_name = "lapack_sgeev_ffi"}> : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    "func.return"(%1#0, %3#0, %4) : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 5:12: stablehlo.custom_call: is not supported (code from elsewhere): 'lapack_spotrf_ffi' is no name of a library function, which is like library.function
+// 6:10: stablehlo.custom_call: is not supported (code from elsewhere): 'lapack_sgeqrf_ffi' is no name of a library function, which is like library.function
+// 7:12: stablehlo.custom_call: is not supported (code from elsewhere): 'lapack_ssyevd_ffi' is no name of a library function, which is like library.function
+// 8:10: stablehlo.custom_call: is not supported (code from elsewhere): 'lapack_sgeev_ffi' is no name of a library function, which is like library.function

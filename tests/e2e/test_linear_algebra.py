@@ -1,0 +1,99 @@
+"""The linear algebra of JAX on the reference device: its calls of LAPACK are calls of our library."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrion import compiler, vm
+
+jax = pytest.importorskip("jax")
+pytest.importorskip("scipy")
+jnp = jax.numpy
+lax = jax.lax
+
+RANDOM = np.random.default_rng(7)
+TYPES = {"f32": np.float32, "f64": np.float64}
+SHAPES = [(4, 4), (3, 5, 5), (2, 2, 1, 1)]
+TALL = [(4, 4), (6, 3), (2, 6, 3)]
+WIDE = [*TALL, (3, 6)]
+
+
+def solve(**flags: bool) -> Any:
+    return lambda a: lax.linalg.triangular_solve(a, a[..., ::-1], **flags)
+
+
+def signs(columns: Any) -> Any:
+    """Vectors are known up to a sign."""
+    return columns * jnp.sign(columns[..., :1, :])
+
+
+def svd(a: Any) -> Any:
+    u, s, vt = jnp.linalg.svd(a, full_matrices=False)
+    return s, (u * s[..., None, :]) @ vt
+
+
+def whole_svd(a: Any) -> Any:
+    u, s, vt = jnp.linalg.svd(a, full_matrices=True)
+    return s, u @ jnp.swapaxes(u, -1, -2), vt @ jnp.swapaxes(vt, -1, -2)
+
+
+def eigh(a: Any) -> Any:
+    values, vectors = jnp.linalg.eigh(a)
+    return values, (vectors * values[..., None, :]) @ jnp.swapaxes(vectors, -1, -2)
+
+
+#: name -> function, shapes
+CASES: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
+    "cholesky": (lambda a: jnp.linalg.cholesky(a @ jnp.swapaxes(a, -1, -2) + jnp.eye(a.shape[-1])), SHAPES),
+    "upper": (lambda a: jnp.linalg.cholesky(a @ jnp.swapaxes(a, -1, -2) + jnp.eye(a.shape[-1]), upper=True), SHAPES),
+    "not definite": (jnp.linalg.cholesky, SHAPES[:2]),
+    "qr": (jnp.linalg.qr, WIDE),
+    "complete qr": (lambda a: jnp.linalg.qr(a, mode="complete"), WIDE),
+    "eigh": (eigh, SHAPES),
+    "eigvalsh": (jnp.linalg.eigvalsh, SHAPES),
+    "svd": (svd, WIDE),
+    "whole svd": (whole_svd, WIDE),
+    "singular values": (lambda a: jnp.linalg.svd(a, compute_uv=False), WIDE),
+    "pinv": (jnp.linalg.pinv, WIDE),
+    **{
+        f"solve {number}": (solve(left_side=left, lower=lower, transpose_a=trans, unit_diagonal=unit), SHAPES)
+        for number, (left, lower, trans, unit) in enumerate(np.ndindex(2, 2, 2, 2))
+    },
+}
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name", CASES)
+def test_it_gives_what_jax_gives(name: str, dtype: str) -> None:
+    function, shapes = CASES[name]
+    with jax.enable_x64(dtype == "f64"):
+        for shape in shapes:
+            a = RANDOM.normal(size=shape).astype(TYPES[dtype])
+            a += np.eye(*shape[-2:], dtype=a.dtype) * 3
+            if name == "not definite":
+                a -= np.eye(*shape[-2:], dtype=a.dtype) * 9
+            wanted = jax.tree.leaves(jax.jit(function)(a))
+            program = vm.load(compiler.compile(jax.jit(function).lower(a), ("reference",)))
+            found = jax.tree.leaves(program.main(a))
+            tolerance = 1e-4 if dtype == "f32" else 1e-10
+            for got, want in zip(found, wanted, strict=True):
+                assert got.dtype == want.dtype
+                np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["eigvalsh", "singular values", "cholesky"])
+def test_matrices_that_are_not_finite(name: str, value: float) -> None:
+    """LAPACK need not come to an end with them; JAX gives NaN."""
+    a = np.eye(4, dtype=np.float32)
+    a[1, 1] = value
+    function = CASES[name][0]
+    program = vm.load(compiler.compile(jax.jit(function).lower(a), ("reference",)))
+    assert np.isnan(jax.tree.leaves(program.main(a))[0]).any()
+
+
+def test_what_has_no_row_is_refused_by_its_name() -> None:
+    a = jax.ShapeDtypeStruct((4, 4), np.float32)
+    with pytest.raises(compiler.CompileError, match="'lapack_sgehrd_ffi' is no name of a library function"):
+        compiler.compile(jax.jit(jax.scipy.linalg.hessenberg).lower(a), ("reference",))
