@@ -31,9 +31,23 @@ def list_devices() -> int:
     return cli.DONE
 
 
+def list_libraries() -> int:
+    """Every library: its functions, or why there are none."""
+    from orchestrion.hal.libraries.registry import libraries
+
+    for library in libraries():
+        if library.reason:
+            print(f"{library.name}: not available: {library.reason}")
+        for name, function in library.functions.items():
+            print(f"{library.name}.{name}: {function.doc or 'no description'}")
+    return cli.DONE
+
+
 def run(options: argparse.Namespace) -> int:
     if options.list_devices:
         return list_devices()
+    if options.list_libraries:
+        return list_libraries()
     if options.module is None:
         raise cli.UsageError("MODULE.fb is missing")
     from orchestrion import vm
@@ -162,6 +176,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--deadline", metavar="SECONDS", type=float, help="longest time of a call")
     made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
     made.add_argument("--list_devices", action="store_true", help="list drivers and devices, and why one is missing")
+    made.add_argument("--list_libraries", action="store_true", help="list the library functions that programs may call")
     made.add_argument("--list_functions", action="store_true", help="list the exports with their signatures")
     return cli.run("vm-run", made, run, argv)
 

@@ -1,8 +1,8 @@
 """LAPACK through SciPy: f32 and f64, matrices as they are written, row by row; leading axes are batches.
 
 A row of `FUNCTIONS` has operands, results and attributes in its `doc`. `info` is LAPACK's, an i32 for each matrix: 0
-when all is well, above 0 when it is singular, not positive definite, or does not converge. Where LAPACK need not come to
-an end with a matrix that holds NaN or infinity (`syevd`, `gesdd`), such a one gives NaN and 1 instead.
+when all is well, above 0 when it is singular, not positive definite, or does not converge. Where LAPACK need not come
+to an end with a matrix that holds NaN or infinity (`syevd`, `gesdd`), such a one gives NaN and 1 instead.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("walkthrough.md", "profiling.md")
+PAGES = sorted(page.name for page in DOCS.glob("*.md") if "```console" in page.read_text(encoding="utf-8"))
 BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n", re.MULTILINE)
 DEVICE = re.compile(r"--device=(\w+)")
@@ -56,6 +56,8 @@ def compare(name: str, shell: Shell, device: str | None) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_it_shows_what_the_commands_print(name: str, shell: Shell) -> None:
+    if name == "library-calls.md":
+        pytest.importorskip("scipy")
     compare(name, shell, None)
 
 
@@ -64,4 +66,4 @@ def test_it_shows_what_devices_compute(device: str, shell: Shell, missing_driver
     if device in missing_drivers:
         pytest.skip(f"{device}: {missing_drivers[device]}")
     shell("vm-compile examples/simple_mul.mlir -o simple_mul.fb")
-    compare(PAGES[0], shell, device)
+    compare("walkthrough.md", shell, device)

@@ -10,38 +10,37 @@ import pytest
 
 from orchestrion import compiler
 from orchestrion.compiler.pipeline import PHASES
+from orchestrion.schema.profiles import PROFILES
 from orchestrion.schema.writer import write
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SOURCES = sorted(EXAMPLES.glob("*.mlir"))
 
 
-def _continued(folder: Path) -> dict[str, bytes]:
-    """The module from each dumped phase."""
-    found = {}
-    for path in sorted(folder.iterdir()):
-        phase = path.stem.partition("-")[2]
-        found[phase] = write(compiler.Compilation(start=phase).rows(str(path)))
-    return found
-
-
-def _check(source: Any, whole: bytes, folder: Path) -> None:
-    compiler.Compilation(dump=folder).rows(source)
-    continued = _continued(folder)
-    assert list(continued) == list(PHASES)
-    assert [phase for phase, data in continued.items() if data != whole] == []
+def _targets(source: Path) -> tuple[str, ...]:
+    """What a comment in front of a program says, all of them otherwise."""
+    _, _, named = source.read_text().partition("\n")[0].partition("// targets: ")
+    return tuple(named.split(", ")) if named else tuple(PROFILES)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])
 def test_example(source: Path, tmp_path: Path) -> None:
-    _check(str(source), compiler.compile(str(source)), tmp_path)
+    targets = _targets(source)
+    whole = compiler.compile(str(source), targets)
+    compiler.Compilation(targets=targets, dump=tmp_path).rows(str(source))
+    continued = {}
+    for path in sorted(tmp_path.iterdir()):
+        phase = path.stem.partition("-")[2]
+        continued[phase] = write(compiler.Compilation(targets=targets, start=phase).rows(str(path)))
+    assert list(continued) == list(PHASES)
+    assert [phase for phase, data in continued.items() if data != whole] == []
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])
 def test_mlir_reads_every_phase(source: Path, tmp_path: Path) -> None:
     """What we print is MLIR: another implementation parses and verifies it, dialects of ours unregistered."""
     ir = pytest.importorskip("jaxlib.mlir.ir")
-    compiler.Compilation(dump=tmp_path).rows(str(source))
+    compiler.Compilation(targets=_targets(source), dump=tmp_path).rows(str(source))
     for path in sorted(tmp_path.iterdir()):
         with _stablehlo_context(ir) as context:
             context.allow_unregistered_dialects = True

@@ -107,6 +107,12 @@ def test_dump_phases_and_print_ir(command: Command, tmp_path: Path) -> None:
     assert "IR after cse" in done.stderr
 
 
+def test_listing_libraries(command: Command) -> None:
+    pytest.importorskip("scipy")
+    lines = command("run", "--list_libraries").stdout.splitlines()
+    assert "blas.dot: (x, y) -> sum of x y" in lines and any(line.startswith("lapack.gesv: ") for line in lines)
+
+
 def test_devices_say_why_they_are_missing(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     done = command("run", "--list_devices")
     assert done.returncode == 0

@@ -176,7 +176,7 @@
 }) : () -> ()
 // -----
 // passes: expand
-// JAX's calls of LAPACK: characters become flags, and results that are not wanted go; a call stays where one of those is.
+// JAX's calls of LAPACK: characters become flags, and results that the library function has not go.
 "builtin.module"() ({
   "func.func"() <{function_type = (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<i32>, tensor<4x4xf32>, tensor<4xf32>), sym_name = "main"}> ({
   ^bb0(%0: tensor<4x4xf32>):
