@@ -19,6 +19,8 @@ COLUMNS = {
     "bytes": True,
     "fused": False,
 }
+#: characters of a cell
+WIDEST = 120
 
 
 def data(profile: "Profile") -> list[dict[str, Any]]:
@@ -56,14 +58,14 @@ def _head(profile: "Profile", kind: str, name: str) -> str:
     calls = [call for call in profile.calls if (call.kind, call.name) == (kind, name)]
     host = median([call.end - call.start for call in calls]) / 1e9
     device = median([sum(launch.end - launch.start for launch in call.launches) for call in calls]) / 1e9
-    what = f"{name} initializer" if kind == "initializer" else name
+    what = f"{name} initializer" if kind == "initializer" else _plain(name)
     runs = f"{len(calls)} call{'s' * (len(calls) != 1)}"
     return f"{what}: {runs}, median {_time(host)}, of which on the device {_time(device)}"
 
 
 def _cells(row: "ProfileRow") -> list[str]:
     command = row.command
-    return [
+    cells = [
         command.source_op or command.kind,
         command.location,
         command.entry,
@@ -74,6 +76,13 @@ def _cells(row: "ProfileRow") -> list[str]:
         f"{command.bytes:,}",
         ", ".join(name.rpartition(".")[2] for name in command.fused),
     ]
+    return [_plain(cell) for cell in cells]
+
+
+def _plain(text: str) -> str:
+    """Names come from the module, which may be anybody's: one line that moves no cursor, and not a long one."""
+    shown = "".join([character if character.isprintable() else "?" for character in text[:WIDEST]])
+    return shown if len(text) <= WIDEST else f"{shown[:-3]}..."
 
 
 def _time(seconds: float) -> str:

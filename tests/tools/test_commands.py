@@ -293,3 +293,15 @@ def test_bench_has_a_row_for_every_dispatch(module: Path, command: Command) -> N
     assert (data["source_op"], data["location"]) == ("stablehlo.multiply", "simple_mul.generic.mlir:5:16")
     assert data["launches"] == data["calls"] >= 1 and data["workload"] == [4, 1, 1] and data["bytes"] == 48
     assert "profile" not in json.loads(command("bench", module, "--seconds=0.05", "--json").stdout)
+
+
+def test_names_of_a_strangers_module_stay_in_their_cell() -> None:
+    from orchestrion.tools import profiles
+    from orchestrion.vm.profile import Command, Launch, Profile, ProfiledCall, Submission
+
+    odd = Command("dispatch", "entry\n\x1b[2J", "x" * 1000, ("a\tb",), "\r", None, 4, None)
+    call = ProfiledCall("main\n", "call", 1, 0, 10, (Submission(1, (Launch(odd, 2, 3),)),))
+    text = profiles.table(Profile("p", "null", "null device", (call,)))
+    assert text.count("\n") == 2 and all(character.isprintable() or character == "\n" for character in text)
+    assert max(map(len, text.splitlines())) < 300
+    assert profiles.table(Profile("p", "null", "null device", ())) == "nothing was launched"
