@@ -73,16 +73,28 @@ def check(results: Any, n: float) -> None:
 
 
 class Signaller:
-    """A thread that signals fences a little later."""
+    """A thread that signals fences and events a little later."""
 
     def __init__(self) -> None:
-        self.fences: queue.SimpleQueue[vm.Fence | None] = queue.SimpleQueue()
+        self.signals: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self.events = event_maker()
 
     def run(self) -> None:
-        while (fence := self.fences.get()) is not None:
-            if self.fences.qsize() < 4:
+        while (signal := self.signals.get()) is not None:
+            if self.signals.qsize() < 4:
                 time.sleep(0.0005)
-            fence.signal()
+            signal()
+
+
+def event_maker() -> Callable[[], Any] | None:
+    """Makes OpenCL events of a context that is no driver's; None without OpenCL."""
+    try:
+        import pyopencl as cl
+
+        context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+    except Exception:  # whatever is missing, the rest of the test does without
+        return None
+    return lambda: cl.UserEvent(context)
 
 
 class User:
@@ -103,6 +115,7 @@ class User:
             *[self.submitted] * 4,
             *[self.reused, self.shared, self.late, self.fuel, self.deadline, self.cancelled, self.failed] * 2,
             self.opened,
+            self.native,
         ]
 
     def run(self) -> None:
@@ -136,7 +149,13 @@ class User:
     def late(self, n: float) -> None:
         fence = vm.Fence()
         self.pending.append((self.own.main.submit(X, n, wait=[fence]), n))
-        self.signaller.fences.put(fence)
+        self.signaller.signals.put(fence.signal)
+
+    def native(self, n: float) -> None:
+        """An event of the caller's own, which comes later."""
+        event = fence = vm.Fence() if self.signaller.events is None else self.signaller.events()
+        self.pending.append((self.own.main.submit(X, n, wait=[event]), n))
+        self.signaller.signals.put(fence.signal if isinstance(fence, vm.Fence) else lambda: event.set_status(0))
 
     def fuel(self, n: float) -> None:
         if self.chance.random() < 0.5:
@@ -199,7 +218,7 @@ def test_eight_threads(program: vm.Program, spinning: vm.Program) -> None:
         try:
             run_together([user.run for user in users], PATIENCE)
         finally:
-            signaller.fences.put(None)
+            signaller.signals.put(None)
             thread.join()
 
     warm = User(program, spinning, 0, Signaller())

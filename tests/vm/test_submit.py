@@ -185,3 +185,27 @@ def test_a_submitted_call_takes_its_turn_after_a_blocking_one(program: vm.Progra
     host.semaphores[0].signal(1)
     np.testing.assert_array_equal(future.result(10), X)
     thread.join()
+
+
+def test_a_failed_call_is_over_on_the_device_before_the_next_begins(
+    program: vm.Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its failure is told at once, while what it submitted still runs; the context waits for that."""
+    program.many(X)
+    running, over = threading.Semaphore(0), threading.Event()
+    run = ReferenceCommandBuffer.run
+
+    def slow(self: Any, table: Any) -> None:
+        running.release()
+        assert over.wait(10)
+        run(self, table)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ReferenceCommandBuffer, "run", slow)
+        failed = program.broken.submit(X)  # submits, and fails
+        following = program.many.submit(X + 1)
+        assert isinstance(failed.exception(10), ZeroDivisionError)
+        assert running.acquire(timeout=10)
+        assert not running.acquire(timeout=0.05) and not following.done()
+        over.set()
+        np.testing.assert_array_equal(following.result(10), X + 1)
