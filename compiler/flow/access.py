@@ -8,7 +8,7 @@ their operands; an op that moves elements or sums them up starts new ones. Ops o
 from __future__ import annotations
 
 from math import prod
-from typing import Final
+from typing import Final, TypeGuard
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.stablehlo.base import tensor_of
@@ -49,6 +49,9 @@ EXPENSIVE: Final = frozenset(
     )
 )  # fmt: skip
 
+#: elements that an update writes again rather than being a dispatch of its own; see `is_in_place`
+LEAST_KEPT: Final = 1024
+
 
 def elements(value: Value) -> int:
     """Number of elements of a tensor value."""
@@ -84,9 +87,22 @@ def is_expensive(op: Operation) -> bool:
     return op.name in EXPENSIVE
 
 
+def is_in_place(op: Operation) -> TypeGuard[DynamicUpdateSlice]:
+    """Whether an update is a dispatch of its own, which writes only what changes, in the memory of its operand.
+
+    Not when it leaves so little as it is that a dispatch costs more than to write that, too; nor on what is read from
+    nowhere, and has no memory.
+    """
+    if not isinstance(op, DynamicUpdateSlice) or not elements(op.update):
+        return False
+    source = op.operand_.defining_op
+    is_in_memory = source is None or not is_free(source)
+    return is_in_memory and elements(op.out) - elements(op.update) >= LEAST_KEPT
+
+
 def operand_paths(op: Operation, index: int, path: Path, reads: int) -> tuple[Path, int]:
     """The path to operand `index` of an op that is itself read `reads` times on `path`, and how often it is read."""
-    if keeps_order(op):
+    if keeps_order(op) or index == 1 and is_in_place(op):
         return path, reads
     match op:
         case Elementwise():

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, StringAttr, SymbolRef
 from orchestrion.compiler.ir.core import Operation, Trait
-from orchestrion.compiler.ir.declare import attr, operand, operands, region, result, results
+from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import TensorType, Type
 
@@ -19,9 +19,13 @@ from .layout import problem
 
 
 class DispatchRegion(Operation):
-    """Ops that run as one dispatch; uses values from outside freely. Lives only between two passes of the phase."""
+    """Ops that run as one dispatch; uses values from outside freely. Lives only between two passes of the phase.
+
+    `updates`: per output 1 when it is a `dynamic_update_slice` in the memory of its operand, else 0.
+    """
 
     name = "flow.dispatch_region"
+    updates = optional(DenseArray)
     body = region()
     outputs = results(TensorType)
 
@@ -91,11 +95,16 @@ class Executable(Operation):
 
 
 class Dispatch(Operation):
-    """Runs an entry on tensors; the workload is (x, y, z) invocations."""
+    """Runs an entry on tensors; the workload is (x, y, z) invocations.
+
+    `tied`: per output the number of the argument that it is an update of, in the same memory, or -1. The workload is
+    then that of the update. The argument keeps its value: whoever still needs it is given a copy.
+    """
 
     name = "flow.dispatch"
     entry = attr(SymbolRef)
     workload = attr(DenseArray)
+    tied = optional(DenseArray)
     arguments = operands(TensorType)
     outputs = results(TensorType)
     traits = frozenset({Trait.PURE})
@@ -105,6 +114,20 @@ class Dispatch(Operation):
             yield f"workload needs 3 numbers, has {len(self.workload)}"
         if len(self.entry.nested) != 1:
             yield f"entry {self.entry} must name an executable and an entry"
+        if self.tied is not None:
+            yield from self._tied(self.tied.ints)
+
+    def _tied(self, indices: tuple[int, ...]) -> Iterator[str]:
+        named = [index for index in indices if index != -1]
+        if len(indices) != len(self.outputs):
+            yield f"tied has {len(indices)} numbers for {len(self.outputs)} outputs"
+        elif any(not 0 <= index < len(self.arguments) for index in named):
+            yield f"tied {list(indices)} names arguments, of which there are {len(self.arguments)}"
+        elif len(set(named)) != len(named):
+            yield f"tied {list(indices)} names an argument twice"
+        for output, index in zip(self.outputs, indices, strict=False):
+            if 0 <= index < len(self.arguments) and output.type != self.arguments[index].type:
+                yield f"output of type {output.type} is tied to argument {index} of type {self.arguments[index].type}"
 
 
 class Splat(Operation):

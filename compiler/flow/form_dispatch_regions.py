@@ -7,7 +7,7 @@ from the last to the first, so that all readers of an op have been placed:
 - otherwise it must be in memory: it becomes a further root of a group of the same workload, or of a new group.
 A splat that a function returns, or that goes to another block as an argument, becomes `flow.splat`. What is free is
 made anew in every block. Regions are put in an order in which each comes after what it reads; among those the order of
-the program is kept. Stores of globals come last.
+the program is kept, but who reads a tensor comes before who updates it in place. Stores of globals come last.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import heapq
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef
+from orchestrion.compiler.ir.attributes import DenseElements, SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
@@ -25,7 +25,7 @@ from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.indexing import Gather
 from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Concatenate, Constant
 
-from .access import GENERATORS, MOVEMENT, elements, is_expensive, is_free
+from .access import GENERATORS, MOVEMENT, elements, is_expensive, is_free, is_in_place
 from .blocks import code_of
 from .dialect import DispatchRegion, Empty, Splat, Yield
 from .groups import MAX_BINDINGS, Group, Grouping, is_sink
@@ -209,6 +209,7 @@ def _sorted(grouping: Grouping, order: dict[Operation, int]) -> list[Group]:
     """The groups so that each comes after those it reads; the earliest in the program first."""
     place = {group.number: min(order[op] for op in group.roots) for group in grouping.groups}
     readers = {group.number: {g.number for g in grouping.consumers(group)} for group in grouping.groups}
+    _read_first(grouping, readers)
     missing = {group.number: 0 for group in grouping.groups}
     for numbers in readers.values():
         for number in numbers:
@@ -227,6 +228,26 @@ def _sorted(grouping: Grouping, order: dict[Operation, int]) -> list[Group]:
     return result
 
 
+def _read_first(grouping: Grouping, readers: dict[int, set[int]]) -> None:
+    """Who reads a tensor comes before who updates it in place, where that is possible: else it must be copied."""
+    for group in grouping.groups:
+        for other in grouping.groups if group.updated else ():
+            reads = other is not group and not group.updated.isdisjoint(other.captures())
+            if reads and not _leads(group.number, other.number, readers):
+                readers[other.number].add(group.number)
+
+
+def _leads(first: int, last: int, readers: dict[int, set[int]]) -> bool:
+    seen: set[int] = set()
+    stack = [first]
+    while stack:
+        number = stack.pop()
+        if number not in seen:
+            seen.add(number)
+            stack += readers[number]
+    return last in seen
+
+
 def _build(
     group: Group, roots: list[OpResult], made: dict[Value, Value], ending: Operation, order: dict[Operation, int]
 ) -> dict[Value, Value]:
@@ -239,4 +260,6 @@ def _build(
     body.append(Yield.build(values=[inside[root] for root in roots], loc=main.loc))
     types = [root.type for root in roots]
     built = Builder.before(ending).build(DispatchRegion, body=Region([body]), outputs=types, loc=main.loc)
+    if group.updated:
+        built.updates = dense_ints(*(int(is_in_place(root.owner)) for root in roots))
     return dict(zip(roots, built.outputs, strict=True))

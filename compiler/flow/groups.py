@@ -4,6 +4,9 @@ A group computes `workload` elements. Its *roots* are the values it gives to the
 at most one op is its *hero* (a reduction or a dot), which must be reached on `ROOT`, so that a schedule may compute it
 element by element. An op may stand in several groups when it is cheap: each computes it anew. A library call is alone,
 but for what is read from nowhere.
+
+An update in place is a root: the group computes its update and writes that into the memory of what it updates, which
+nothing else in the group reads, since elements are computed in any order.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from orchestrion.compiler.stablehlo.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 
-from .access import HEROES, MOVEMENT, ROOT, Path, elements, is_expensive, is_free, operand_paths
+from .access import HEROES, MOVEMENT, ROOT, Path, elements, is_expensive, is_free, is_in_place, operand_paths
 from .util import GlobalStore
 
 #: buffers that one dispatch may bind; every device of interest allows as many
@@ -40,9 +43,10 @@ class Group:
 
     def __init__(self, number: int, root: Operation) -> None:
         self.number = number
-        self.workload = elements(root.results[0])
+        self.workload = work_of(root)
         self.paths: dict[Operation, dict[Path, int]] = {}
         self.roots: dict[Operation, None] = {}
+        self.updated: set[Value] = set()
         self.hero: Operation | None = None
         self.size = 0
         self.clones = 0
@@ -52,6 +56,8 @@ class Group:
         """Adds an op whose results others read too."""
         self._add(op, self.paths_to(op) | {ROOT: self.workload})
         self.roots[op] = None
+        if is_in_place(op):
+            self.updated.add(op.operand_)
 
     def add(self, op: Operation, is_clone: bool) -> None:
         """Adds an op that the group reads; a clone is computed by other groups, too."""
@@ -93,11 +99,15 @@ class Group:
         """Whether the group can compute an op that nobody else reads, or that the others compute, too."""
         if is_clone and isinstance(op, Elementwise) and self.clones >= MAX_CLONES:
             return False
+        if is_in_place(op):
+            return False
         return self._fits(op, self.paths_to(op), self.outputs())
 
     def takes_root(self, op: Operation) -> bool:
         """Whether the group can compute an op for others, too."""
-        if elements(op.results[0]) != self.workload:
+        if work_of(op) != self.workload:
+            return False
+        if is_in_place(op) and (self.paths_to(op) or op.operand_ in self.captures()):
             return False
         paths = self.paths_to(op) | {ROOT: self.workload}
         return len(paths) == 1 and self._fits(op, paths, self.outputs() + len(op.results))
@@ -107,6 +117,8 @@ class Group:
             return True
         if any(isinstance(one, CustomCall) for one in (op, *self.roots)):
             return False  # a library function computes whole tensors in memory
+        if not self.updated.isdisjoint((*op.operands, *op.results)):
+            return False
         if self.size >= MAX_SIZE or len(paths) > MAX_PATHS:
             return False
         if len(self.captures(op)) + outputs > MAX_BINDINGS:
@@ -118,6 +130,11 @@ class Group:
         if sum(paths.values()) <= elements(op.results[0]):
             return True
         return not is_expensive(op) and not isinstance(self.hero, DotGeneral)
+
+
+def work_of(root: Operation) -> int:
+    """Elements that a dispatch computes for a root."""
+    return elements(root.update if is_in_place(root) else root.results[0])
 
 
 class Grouping:

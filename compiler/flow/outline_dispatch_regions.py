@@ -15,6 +15,7 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.func import Func, Return
+from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 
 from .blocks import code_of
 from .captures import captures
@@ -44,17 +45,31 @@ def _outline(region: DispatchRegion, name: str, code: Operation) -> None:
 
 def dispatch_instead(region: Outlined, name: str) -> None:
     """Replaces a region by the dispatch of the executable that was made of it, or of an equal one."""
-    workload = dense_ints(storage_elements(tensor_of(region.outputs[0])), 1, 1)
+    updates = _updates(region)
+    work = tensor_of(region.outputs[0] if updates[0] is None else updates[0].update)
+    arguments = captures(region)
     dispatch = Builder.before(region).build(
         Dispatch,
         entry=SymbolRef(name, (name,)),
-        workload=workload,
-        arguments=captures(region),
+        workload=dense_ints(storage_elements(work), 1, 1),
+        arguments=arguments,
         outputs=[value.type for value in region.outputs],
     )
+    if any(updates):
+        dispatch.tied = dense_ints(*(-1 if op is None else arguments.index(op.operand_) for op in updates))
     for old, new in zip(region.outputs, dispatch.outputs, strict=True):
         old.replace_by(new)
     region.erase()
+
+
+def _updates(region: Outlined) -> list[DynamicUpdateSlice | None]:
+    """For each output the update in place that makes it."""
+    marks = region.updates.ints if isinstance(region, DispatchRegion) and region.updates is not None else ()
+    found: list[DynamicUpdateSlice | None] = [None] * len(region.outputs)
+    for index, mark in enumerate(marks):
+        maker = region.body.block.ops[-1].operands[index].defining_op if mark else None
+        found[index] = maker if isinstance(maker, DynamicUpdateSlice) else None
+    return found
 
 
 def executable_of(region: Outlined, name: str) -> Executable:

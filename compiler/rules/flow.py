@@ -31,7 +31,7 @@ from orchestrion.compiler.flow.util import (
 )
 from orchestrion.compiler.flow.util import Return as InitializerReturn
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
 from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
@@ -41,6 +41,7 @@ from orchestrion.compiler.stablehlo.control_flow import Choice, While
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.func import Func, Return
+from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant
 
 from .blocks import blocks, choice
@@ -167,9 +168,18 @@ def _sizes(block: Block) -> Iterator[str]:
     heroes = [op.results[0] for op in block if isinstance(op, HEROES)]
     if len(heroes) > 1:
         yield f"has {len(heroes)} reductions or dots, at most one may be"
-    sizes = {_elements(value) for value in (*results, *heroes)}
-    if len(sizes) > 1:
-        yield f"results and hero differ in their number of elements: {', '.join(map(str, sorted(sizes)))}"
+    sizes = [{_elements(value), *_window(value)} for value in (*results, *heroes)]
+    if not set.intersection(*sizes):
+        shown = ", ".join(map(str, sorted(set.union(*sizes))))
+        yield f"results and hero differ in their number of elements: {shown}"
+
+
+def _window(value: Value) -> tuple[int, ...]:
+    """The elements that an update of an argument writes when it is one in place."""
+    update = value.defining_op
+    if isinstance(update, DynamicUpdateSlice) and isinstance(update.operand_, BlockArgument):
+        return (_elements(update.update),)
+    return ()
 
 
 def _elements(value: Value) -> int:
@@ -182,9 +192,29 @@ def _entry(op: Dispatch, given: FunctionType, tables: SymbolTables) -> Iterator[
         yield f"{op.entry} is no entry of an executable"
     elif entry.function_type != given:
         yield f"{op.entry} is of type {entry.function_type}, dispatched as {given}"
+    elif op.tied is not None:
+        yield from _tied(op, entry, op.tied.ints)
     elif op.outputs and op.workload.ints != (stored_elements(op.outputs[0].type), 1, 1):
         wanted = stored_elements(op.outputs[0].type)
         yield f"workload {list(op.workload.ints)} must be [{wanted}, 1, 1], the elements of a result"
+
+
+def _tied(op: Dispatch, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
+    """A tied output is an update of its argument, which nothing else in the entry uses; the workload is the update."""
+    last = entry.body.blocks[-1].ops[-1]
+    for output, index in enumerate(tied):
+        update = last.operands[output].defining_op
+        wanted = stored_elements(op.outputs[output].type)
+        if index >= 0:
+            argument = entry.entry.arguments[index]
+            is_update = isinstance(update, DynamicUpdateSlice) and list(update.out.uses) == [(last, output)]
+            if not is_update or list(argument.uses) != [(update, 0)]:
+                yield f"result {output} of {op.entry} is no update of argument {index} that nothing else uses"
+                continue
+            assert isinstance(update, DynamicUpdateSlice)
+            wanted = _elements(update.update)
+        if op.workload.ints != (wanted, 1, 1):
+            yield f"workload {list(op.workload.ints)} must be [{wanted}, 1, 1] for result {output}"
 
 
 def stored_elements(type: Type) -> int:
