@@ -118,3 +118,43 @@ def test_control_flow_is_between_dispatches() -> None:
 }) : () -> ()
 """
     assert said(text.replace("FUNC", FUNC)) == ["holds stablehlo.if: control flow must be between dispatches"]
+
+
+UPDATE = """"builtin.module"() ({
+  "flow.executable"() <{sym_name = "e"}> ({
+    "func.func"() <{function_type = (tensor<9xf32>, tensor<2xf32>, tensor<i32>) -> tensor<9xf32>, sym_name = "e"}> ({
+    ^bb0(%x: tensor<9xf32>, %u: tensor<2xf32>, %i: tensor<i32>):
+      BODY
+      "func.return"(%r) : (tensor<9xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<9xf32>, tensor<2xf32>, tensor<i32>) -> tensor<9xf32>, sym_name = "main"}> ({
+  ^bb0(%x: tensor<9xf32>, %u: tensor<2xf32>, %i: tensor<i32>):
+    %r = "flow.dispatch"(%x, %u, %i) <{entry = @e::@e, tied = array<i64: TIED>, workload = array<i64: WORK, 1, 1>}>
+      : (tensor<9xf32>, tensor<2xf32>, tensor<i32>) -> tensor<9xf32>
+    "func.return"(%r) : (tensor<9xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+WINDOW = '"stablehlo.dynamic_update_slice"({}, %u, %i) : (tensor<9xf32>, tensor<2xf32>, tensor<i32>) -> tensor<9xf32>'
+PLAIN = "%r = " + WINDOW.format("%x")
+NEGATED = '%n = "stablehlo.negate"({}) : (tensor<9xf32>) -> tensor<9xf32>\n'
+NO_UPDATE = ["result 0 of @e::@e is no update of argument 0 that nothing else uses"]
+
+TIED = [
+    (PLAIN, "0", 2, []),
+    (PLAIN, "-1", 9, []),
+    (PLAIN, "0", 9, ["workload [9, 1, 1] must be [2, 1, 1] for result 0"]),
+    (PLAIN, "-1", 2, ["workload [2, 1, 1] must be [9, 1, 1] for result 0"]),
+    (NEGATED.format("%x") + "%r = " + WINDOW.format("%n"), "0", 2, NO_UPDATE),
+    (NEGATED.format("%x") + PLAIN, "0", 2, NO_UPDATE),
+    ("%m = " + WINDOW.format("%x") + "\n" + NEGATED.format("%m").replace("%n", "%r"), "0", 9, NO_UPDATE),
+    (PLAIN, "0, 0", 2, ["tied has 2 numbers for 1 outputs"]),
+    (PLAIN, "3", 2, ["tied [3] names arguments, of which there are 3"]),
+    (PLAIN, "1", 2, ["output of type tensor<9xf32> is tied to argument 1 of type tensor<2xf32>"]),
+]
+
+
+@pytest.mark.parametrize(("entry", "tied", "work", "messages"), TIED)
+def test_a_tied_output_is_an_update(entry: str, tied: str, work: int, messages: list[str]) -> None:
+    assert said(UPDATE.replace("BODY", entry).replace("TIED", tied).replace("WORK", str(work))) == messages

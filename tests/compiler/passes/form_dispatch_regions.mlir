@@ -302,3 +302,104 @@
     "func.return"(%2#1) : (tensor<4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: form-dispatch-regions
+// An update in place: its group computes the update, and what it is made of for others; who reads the old tensor comes first.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<64x64xf32>, tensor<64xf32>, tensor<i32>) -> (tensor<64x64xf32>, tensor<64xf32>, tensor<64x64xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<64x64xf32>, %1: tensor<64xf32>, %2: tensor<i32>):
+    %3 = "stablehlo.tanh"(%1) : (tensor<64xf32>) -> tensor<64xf32>
+    %4 = "stablehlo.reshape"(%3) : (tensor<64xf32>) -> tensor<1x64xf32>
+    %5 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %6 = "stablehlo.dynamic_update_slice"(%0, %4, %2, %5) : (tensor<64x64xf32>, tensor<1x64xf32>, tensor<i32>, tensor<i32>) -> tensor<64x64xf32>
+    %7 = "stablehlo.exponential"(%0) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+    "func.return"(%6, %3, %7) : (tensor<64x64xf32>, tensor<64xf32>, tensor<64x64xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<64x64xf32>, tensor<64xf32>, tensor<i32>) -> (tensor<64x64xf32>, tensor<64xf32>, tensor<64x64xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<64x64xf32>, %1: tensor<64xf32>, %2: tensor<i32>):
+    %3 = "flow.dispatch_region"() ({
+      %5 = "stablehlo.exponential"(%0) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+      "flow.yield"(%5) : (tensor<64x64xf32>) -> ()
+    }) : () -> tensor<64x64xf32>
+    %4:2 = "flow.dispatch_region"() <{updates = array<i64: 0, 1>}> ({
+      %5 = "stablehlo.tanh"(%1) : (tensor<64xf32>) -> tensor<64xf32>
+      %6 = "stablehlo.reshape"(%5) : (tensor<64xf32>) -> tensor<1x64xf32>
+      %7 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+      %8 = "stablehlo.dynamic_update_slice"(%0, %6, %2, %7) : (tensor<64x64xf32>, tensor<1x64xf32>, tensor<i32>, tensor<i32>) -> tensor<64x64xf32>
+      "flow.yield"(%5, %8) : (tensor<64xf32>, tensor<64x64xf32>) -> ()
+    }) : () -> (tensor<64xf32>, tensor<64x64xf32>)
+    "func.return"(%4#1, %4#0, %3) : (tensor<64x64xf32>, tensor<64xf32>, tensor<64x64xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: form-dispatch-regions
+// What is updated is not read by the group that writes into it, nor is the result.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2000xf32>, tensor<i32>) -> tensor<2000xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<2000xf32>, %1: tensor<i32>):
+    %2 = "stablehlo.dynamic_slice"(%0, %1) <{slice_sizes = array<i64: 8>}> : (tensor<2000xf32>, tensor<i32>) -> tensor<8xf32>
+    %3 = "stablehlo.negate"(%2) : (tensor<8xf32>) -> tensor<8xf32>
+    %4 = "stablehlo.dynamic_update_slice"(%0, %3, %1) : (tensor<2000xf32>, tensor<8xf32>, tensor<i32>) -> tensor<2000xf32>
+    %5 = "stablehlo.dynamic_update_slice"(%4, %3, %1) : (tensor<2000xf32>, tensor<8xf32>, tensor<i32>) -> tensor<2000xf32>
+    %6 = "stablehlo.negate"(%5) : (tensor<2000xf32>) -> tensor<2000xf32>
+    "func.return"(%6) : (tensor<2000xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2000xf32>, tensor<i32>) -> tensor<2000xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<2000xf32>, %1: tensor<i32>):
+    %2 = "flow.dispatch_region"() ({
+      %6 = "stablehlo.dynamic_slice"(%0, %1) <{slice_sizes = array<i64: 8>}> : (tensor<2000xf32>, tensor<i32>) -> tensor<8xf32>
+      "flow.yield"(%6) : (tensor<8xf32>) -> ()
+    }) : () -> tensor<8xf32>
+    %3 = "flow.dispatch_region"() <{updates = array<i64: 1>}> ({
+      %6 = "stablehlo.negate"(%2) : (tensor<8xf32>) -> tensor<8xf32>
+      %7 = "stablehlo.dynamic_update_slice"(%0, %6, %1) : (tensor<2000xf32>, tensor<8xf32>, tensor<i32>) -> tensor<2000xf32>
+      "flow.yield"(%7) : (tensor<2000xf32>) -> ()
+    }) : () -> tensor<2000xf32>
+    %4 = "flow.dispatch_region"() <{updates = array<i64: 1>}> ({
+      %6 = "stablehlo.negate"(%2) : (tensor<8xf32>) -> tensor<8xf32>
+      %7 = "stablehlo.dynamic_update_slice"(%3, %6, %1) : (tensor<2000xf32>, tensor<8xf32>, tensor<i32>) -> tensor<2000xf32>
+      "flow.yield"(%7) : (tensor<2000xf32>) -> ()
+    }) : () -> tensor<2000xf32>
+    %5 = "flow.dispatch_region"() ({
+      %6 = "stablehlo.negate"(%4) : (tensor<2000xf32>) -> tensor<2000xf32>
+      "flow.yield"(%6) : (tensor<2000xf32>) -> ()
+    }) : () -> tensor<2000xf32>
+    "func.return"(%5) : (tensor<2000xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: form-dispatch-regions
+// Updates of few elements, and of tensors that are not in memory, are written whole.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<20xf32>, tensor<8xf32>, tensor<i32>) -> (tensor<20xf32>, tensor<2000xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<20xf32>, %1: tensor<8xf32>, %2: tensor<i32>):
+    %3 = "stablehlo.dynamic_update_slice"(%0, %1, %2) : (tensor<20xf32>, tensor<8xf32>, tensor<i32>) -> tensor<20xf32>
+    %4 = "stablehlo.negate"(%3) : (tensor<20xf32>) -> tensor<20xf32>
+    %5 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<2000xf32>}> : () -> tensor<2000xf32>
+    %6 = "stablehlo.dynamic_update_slice"(%5, %1, %2) : (tensor<2000xf32>, tensor<8xf32>, tensor<i32>) -> tensor<2000xf32>
+    "func.return"(%4, %6) : (tensor<20xf32>, tensor<2000xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<20xf32>, tensor<8xf32>, tensor<i32>) -> (tensor<20xf32>, tensor<2000xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<20xf32>, %1: tensor<8xf32>, %2: tensor<i32>):
+    %3 = "flow.dispatch_region"() ({
+      %5 = "stablehlo.dynamic_update_slice"(%0, %1, %2) : (tensor<20xf32>, tensor<8xf32>, tensor<i32>) -> tensor<20xf32>
+      %6 = "stablehlo.negate"(%5) : (tensor<20xf32>) -> tensor<20xf32>
+      "flow.yield"(%6) : (tensor<20xf32>) -> ()
+    }) : () -> tensor<20xf32>
+    %4 = "flow.dispatch_region"() ({
+      %5 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<2000xf32>}> : () -> tensor<2000xf32>
+      %6 = "stablehlo.dynamic_update_slice"(%5, %1, %2) : (tensor<2000xf32>, tensor<8xf32>, tensor<i32>) -> tensor<2000xf32>
+      "flow.yield"(%6) : (tensor<2000xf32>) -> ()
+    }) : () -> tensor<2000xf32>
+    "func.return"(%3, %4) : (tensor<20xf32>, tensor<2000xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
