@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, OpResult, Value
+from orchestrion.compiler.ir.dominance import Dominance, successors
 from orchestrion.compiler.stablehlo.func import Func, Return
 
 from . import hl_seq
@@ -65,6 +66,10 @@ class Storage:
         self.missing: list[Missing] = []
         self.next: dict[Value, Value] = {}  #: argument of a loop with a state -> its next value
         self.order = {block: index for index, block in enumerate(self.blocks)}
+        self.dominance = Dominance()
+        self.headers = {
+            target for block in self.blocks for target in successors(block) if self.order[target] <= self.order[block]
+        }
         self._make_groups()
         self.donors = self._donors()
         self._donate()
@@ -165,9 +170,20 @@ class Storage:
             self.missing += [Missing(branch, index) for branch, _, index in failed]
 
     def _join(self, argument: BlockArgument, given: Value, branch: Operation) -> bool:
+        if self._leaves_a_loop(given, argument.block):
+            return False
         if self._merge(argument, given):
             return True
         return self._is_back(branch, argument.block) and self._alternate(argument, given)
+
+    def _leaves_a_loop(self, value: Value, block: Block) -> bool:
+        """Whether a loop's argument goes where control may come from elsewhere, too.
+
+        It lies in the one buffer of the loop's state or in the other, which only those know who come out of the loop.
+        """
+        if not isinstance(value, BlockArgument) or value.block is block or value.block not in self.headers:
+            return False
+        return not self.dominance.dominates(value.block, block)
 
     def _branches(self) -> Iterator[util.BranchOp]:
         for block in self.blocks:
@@ -197,8 +213,14 @@ class Storage:
 
     def _join_clones(self) -> None:
         for op in self._commands():
-            if isinstance(op, hl_seq.Clone) and op.output in self.group:
+            if isinstance(op, hl_seq.Clone) and op.output in self.group and not self._is_brought_out(op):
                 self._merge(op.output, op.source, allowed=1 << self._now(op))
+
+    def _is_brought_out(self, clone: hl_seq.Clone) -> bool:
+        """Whether a copy is there for a block that control reaches from a loop and from elsewhere."""
+        blocks = [member.block for member in self.group[clone.output].members if isinstance(member, BlockArgument)]
+        sources = self.group[clone.source].members
+        return any(self._leaves_a_loop(value, block) for value in sources for block in blocks)
 
     def _reuse(self) -> None:
         """Outputs into the memory of arguments that die at their dispatch."""
