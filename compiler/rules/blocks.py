@@ -16,6 +16,9 @@ from orchestrion.compiler.ir.types import I1, I32, TensorType
 
 def blocks(region: Region) -> Iterator[str]:
     """Every block is reached and stands behind its dominators; loops have one entrance and stand in one piece."""
+    if not region.blocks:
+        yield "has no body"
+        return
     number = {block: index for index, block in enumerate(region.blocks)}
     idoms = immediate_dominators(region)
     for block, index in number.items():

@@ -30,8 +30,9 @@ from orchestrion.compiler.flow.util import (
     host_value,
 )
 from orchestrion.compiler.flow.util import Return as InitializerReturn
+from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
 from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
@@ -107,7 +108,8 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
                 yield from body(op)
         case Func():
             yield from signature(op)
-            yield from _blocks(op.body)
+            yield from blocks(op.body)
+            yield from _travels(op)
         case CondBranch() | Switch():
             yield from choice(op)
         case Dispatch():
@@ -193,28 +195,31 @@ def _entry(op: Dispatch, given: FunctionType, tables: SymbolTables) -> Iterator[
     elif entry.function_type != given:
         yield f"{op.entry} is of type {entry.function_type}, dispatched as {given}"
     elif op.tied is not None:
-        yield from _tied(op, entry, op.tied.ints)
+        yield from updates(op, entry, op.tied.ints)
     elif op.outputs and op.workload.ints != (stored_elements(op.outputs[0].type), 1, 1):
         wanted = stored_elements(op.outputs[0].type)
         yield f"workload {list(op.workload.ints)} must be [{wanted}, 1, 1], the elements of a result"
 
 
-def _tied(op: Dispatch, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
+def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
     """A tied output is an update of its argument, which nothing else in the entry uses; the workload is the update."""
-    last = entry.body.blocks[-1].ops[-1]
+    if len(entry.body.blocks) != 1:
+        return  # which is said where the entry stands
+    last = entry.body.block.ops[-1]
+    workload = op.get_as("workload", DenseArray)
     for output, index in enumerate(tied):
         update = last.operands[output].defining_op
-        wanted = stored_elements(op.outputs[output].type)
+        wanted = stored_elements(entry.function_type.results[output])
         if index >= 0:
             argument = entry.entry.arguments[index]
             is_update = isinstance(update, DynamicUpdateSlice) and list(update.out.uses) == [(last, output)]
             if not is_update or list(argument.uses) != [(update, 0)]:
-                yield f"result {output} of {op.entry} is no update of argument {index} that nothing else uses"
+                yield f"result {output} of the entry is no update of argument {index} that nothing else uses"
                 continue
             assert isinstance(update, DynamicUpdateSlice)
             wanted = _elements(update.update)
-        if op.workload.ints != (wanted, 1, 1):
-            yield f"workload {list(op.workload.ints)} must be [{wanted}, 1, 1] for result {output}"
+        if workload is not None and workload.ints != (wanted, 1, 1):
+            yield f"workload {list(workload.ints)} must be [{wanted}, 1, 1] for result {output}"
 
 
 def stored_elements(type: Type) -> int:
@@ -223,13 +228,9 @@ def stored_elements(type: Type) -> int:
     return storage_elements(type) if known else -1  # type: ignore[arg-type]
 
 
-def _blocks(region: Region) -> Iterator[str]:
-    """Blocks in their order, that are given supported tensors with elements, or numbers on the host."""
-    if not region.blocks:
-        yield "has no body"
-        return
-    yield from blocks(region)
-    for index, block in enumerate(region.blocks[1:], 1):
+def _travels(func: Func) -> Iterator[str]:
+    """What a block takes is a supported tensor with elements, or a number on the host."""
+    for index, block in enumerate(func.body.blocks[1:], 1):
         for argument in block.arguments:
             if not host_value(argument.type) and not (is_supported(argument.type) and _elements(argument)):
                 yield f"block {index} takes {argument.type}: must be a supported tensor with elements, or i32"

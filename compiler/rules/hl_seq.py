@@ -45,7 +45,7 @@ from orchestrion.schema.profiles import PROFILES
 from .blocks import blocks
 from .encodings import encoded_values, is_entry_type
 from .engine import Rules
-from .flow import body, load, stored_elements
+from .flow import body, load, stored_elements, updates
 from .stablehlo import has_functions, one_block, signature
 
 #: an export: name, type, attributes of arguments and results
@@ -163,6 +163,8 @@ def _dispatch(op: Dispatch, tables: SymbolTables) -> Iterator[str]:
         yield f"{op.entry} takes and gives {wanted} bytes, dispatched with {given}"
     elif op.outputs and op.tied is None and op.workload.ints != (stored_elements(entry.function_type.results[0]), 1, 1):
         yield f"workload {list(op.workload.ints)} is not the elements of a result of {op.entry}"
+    elif op.tied is not None:
+        yield from updates(op, entry, op.tied.ints)
     inputs, results = entry.function_type.inputs, entry.function_type.results
     for name, indices in (("tied", op.tied), ("in_place", op.in_place)):
         for index, output in zip(indices.ints if indices is not None else (), results):  # noqa: B905  counted above

@@ -218,7 +218,7 @@ def _function(op: ll_seq.Function) -> Iterator[str]:
     inputs, results = op.signature.inputs, op.signature.results
     if not all(is_supported(type) for type in (*inputs, *results)):
         yield f"signature {op.signature} has types that are not supported"
-    taken = [argument.type for argument in op.body.blocks[0].arguments]
+    taken = [argument.type for block in op.body.blocks[:1] for argument in block.arguments]
     if taken != [ll_seq.VIEW] * (len(inputs) + len(results)):
         yield f"takes {len(taken)} views, {len(inputs)} arguments and {len(results)} destinations wanted"
     for number, block in enumerate(op.body.blocks):

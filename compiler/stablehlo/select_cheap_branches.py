@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
 
 #: elements computed in all branches together, and selected
-MOST_WORK: Final = 16384
+MOST_WORK: Final = 1 << 15
 #: an op that is no arithmetic of one instruction counts so often
 EXPENSIVE_WORK: Final = 16
 #: elementwise ops of one or two instructions; the others are expensive

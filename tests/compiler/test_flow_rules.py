@@ -35,6 +35,11 @@ def body(*blocks: str) -> str:
     return FUNCTION.format("\n".join(f"  ^bb{i}:\n    {b}" if i else f"    {b}" for i, b in enumerate(blocks)))
 
 
+def test_a_function_has_a_body() -> None:
+    text = FUNCTION.format("").replace("^bb0(%p: tensor<i1>, %x: tensor<4xf32>):", "")
+    assert said(text) == ["has no body"]
+
+
 GRAPHS = [
     ([IF.format(1, 2), GO.format(3), GO.format(3), END], []),
     ([GO.format(1), IF.format(2, 3), GO.format(1), END], []),
@@ -139,7 +144,7 @@ UPDATE = """"builtin.module"() ({
 WINDOW = '"stablehlo.dynamic_update_slice"({}, %u, %i) : (tensor<9xf32>, tensor<2xf32>, tensor<i32>) -> tensor<9xf32>'
 PLAIN = "%r = " + WINDOW.format("%x")
 NEGATED = '%n = "stablehlo.negate"({}) : (tensor<9xf32>) -> tensor<9xf32>\n'
-NO_UPDATE = ["result 0 of @e::@e is no update of argument 0 that nothing else uses"]
+NO_UPDATE = ["result 0 of the entry is no update of argument 0 that nothing else uses"]
 
 TIED = [
     (PLAIN, "0", 2, []),

@@ -36,30 +36,30 @@
 // passes: select-cheap-branches
 // Too much to compute in vain.
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<100x100xf32>, tensor<i32>) -> tensor<100x100xf32>, sym_name = "main"}> ({
-  ^bb0(%0: tensor<100x100xf32>, %1: tensor<i32>):
+  "func.func"() <{function_type = (tensor<200x200xf32>, tensor<i32>) -> tensor<200x200xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<200x200xf32>, %1: tensor<i32>):
     %2 = "stablehlo.case"(%1) ({
-      %3 = "stablehlo.negate"(%0) : (tensor<100x100xf32>) -> tensor<100x100xf32>
-      "stablehlo.return"(%3) : (tensor<100x100xf32>) -> ()
+      %3 = "stablehlo.negate"(%0) : (tensor<200x200xf32>) -> tensor<200x200xf32>
+      "stablehlo.return"(%3) : (tensor<200x200xf32>) -> ()
     }, {
-      %3 = "stablehlo.abs"(%0) : (tensor<100x100xf32>) -> tensor<100x100xf32>
-      "stablehlo.return"(%3) : (tensor<100x100xf32>) -> ()
-    }) : (tensor<i32>) -> tensor<100x100xf32>
-    "func.return"(%2) : (tensor<100x100xf32>) -> ()
+      %3 = "stablehlo.abs"(%0) : (tensor<200x200xf32>) -> tensor<200x200xf32>
+      "stablehlo.return"(%3) : (tensor<200x200xf32>) -> ()
+    }) : (tensor<i32>) -> tensor<200x200xf32>
+    "func.return"(%2) : (tensor<200x200xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // =====
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<100x100xf32>, tensor<i32>) -> tensor<100x100xf32>, sym_name = "main"}> ({
-  ^bb0(%0: tensor<100x100xf32>, %1: tensor<i32>):
+  "func.func"() <{function_type = (tensor<200x200xf32>, tensor<i32>) -> tensor<200x200xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<200x200xf32>, %1: tensor<i32>):
     %2 = "stablehlo.case"(%1) ({
-      %3 = "stablehlo.negate"(%0) : (tensor<100x100xf32>) -> tensor<100x100xf32>
-      "stablehlo.return"(%3) : (tensor<100x100xf32>) -> ()
+      %3 = "stablehlo.negate"(%0) : (tensor<200x200xf32>) -> tensor<200x200xf32>
+      "stablehlo.return"(%3) : (tensor<200x200xf32>) -> ()
     }, {
-      %3 = "stablehlo.abs"(%0) : (tensor<100x100xf32>) -> tensor<100x100xf32>
-      "stablehlo.return"(%3) : (tensor<100x100xf32>) -> ()
-    }) : (tensor<i32>) -> tensor<100x100xf32>
-    "func.return"(%2) : (tensor<100x100xf32>) -> ()
+      %3 = "stablehlo.abs"(%0) : (tensor<200x200xf32>) -> tensor<200x200xf32>
+      "stablehlo.return"(%3) : (tensor<200x200xf32>) -> ()
+    }) : (tensor<i32>) -> tensor<200x200xf32>
+    "func.return"(%2) : (tensor<200x200xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // -----
