@@ -1,8 +1,9 @@
-"""Recordings of the reference device: what is recorded, and what the last table of buffers made of it.
+"""Recordings of the reference device: what is recorded, and what the last tables of buffers made of it.
 
-A run needs views of the buffers. They are kept with the table they were made for, so that a run with the same
-buffers makes none; a buffer that is released has them dropped, for they would keep its memory alive. A recording that
-would need very many makes those of one command at a time instead.
+A run needs views of the buffers. They are kept with the table they were made for, for the last two tables: so a run
+with the same buffers makes none, nor does a loop whose states change places. A buffer that is released has them
+dropped, for they would keep its memory alive. A recording that would need very many makes those of one command at a
+time instead.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ Table = Sequence[BackendBuffer]
 Bound = tuple[Sequence[Step], Registers]
 Command = Callable[[Table], Bound]
 
-#: Registers of all commands of a recording that are kept from one run to the next.
+#: Registers of all commands of a recording that are kept, for each table, from one run to the next.
 MOST_KEPT = 1 << 16
 
 
 class ReferenceCommandBuffer(BackendCommandBuffer):
-    __slots__ = ("_bound", "_commands", "_limit", "_poll", "_registers", "_since_poll", "_table")
+    __slots__ = ("_before", "_bound", "_commands", "_limit", "_poll", "_registers", "_since_poll", "_table")
 
     def __init__(self, limit: int, poll: Poll) -> None:
         """`limit`: bytes of memory the device has. `poll` is called between commands that take long."""
@@ -40,6 +41,7 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         self._registers = 0
         self._table: list[Any] | None = None
         self._bound: tuple[Bound, ...] = ()
+        self._before: tuple[list[Any] | None, tuple[Bound, ...]] = None, ()  #: the same for the table before
 
     def dispatch(
         self,
@@ -112,17 +114,27 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
             raise
 
     def unbind(self) -> None:
-        """Let go of the views of the last run."""
-        for buffer in self._table or ():
+        """Let go of the views of the last runs."""
+        before, _ = self._before
+        for buffer in (*(self._table or ()), *(before or ())):
             buffer.users.discard(self)
-        self._table, self._bound = None, ()
+        self._table, self._bound, self._before = None, (), (None, ())
 
     def release(self) -> None:
         self.unbind()
         self._commands.clear()
 
     def _bind(self, table: Table) -> None:
-        self.unbind()
+        """Make the views for another table, or find them; those used longest ago go."""
+        (found, bound), self._before = self._before, (self._table, self._bound)
+        self._table, self._bound = found, bound
+        if found == table:
+            return
+        self._table, self._bound = None, ()
+        kept, _ = self._before
+        for buffer in found or ():
+            if kept is None or buffer not in kept:
+                buffer.users.discard(self)
         self._bound = tuple([command(table) for command in self._commands])
         self._table = list(table)
         for buffer in self._table:

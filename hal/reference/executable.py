@@ -9,6 +9,9 @@ from orchestrion.schema.tensor_encoding import decode
 
 from .program import CompiledEntry, compile_entry
 
+#: tables of buffers for which a recording keeps views
+TABLES = 2
+
 
 class Code:
     """A payload, decoded, and its steps, made when first asked for. Executables with the same payload share it."""
@@ -50,7 +53,7 @@ class ReferenceExecutable(BackendExecutable):
         return self.entry(entry, False).scratch_bytes
 
     def held_bytes(self, entry: int) -> int:
-        return self.entry(entry, False).held_bytes
+        return TABLES * self.entry(entry, False).held_bytes
 
     def release(self) -> None:
         del self.entry

@@ -142,6 +142,28 @@ def test_outputs_may_overlap_inputs_by_way_of_the_table(device):
         np.testing.assert_array_equal(read(together, memory), memory[::-1] + memory)
 
 
+def test_the_views_of_two_tables_are_kept(device):
+    """A loop whose states change places makes them once; a buffer that goes, or a third table, drops them."""
+    memory = np.arange(8, dtype=np.float32)
+    commands = record(device, reversing(8))
+    a, b, c = (filled(device, memory) for _ in range(3))
+    made = []
+    backend = commands.backend
+    backend._commands = [lambda table, make=make: made.append(1) or make(table) for make in backend._commands]
+    for _ in range(3):
+        device.queue.execute(commands, [a, b])
+        device.queue.execute(commands, [b, a])
+    assert len(made) == 2
+    assert [backend in one.backend.users for one in (a, b, c)] == [True, True, False]
+    device.queue.execute(commands, [b, c])
+    device.queue.execute(commands, [b, a])
+    assert len(made) == 3
+    c.release()
+    assert not any(backend in one.backend.users for one in (a, b))
+    device.queue.execute(commands, [a, b])
+    assert len(made) == 4
+
+
 def test_a_value_may_be_stored_twice_and_used_after(device):
     code = EntryCode(4)
     type = TensorType(F32, (4,))
