@@ -1,7 +1,7 @@
 """Parallel copies, one after the other: what a branch gives to its target changes places all at once.
 
-A copy is made when nobody reads its target any more; where that never comes, in a cycle, one register is first saved in
-a spare one.
+A copy is made when nobody reads its target any more. What was copied is read from its copy from then on, so its own
+place is free. Where all places are still read, in cycles, one is first saved in a spare one.
 """
 
 from __future__ import annotations
@@ -18,25 +18,19 @@ def sequence(moves: Sequence[tuple[Place, Place]], spare: Callable[[Place], Plac
     `spare(place)` gives a free place for what is in `place`.
     """
     waiting = {target: source for source, target in moves if source != target}
-    readers: dict[Place, int] = {}
-    for source in waiting.values():
-        readers[source] = readers.get(source, 0) + 1
+    ready = [target for target in waiting if target not in waiting.values()]
     found: list[tuple[Place, Place]] = []
-    ready = [target for target in waiting if target not in readers]
+
+    def copied(source: Place, copy: Place) -> None:
+        found.append((source, copy))
+        if source in waiting:
+            waiting.update({to: copy for to, of in waiting.items() if of == source})
+            ready.append(source)
+
     while waiting:
         if not ready:
-            target = next(iter(waiting))
-            saved = spare(target)
-            found.append((target, saved))
-            waiting = {to: saved if source == target else source for to, source in waiting.items()}
-            readers[saved] = readers.pop(target)
-            ready.append(target)
+            place = next(iter(waiting))
+            copied(place, spare(place))
         target = ready.pop(0)
-        source = waiting.pop(target)
-        found.append((source, target))
-        readers[source] -= 1
-        if not readers[source]:
-            del readers[source]
-            if source in waiting:
-                ready.append(source)
+        copied(waiting.pop(target), target)
     return found

@@ -163,10 +163,8 @@ def _func(op: vm.Func) -> Iterator[str]:
 
 
 def _blocks(op: vm.Func, frame: Sequence[int]) -> Iterator[str]:
-    """Registers for the arguments of each block but the entry, to which no branch leads."""
+    """Registers for the arguments of each block but the entry."""
     blocks = op.body.blocks
-    if any(blocks[0] is target for block in blocks if block.last is not None for target in block.last.successors):
-        yield "its first block is branched to"
     lists = tuple(op.blocks or ())
     if len(lists) != len(blocks) - 1:
         yield f"blocks must have the registers of {len(blocks) - 1} blocks, has {len(lists)}"

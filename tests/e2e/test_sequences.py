@@ -4,6 +4,8 @@ What the sequencer makes of control flow stands here by hand, so that the lower 
 right on every device by itself. Counts of submissions and waits are part of that.
 """
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from orchestrion import vm
 from orchestrion.compiler import Compilation
 from orchestrion.compiler.bytecode.serialize import module_rows
+from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_own
@@ -272,3 +275,33 @@ def test_counted(device: str, trips: int) -> None:
     assert value == 5 + trips
     assert (row["submissions"], row["waits"], row["dispatches"]) == (1, 1, trips)
     program.close()
+
+
+def registers_text() -> str:
+    ir = parse(module("reference", WHILE), "sequence.mlir")
+    run_passes(ir, named(PASSES), Options(("reference",)))
+    return print_module(ir, locations=False)
+
+
+def refused(text: str) -> str:
+    with pytest.raises(CompileError) as caught:
+        Compilation(start="bytecode").rows(text.encode())
+    return str(caught.value)
+
+
+def test_registers_of_blocks_are_checked() -> None:
+    """The text of the last phase may come from anybody, too."""
+    text = registers_text()
+    (names,) = [json.loads(names) for names in re.findall(r'\["r\d+", "r\d+", "r\d+"\]', text)]
+
+    def renamed(new: list[str]) -> str:
+        return refused(text.replace(json.dumps(names), json.dumps(new)))
+
+    assert "block 3 takes 3 arguments, their registers are" in renamed(names[:2])
+    assert 'register "i0" of an argument of block 3 of type !hal.buffer is not in the' in renamed(["i0", *names[1:]])
+    swapped = renamed([names[1], names[0], names[2]])
+    assert f"gives what is in {names[0]} to argument 0 of its target, which is in {names[1]}" in swapped
+    missing = refused(re.sub(r"blocks = .*?\]\], ", "", text))
+    assert "blocks must have the registers of 6 blocks, has 0" in missing
+    given = refused(re.sub(r'("vm.br_if"\(%\d+\))\[\^bb\d+, ', r"\1[^bb3, ", text))
+    assert "goes to successor 0, which takes 3 arguments: only vm.br gives some" in given

@@ -105,7 +105,7 @@
 // =====
 "builtin.module"() ({
   "vm.program"() <{features = [], sym_name = "reference"}> ({
-    "vm.func"() <{blocks = [["i0", "i1", "i2"], [], [], []], frame = array<i64: 4, 0, 0, 0, 0>, function_type = (i32, i32, i32) -> (i32, i32, i32), sym_name = "main"}> ({
+    "vm.func"() <{blocks = [["i0", "i1", "i2"], [], [], []], frame = array<i64: 3, 0, 0, 0, 0>, function_type = (i32, i32, i32) -> (i32, i32, i32), sym_name = "main"}> ({
     ^bb0(%0: i32, %1: i32, %2: i32):
       "vm.br"(%0, %1, %2)[^bb1] : (i32, i32, i32) -> ()
     ^bb1(%3: i32, %4: i32, %5: i32):
@@ -116,10 +116,9 @@
       "vm.br"(%6, %7, %5)[^bb1] : (i32, i32, i32) -> ()
     ^bb3:
       %8 = "vm.i32.copy"(%4) {registers = ["i2"]} : (i32) -> i32
-      %9 = "vm.i32.copy"(%3) {registers = ["i3"]} : (i32) -> i32
-      %10 = "vm.i32.copy"(%4) {registers = ["i0"]} : (i32) -> i32
-      %11 = "vm.i32.copy"(%9) {registers = ["i1"]} : (i32) -> i32
-      "vm.br"(%10, %11, %8)[^bb1] : (i32, i32, i32) -> ()
+      %9 = "vm.i32.copy"(%3) {registers = ["i1"]} : (i32) -> i32
+      %10 = "vm.i32.copy"(%8) {registers = ["i0"]} : (i32) -> i32
+      "vm.br"(%10, %9, %8)[^bb1] : (i32, i32, i32) -> ()
     ^bb4:
       "vm.return"(%3, %4, %5) : (i32, i32, i32) -> ()
     }) : () -> ()
