@@ -311,12 +311,12 @@ def test_contexts_run_in_parallel(program: vm.Program) -> None:
 
 def test_device_memory_counts(tensors: bytes) -> None:
     program = vm.load(tensors, memory=100_000)
-    program.grab(90_000)
+    program.grab(80_000)
     with pytest.raises(MemoryExceeded, match=r"allocation of 99\d\d\d bytes exceeds the limit of 100000 bytes"):
         program.grab(99_900)
     with pytest.raises(Trap, match="allocation of -1 bytes"):
         program.grab(-1)
-    program.grab(90_000)
+    program.grab(80_000)
     with pytest.raises(MemoryExceeded, match=r"\n  at record pc 0x"):
         program.create_context(memory=10)
 
