@@ -356,7 +356,7 @@ def test_statistics(program: vm.Program) -> None:
     assert third["allocations"] == 0 and third["device_to_host_bytes"] == 16
     memory = program.statistics()["memory"]
     assert 32 + 48 <= memory["peak_device_bytes"] < 1000
-    assert 0 < memory["peak_host_bytes"] < 10_000
+    assert 0 < memory["peak_host_bytes"] < 20_000
 
 
 def test_a_call_counts_what_is_its_own(program: vm.Program) -> None:
