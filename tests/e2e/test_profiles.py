@@ -350,6 +350,47 @@ def test_initializers_loops_and_failures(device: str, load_on: LoadOn) -> None:
     program.close()
 
 
+LOOP = """
+func.func @main(%x: tensor<8xf32>, %n: tensor<i32>) -> tensor<8xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<8xf32>
+    cond {
+      %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    } do {
+      %j = stablehlo.add %i, %one : tensor<i32>
+      %w = stablehlo.tanh %v : tensor<8xf32> loc("loop.py":3:4)
+      stablehlo.return %j, %w : tensor<i32>, tensor<8xf32>
+    }
+  return %r#1 : tensor<8xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_loop_has_one_row_for_all_its_turns(device: str, load_on: LoadOn) -> None:
+    """The predicate is computed once more than the body runs; the trace has a launch for every turn, in order."""
+    program = load_on(writer.write(Compilation().rows(LOOP)), device, profiling=True)
+    x = np.linspace(-1, 1, 8, dtype=np.float32)
+    for turns in (5, 0, 2):
+        want = functools.reduce(lambda value, _: np.tanh(value), range(turns), x)
+        np.testing.assert_allclose(program.main(x, np.int32(turns)), want, rtol=1e-6)
+    profile = program.profile()
+    launched = []
+    for call in calls(profile):
+        in_order(call)
+        names = [launch.command.source_op for launch in call.launches]
+        launched.append((names.count("stablehlo.compare"), names.count("stablehlo.tanh")))
+    assert launched == [(6, 5), (1, 0), (3, 2)]
+    (row,) = (row for row in profile.rows("main") if row.command.source_op == "stablehlo.tanh")
+    assert (row.command.location, row.calls, row.launches) == ("loop.py:3:4", 3, 7)
+    events = profile.trace()["traceEvents"]
+    slices = [event for event in events if event["ph"] == "X"]
+    check_flows(events, slices, [event for event in slices if event["cat"] in ("dispatch", "copy", "fill")])
+    program.close()
+
+
 PHASES = {"M", "X", "s", "f"}
 NEEDED = {"M": {"name", "args"}, "X": {"name", "cat", "ts", "dur", "args"}, "s": {"id", "ts"}, "f": {"id", "ts", "bp"}}
 
