@@ -46,6 +46,19 @@ class Widened:
         return out
 
 
+class Mapped:
+    """A Python function of one float, for what NumPy does not have; computed in f64, rounded once."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[[float], float]) -> None:
+        self.function = function
+
+    def __call__(self, x: Array, out: Array | None = None) -> Array:
+        values = np.fromiter(map(self.function, x.reshape(-1).tolist()), np.float64, x.size)
+        return _into(values.reshape(x.shape), np.empty_like(x) if out is None else out)
+
+
 def sign(x: Array, out: Array | None = None) -> Array:
     return _into(np.where((x == 0) | np.isnan(x), x, np.sign(x)), out)
 

@@ -12,6 +12,7 @@ any type at all, `i1` the boolean.
 - Subnormals are kept (XLA on CPU flushes them); NaNs have any sign and payload, zeros the sign stated here.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -222,6 +223,9 @@ SCALARS: tuple[ScalarOp, ...] = (
         f=m.convert_float,
     ),
     _row("bitcast", "T", "U", "the same bits read as a type of the same width; not i1", suf=m.bitcast),
+    # The table is append-only: its order is that of the codes in tensor bytecode.
+    _row("erf", "T", "T", "error function: 2/sqrt(pi) times the integral of e^-t^2 from 0 to x", f=m.Mapped(math.erf)),
+    _row("erfc", "T", "T", "1 - erf(x), accurate where that is small", f=m.Mapped(math.erfc)),
 )
 
 BY_NAME: dict[str, ScalarOp] = {row.name: row for row in SCALARS}

@@ -31,6 +31,8 @@ MAGIC = b"OTBC"
 MAJOR, MINOR = 1, 1
 FORMAT = "tensor-bytecode"
 SCALAR_BASE = 0x100
+#: as many scalar ops has version 1.0
+FIRST_SCALARS = 55
 
 Rule = Callable[..., Types]
 
@@ -216,7 +218,8 @@ def _row(code: int, name: str, fields: str, rule: Rule, doc: str, view: bool = F
 def _scalar_row(position: int, scalar: ScalarOp) -> TensorOp:
     fields = tuple((f"x{number}", "value") for number in range(scalar.arity))
     fields += (("dtype", "dtype"),) if scalar.result == "U" else ()
-    return TensorOp(SCALAR_BASE + position, scalar.name, fields, _elementwise(scalar), scalar.doc, scalar)
+    since = int(position >= FIRST_SCALARS)
+    return TensorOp(SCALAR_BASE + position, scalar.name, fields, _elementwise(scalar), scalar.doc, scalar, since=since)
 
 
 def _elementwise(scalar: ScalarOp) -> Rule:

@@ -47,7 +47,7 @@ EXPENSIVE: Final = frozenset(
         "atan2", "cbrt", "cosine", "divide", "exponential", "exponential_minus_one", "log", "log_plus_one",
         "logistic", "power", "remainder", "rsqrt", "sine", "sqrt", "tan", "tanh",
     )
-)  # fmt: skip
+) | {"chlo.erf", "chlo.erfc"}  # fmt: skip
 
 #: elements that an update writes again rather than being a dispatch of its own; see `is_in_place`
 LEAST_KEPT: Final = 1024

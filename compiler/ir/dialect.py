@@ -17,6 +17,7 @@ DIALECTS: Final[dict[str, str]] = {
     "builtin": "orchestrion.compiler.ir.builtin",
     "func": "orchestrion.compiler.stablehlo.func",
     "stablehlo": "orchestrion.compiler.stablehlo.dialect",
+    "chlo": "orchestrion.compiler.stablehlo.chlo",
     "flow": "orchestrion.compiler.flow.dialect",
     "util": "orchestrion.compiler.flow.util",
     "hl_seq": "orchestrion.compiler.sequencer.hl_seq",

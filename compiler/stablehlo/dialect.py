@@ -12,4 +12,6 @@ from .custom_call import CustomCall
 
 _FAMILIES = (elementwise, structural, indexing, contraction, control_flow)
 
-DIALECT = Dialect("stablehlo", [*(op for family in _FAMILIES for op in family.OPS.values()), CustomCall])
+_OPS = [*(op for family in _FAMILIES for op in family.OPS.values()), CustomCall]
+
+DIALECT = Dialect("stablehlo", [op for op in _OPS if op.name.startswith("stablehlo.")])

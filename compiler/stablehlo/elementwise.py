@@ -63,6 +63,8 @@ _ROWS: Final = (
     ("tanh", "operand_", False, True),
     ("xor", "lhs rhs", True, False),
 )
+#: as above, of the dialect CHLO, which JAX writes beside StableHLO
+_CHLO_ROWS: Final = (("erf", "operand_", False, False), ("erfc", "operand_", False, False))
 
 
 class Elementwise(StablehloOp):
@@ -74,7 +76,7 @@ class Elementwise(StablehloOp):
     @property
     def scalar(self) -> ScalarOp:
         """The scalar op it applies."""
-        return SCALARS[self.name.removeprefix("stablehlo.")]
+        return SCALARS[self.name.partition(".")[2]]
 
     @property
     def subject(self) -> int:
@@ -181,16 +183,19 @@ class BitcastConvert(Elementwise):
         return SCALARS["bitcast"]
 
 
-def _class(name: str, fields: str, commutative: bool, accuracy: bool) -> type[Elementwise]:
+def _class(name: str, fields: str, commutative: bool, accuracy: bool, dialect: str = "stablehlo") -> type[Elementwise]:
     declared: dict[str, object] = {field: operand(TensorType) for field in fields.split()}
     declared["out"] = result(TensorType)
     if accuracy:
         declared["result_accuracy"] = optional(DialectAttr)
-    made = {"name": f"stablehlo.{name}", "traits": _COMMUTATIVE if commutative else _PURE, "__doc__": SCALARS[name].doc}
+    made = {"name": f"{dialect}.{name}", "traits": _COMMUTATIVE if commutative else _PURE, "__doc__": SCALARS[name].doc}
     return type(name.title().replace("_", ""), (Elementwise,), declared | made)
 
 
-_TABLE: Final[tuple[type[Elementwise], ...]] = tuple(_class(*row) for row in _ROWS)
+_TABLE: Final[tuple[type[Elementwise], ...]] = (
+    *(_class(*row) for row in _ROWS),
+    *(_class(*row, dialect="chlo") for row in _CHLO_ROWS),
+)
 
 _ALL: Final[tuple[type[Elementwise], ...]] = (*_TABLE, Compare, Select, Clamp, Convert, BitcastConvert)
 

@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
 from orchestrion.compiler.ir.verifier import declaration_problems, problems
 from orchestrion.schema.dtypes import BOOL, BY_NAME
 
-from . import contraction, dialect, structural
+from . import chlo, contraction, dialect, structural
 from .annotations import MESHES
 from .base import is_supported
 from .calls import CallGraph
@@ -84,7 +84,8 @@ def _diagnostics(
             yield Diagnostic(message, op.loc, op.name)
     if any(isinstance(op, UnregisteredOp) for op in refused):
         names = ", ".join(name.removeprefix("stablehlo.") for name in sorted(dialect.DIALECT.ops))
-        yield Diagnostic(f"supported ops of StableHLO are {names}; of func: func, call, return")
+        of_chlo = ", ".join(name.removeprefix("chlo.") for name in sorted(chlo.DIALECT.ops))
+        yield Diagnostic(f"supported ops of StableHLO are {names}; of chlo: {of_chlo}; of func: func, call, return")
 
 
 def _refusals(op: Operation) -> Iterator[str]:

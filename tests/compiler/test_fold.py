@@ -93,7 +93,9 @@ def cases() -> list[Any]:
     """Each op with each element type it takes; comparisons with each direction; conversions between all types."""
     found = []
     for name, cls in OPS.items():
-        short = name.removeprefix("stablehlo.")
+        dialect, _, short = name.partition(".")
+        if dialect == "chlo":  # the interpreter is StableHLO's
+            continue
         if cls is Compare:
             for direction in COMPARISONS:
                 attribute = f" <{{comparison_direction = #stablehlo<comparison_direction {direction}>}}>"
@@ -161,7 +163,7 @@ def test_folding_is_what_the_specification_says(
 
 
 def test_every_elementwise_op_has_a_scalar_and_the_other_way_round() -> None:
-    used = {name.removeprefix("stablehlo.") for name in OPS} - {"compare", "bitcast_convert"}
+    used = {name.partition(".")[2] for name in OPS} - {"compare", "bitcast_convert"}
     scalars = {row.name for row in SCALARS}
     assert used <= scalars
     left = {name for name in scalars - used if not name.startswith("compare_")}

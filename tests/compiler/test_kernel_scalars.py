@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from scalar_cases import UNREACHED, applications, differing, grid, is_exact
+from stablehlo_text import op_name
 
 from orchestrion.schema import scalars
 from orchestrion.schema.dtypes import DTYPES, DType
@@ -28,7 +29,7 @@ def application_text(row: ScalarOp, name: str, operands: tuple[DType, ...], resu
     op = "bitcast_convert" if op == "bitcast" else op
     types = ", ".join(f"tensor<{count}x{dtype}>" for dtype in operands)
     values = ", ".join(f"%x{position}" for position in range(len(operands)))
-    return f'{name} = "stablehlo.{op}"({values}){attributes} : ({types}) -> tensor<{count}x{result}>'
+    return f'{name} = "{op_name(op)}"({values}){attributes} : ({types}) -> tensor<{count}x{result}>'
 
 
 def function_text(cases: list[tuple[ScalarOp, tuple[DType, ...], DType]], count: int) -> str:

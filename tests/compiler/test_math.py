@@ -3,6 +3,7 @@
 They run over NumPy arrays, primitive by primitive, as a device runs them; tests/e2e does the same on the devices.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -76,7 +77,7 @@ def test_special_values_are_those_of_c(name: str, dtype: str) -> None:
         "exponential": np.exp, "exponential_minus_one": np.expm1, "log": np.log, "log_plus_one": np.log1p,
         "logistic": lambda x: 1 / (1 + np.exp(-x)), "sine": np.sin, "cosine": np.cos, "tan": np.tan, "tanh": np.tanh,
         "power": np.power, "atan2": np.arctan2, "cbrt": np.cbrt, "rsqrt": lambda x: 1 / np.sqrt(x),
-        "remainder": np.fmod,
+        "remainder": np.fmod, "erf": np.vectorize(math.erf), "erfc": np.vectorize(math.erfc),
     }  # fmt: skip
     with np.errstate(all="ignore"):
         values = np.array(SPECIAL).astype(DTYPES[dtype])

@@ -36,12 +36,47 @@ FITS: dict[str, tuple[Callable[[Any], Any], tuple[Any, Any], Any]] = {
     "sine": (series(lambda n: mpf(-1) ** (n + 1) / mpmath.factorial(2 * n + 3)), (0, mpf("0.6169")), mpf("0.6169")),
     "cosine": (series(lambda n: mpf(-1) ** n / mpmath.factorial(2 * n + 4)), (0, mpf("0.6169")), mpf("0.55")),
     "arctangent": (series(lambda n: mpf(-1) ** (n + 1) / (2 * n + 3)), (0, mpf("0.1716")), mpf("0.1716")),
+    "erf": (
+        series(lambda n: 2 / mpmath.sqrt(mpmath.pi) * mpf(-1) ** n / (mpmath.factorial(n) * (2 * n + 1))),
+        (0, mpf("0.5626")),
+        mpf(1),
+    ),
 }
+#: precision -> the middle of the tail of erfc, and where the tail is below every number of the format
+TAILS = {24: (2.75, 10.5), 53: (4.5, 27.5)}
+
+
+def tail(precision: int) -> tuple[Callable[[Any], Any], tuple[Any, Any]]:
+    """(1 + 2 a) e^(a^2) erfc(a), nearly constant, as a function of t = (a - K) / (a + K), from a = 3/4 on."""
+    center, most = map(mpf, TAILS[precision])
+
+    def function(t: Any) -> Any:
+        a = center * (1 + t) / (1 - t)
+        return (1 + 2 * a) * mpmath.exp(a * a) * mpmath.erfc(a)
+
+    return function, ((mpf("0.75") - center) / (mpf("0.75") + center), (most - center) / (most + center))
 
 
 def fit(name: str, precision: int, rounded: Callable[[Any], float]) -> tuple[float, ...]:
     function, interval, weight = FITS[name]
-    for terms in range(2, 24):
+    return fit_of(name, function, interval, weight, precision, rounded)
+
+
+def tail_fit(precision: int, rounded: Callable[[Any], float]) -> tuple[float, ...]:
+    """With fewer digits: what is no short series is slow."""
+    with mp.workprec(200):
+        return fit_of("erfc", *tail(precision), mpf(1), precision, rounded)
+
+
+def fit_of(
+    name: str,
+    function: Callable[[Any], Any],
+    interval: tuple[Any, Any],
+    weight: Any,
+    precision: int,
+    rounded: Callable[[Any], float],
+) -> tuple[float, ...]:
+    for terms in range(2, 40):
         coefficients, error = mpmath.chebyfit(function, list(interval), terms, error=True)
         if error * weight < mpf(2) ** -(precision + 6):
             return tuple(rounded(c) for c in reversed(coefficients))
@@ -100,7 +135,10 @@ def table(name: str) -> dict[str, Any]:
         "cbrt_guess": int((mpf(2) / 3 * bias - mpf("0.0331")) * 2**fraction),
         "cbrt_half_bit": 1 << kept - 1,
         "cbrt_mask": (1 << width) - (1 << kept),
+        "erfc_center": TAILS[precision][0],
+        "erfc_most": TAILS[precision][1],
         **{name: fit(name, precision, rounded) for name in FITS},
+        "erfc": tail_fit(precision, rounded),
     }
 
 

@@ -314,6 +314,8 @@ CASES: tuple[Case, ...] = (
     _case("long_reduce", lambda x: x.sum(), ((100_003,), _F)),
     _case("softmax", jax.nn.softmax, ((12, 33), _F)),
     _case("layer_norm", _layer_norm, ((6, 24), _F), ((24,), _F), ((24,), _F)),
+    _case("gelu_exact", lambda x: jax.nn.gelu(x, approximate=False), ((70,), _F), fill=special),
+    _case("error_function", lambda x: (lax.erf(x), lax.erfc(x)), ((99,), "float64"), fill=special),
     _case("gelu", lambda x: (jax.nn.gelu(x), jax.nn.silu(x), jax.nn.softplus(x)), ((70,), _F)),
     _case("matmul", lambda x, y: x @ y, ((13, 29), _F), ((29, 17), _F)),
     _case("matmul_fused", _dense, ((29, 13), _F), ((29, 17), "int8"), ((17,), _F)),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from accuracy import BOUND, DTYPES, ORACLES, POSITIVE, expected, hard_cases, near_powers, pairs, ulps
+from stablehlo_text import op_name
 
 from orchestrion import compiler
 
@@ -23,7 +24,7 @@ def text(functions: list[tuple[str, int]], dtype: str, size: int) -> str:
         bodies.append(
             f'"func.func"() <{{function_type = ({kinds}) -> {kind}, sym_name = "{name}"}}> ({{\n'
             f"^bb0({arguments}):\n"
-            f'  %0 = "stablehlo.{name}"({operands}) : ({kinds}) -> {kind}\n'
+            f'  %0 = "{op_name(name)}"({operands}) : ({kinds}) -> {kind}\n'
             f'  "func.return"(%0) : ({kind}) -> ()\n}}) : () -> ()'
         )
     return '"builtin.module"() ({\n' + "\n".join(bodies) + "\n}) : () -> ()\n"

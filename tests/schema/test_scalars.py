@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stablehlo_text import op_name
 
 from orchestrion.schema import dtypes, scalars
 from orchestrion.schema.dtypes import DTYPES, FLOAT, DType
@@ -18,7 +19,8 @@ I1 = dtypes.BY_NAME["i1"]
 CASES = [(row, dtype) for row in SCALARS for dtype in DTYPES if dtype.kind in row.kinds]
 #: Rows whose float results XLA approximates; all others must agree exactly.
 APPROXIMATE = (
-    "exponential exponential_minus_one log log_plus_one logistic rsqrt cbrt sine cosine tan tanh power atan2".split()
+    "exponential exponential_minus_one log log_plus_one logistic rsqrt cbrt sine cosine tan tanh power atan2 erf "
+    "erfc".split()
 )
 MPMATH = {
     "exponential": "exp",
@@ -31,6 +33,8 @@ MPMATH = {
     "cosine": "cos",
     "tan": "tan",
     "tanh": "tanh",
+    "erf": "erf",
+    "erfc": "erfc",
 }
 
 
@@ -90,7 +94,7 @@ def stablehlo(row: ScalarOp, types: list[str], result: str, kind: int) -> str:
             f" compare_type = #stablehlo<comparison_type {order}>}}"
         )
     op = "bitcast_convert" if op == "bitcast" else op
-    return f'"stablehlo.{op}"({names}){attributes} : ({", ".join(types)}) -> {result}'
+    return f'"{op_name(op)}"({names}){attributes} : ({", ".join(types)}) -> {result}'
 
 
 def evaluate(row: ScalarOp, arrays: list[np.ndarray], result: DType) -> np.ndarray:

@@ -428,7 +428,7 @@ def test_codes_never_change():
         "multiply divide remainder power atan2 maximum minimum and or xor shift_left shift_right_arithmetic "
         "shift_right_logical compare_eq compare_ne compare_lt compare_le compare_gt compare_ge compare_total_eq "
         "compare_total_ne compare_total_lt compare_total_le compare_total_gt compare_total_ge select clamp fma convert "
-        "bitcast"
+        "bitcast erf erfc"
     ).split()
 
 

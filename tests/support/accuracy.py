@@ -23,6 +23,8 @@ ORACLES: dict[str, Callable[..., Any]] = {
     "cosine": mpmath.cos,
     "tan": mpmath.tan,
     "tanh": mpmath.tanh,
+    "erf": mpmath.erf,
+    "erfc": lambda x: mpmath.erfc(max(min(x, mpmath.mpf(100)), mpmath.mpf(-100))),
     "power": mpmath.power,
     "atan2": mpmath.atan2,
     "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),

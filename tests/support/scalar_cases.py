@@ -16,7 +16,7 @@ UNREACHED = {"fma"}
 #: on floats, of bounded error instead of one right answer
 BOUNDED = {
     "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "rsqrt", "cbrt", "sine", "cosine",
-    "tan", "tanh", "atan2", "power",
+    "tan", "tanh", "atan2", "power", "erf", "erfc",
 }  # fmt: skip
 
 

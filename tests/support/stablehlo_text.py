@@ -14,6 +14,15 @@ DTYPES = {
 NAMES = {np.dtype(kind): name for name, kind in DTYPES.items()}
 
 
+#: scalar ops that are of the dialect CHLO
+CHLO = ("erf", "erfc")
+
+
+def op_name(scalar: str) -> str:
+    """The op that applies a scalar op."""
+    return f"{'chlo' if scalar in CHLO else 'stablehlo'}.{scalar}"
+
+
 def tensor(shape: Sequence[int], dtype: str = "i32") -> str:
     return f"tensor<{''.join(f'{size}x' for size in shape)}{dtype}>"
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .algebraic import expand_atan2, expand_cbrt, expand_remainder, expand_rsqrt
+from .error_function import expand_erf, expand_erfc
 from .exponential import expand_exponential, expand_exponential_minus_one, expand_logistic, expand_tanh
 from .logarithm import expand_log, expand_log_plus_one, expand_power
 from .trigonometric import expand_cosine, expand_sine, expand_tan
@@ -24,6 +25,8 @@ EXPANSIONS: dict[str, Callable[..., Any]] = {
     "cosine": expand_cosine,
     "tan": expand_tan,
     "tanh": expand_tanh,
+    "erf": expand_erf,
+    "erfc": expand_erfc,
     "power": expand_power,
     "atan2": expand_atan2,
     "cbrt": expand_cbrt,
