@@ -175,6 +175,7 @@ def test_transcendentals_are_within_4_ulp_of_mpmath(name, bits):
         "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
         "power": lambda x, y: x**y,
         "atan2": mpmath.atan2,
+        "erfc": lambda x: mpmath.erfc(max(min(x, mpmath.mpf(100)), mpmath.mpf(-100))),  # no oracle for 1e30
     }.get(name) or getattr(mpmath, MPMATH[name])
     xs = sweep(bits)
     if name in ("log", "log_plus_one", "sqrt", "rsqrt", "power"):
