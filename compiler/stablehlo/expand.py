@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
 
-from . import jax_lapack
+from . import expand_chlo, jax_lapack
 from .base import is_supported
 from .build import compare, constant, converted, elementwise
 from .contraction import DotDimensions, DotGeneral
@@ -140,6 +140,7 @@ def _plain_dot(op: Operation, rewriter: Rewriter) -> bool:
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
+    **expand_chlo.PATTERNS,
     "chlo.square": (_square,),
     "chlo.is_inf": (_infinity,),
     "chlo.is_pos_inf": (_infinity,),

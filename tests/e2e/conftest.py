@@ -100,6 +100,11 @@ def _transcendental(x: Any) -> Any:
     return plain + [jnp.log(y), jnp.log1p(y), jnp.sqrt(y), lax.rsqrt(y), jnp.arctan2(x, y), y**x]
 
 
+def _inverse(x: Any) -> Any:
+    wide = [jnp.sinh(x), jnp.cosh(x), jnp.arctan(x), jnp.arcsinh(x), jnp.arccosh(x), jnp.arccosh(jnp.abs(x) + 1)]
+    return [*wide, jnp.arcsin(x), jnp.arccos(x), jnp.arctanh(x), jnp.arcsin(x / 4), jnp.arctanh(x / 4), jnp.tan(x)]
+
+
 def _special(x: Any, y: Any) -> Any:
     orders = [jnp.maximum(x, y), jnp.minimum(x, y), jnp.abs(x), jnp.sign(x)]
     return [x + y, x * y, x / y, -x, *orders, jnp.isfinite(x), jnp.isnan(y)]
@@ -314,6 +319,10 @@ CASES: tuple[Case, ...] = (
     _case("long_reduce", lambda x: x.sum(), ((100_003,), _F)),
     _case("softmax", jax.nn.softmax, ((12, 33), _F)),
     _case("layer_norm", _layer_norm, ((6, 24), _F), ((24,), _F), ((24,), _F)),
+    _case("inverse_f32", _inverse, ((99,), _F)),
+    _case("inverse_f64", _inverse, ((99,), "float64")),
+    _case("inverse_special", _inverse, ((61,), _F), fill=special),
+    _case("next_after", jnp.nextafter, ((61,), _F), ((61,), _F), fill=special, exact=True),
     _case("gelu_exact", lambda x: jax.nn.gelu(x, approximate=False), ((70,), _F), fill=special),
     _case("error_function", lambda x: (lax.erf(x), lax.erfc(x)), ((99,), "float64"), fill=special),
     _case("gelu", lambda x: (jax.nn.gelu(x), jax.nn.silu(x), jax.nn.softplus(x)), ((70,), _F)),

@@ -1,0 +1,161 @@
+"""Functions of CHLO in terms of StableHLO's: inverse and hyperbolic ones, and the neighbour of a float.
+
+Each is written so that nothing cancels and nothing overflows on the way, so that errors stay a few units in the last
+place. The sign of an odd function is that of its argument, a zero's too. Source of the formulas: W. Kahan, "Branch cuts
+for complex elementary functions", 1987.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
+from orchestrion.compiler.ir.types import TensorType
+
+from .base import is_supported, tensor_of
+from .build import bitcast, compare, constant, elementwise
+
+#: element type -> beyond it x^2 + 1 is x^2; beyond it e^x is near the end of the range
+_LARGE: Final = {"f32": (2.0**14, 80.0), "f64": (2.0**28, 700.0)}
+_LN_2: Final = 0.6931471805599453
+
+
+class _Math:
+    """StableHLO ops on values of one float type."""
+
+    def __init__(self, rewriter: Rewriter, type: TensorType) -> None:
+        self.rewriter = rewriter
+        self.type = type
+        self.long, self.far = _LARGE[str(type.element)]
+
+    def op(self, name: str, *values: Value | float) -> Value:
+        return elementwise(self.rewriter, name, *map(self.value, values))
+
+    def value(self, value: Value | float) -> Value:
+        return constant(self.rewriter, value, self.type) if isinstance(value, float) else value
+
+    def select(self, lhs: Value, direction: str, rhs: Value | float, yes: Value | float, no: Value | float) -> Value:
+        chosen = compare(self.rewriter, direction, lhs, self.value(rhs))
+        return elementwise(self.rewriter, "select", chosen, self.value(yes), self.value(no))
+
+    def odd(self, x: Value, magnitude: Value) -> Value:
+        """The magnitude with the sign of x."""
+        return self.op("multiply", self.op("sign", x), magnitude)
+
+
+def _side(m: _Math, x: Value) -> Value:
+    """sqrt(1 - x^2)."""
+    return m.op("sqrt", m.op("multiply", m.op("subtract", 1.0, x), m.op("add", 1.0, x)))
+
+
+def _asin(m: _Math, x: Value) -> Value:
+    return m.op("atan2", x, _side(m, x))
+
+
+def _acos(m: _Math, x: Value) -> Value:
+    return m.op("atan2", _side(m, x), x)
+
+
+def _atan(m: _Math, x: Value) -> Value:
+    return m.op("atan2", x, 1.0)
+
+
+def _halves(m: _Math, a: Value) -> tuple[Value, Value]:
+    """e^a / 2 and e^-a / 2 for a that is not negative; e^a itself may be out of range."""
+    root = m.op("exponential", m.op("multiply", a, 0.5))
+    direct = m.op("exponential", a)
+    grown = m.op("multiply", m.op("multiply", root, 0.5), root)
+    return m.select(a, "LT", m.far, m.op("multiply", direct, 0.5), grown), m.op("divide", 0.5, direct)
+
+
+def _sinh(m: _Math, x: Value) -> Value:
+    a = m.op("abs", x)
+    change = m.op("exponential_minus_one", a)
+    near = m.op("add", change, m.op("divide", change, m.op("add", change, 1.0)))
+    far = m.op("subtract", *_halves(m, a))
+    return m.odd(x, m.select(a, "LT", 1.0, m.op("multiply", near, 0.5), far))
+
+
+def _cosh(m: _Math, x: Value) -> Value:
+    return m.op("add", *_halves(m, m.op("abs", x)))
+
+
+def _asinh(m: _Math, x: Value) -> Value:
+    a = m.op("abs", x)
+    square = m.op("multiply", a, a)
+    above = m.op("divide", square, m.op("add", m.op("sqrt", m.op("add", square, 1.0)), 1.0))
+    near = m.op("log_plus_one", m.op("add", a, above))
+    return m.odd(x, m.select(a, "LT", m.long, near, m.op("add", m.op("log", a), _LN_2)))
+
+
+def _acosh(m: _Math, x: Value) -> Value:
+    t = m.op("subtract", x, 1.0)
+    root = m.op("sqrt", m.op("add", m.op("add", t, t), m.op("multiply", t, t)))
+    near = m.op("log_plus_one", m.op("add", t, root))
+    above = m.select(x, "LT", m.long, near, m.op("add", m.op("log", x), _LN_2))
+    return m.select(x, "LT", 1.0, float("nan"), above)
+
+
+def _atanh(m: _Math, x: Value) -> Value:
+    a = m.op("abs", x)
+    ratio = m.op("divide", m.op("add", a, a), m.op("subtract", 1.0, a))
+    return m.odd(x, m.op("multiply", m.op("log_plus_one", ratio), 0.5))
+
+
+def _unary(function: Callable[[_Math, Value], Value]) -> Pattern:
+    def pattern(op: Operation, rewriter: Rewriter) -> bool:
+        if not _takes(op, 1):
+            return False
+        rewriter.replace(op, [function(_Math(rewriter, tensor_of(op.operands[0])), op.operands[0])])
+        return True
+
+    return pattern
+
+
+def _next_after(op: Operation, rewriter: Rewriter) -> bool:
+    """The bits of a float, read as an integer, count floats by magnitude."""
+    if not _takes(op, 2):
+        return False
+    x, y = op.operands
+    m = _Math(rewriter, tensor_of(x))
+    integer = "i32" if str(m.type.element) == "f32" else "i64"
+    bits = bitcast(rewriter, x, integer)
+
+    def moved(by: int) -> Value:
+        step = constant(rewriter, by, tensor_of(bits))
+        return bitcast(rewriter, elementwise(rewriter, "add", bits, step), str(m.type.element))
+
+    least = bitcast(rewriter, constant(rewriter, 1, tensor_of(bits)), str(m.type.element))
+    upwards, downwards = m.select(x, "GT", 0.0, moved(1), moved(-1)), m.select(x, "GT", 0.0, moved(-1), moved(1))
+    from_zero = m.select(y, "GT", 0.0, least, m.op("negate", least))
+    stepped = m.select(x, "EQ", 0.0, from_zero, m.select(y, "GT", x, upwards, downwards))
+    known = m.select(x, "EQ", y, y, stepped)
+    known = m.select(y, "NE", y, y, known)
+    rewriter.replace(op, [m.select(x, "NE", x, x, known)])
+    return True
+
+
+def _takes(op: Operation, count: int) -> bool:
+    """Whether it has so many operands of one float type, and a result of that."""
+    if len(op.operands) != count or len(op.results) != 1:
+        return False
+    type = op.results[0].type
+    if not is_supported(type) or any(value.type != type for value in op.operands):
+        return False
+    return isinstance(type, TensorType) and str(type.element) in _LARGE
+
+
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
+    "chlo.acos": (_unary(_acos),),
+    "chlo.acosh": (_unary(_acosh),),
+    "chlo.asin": (_unary(_asin),),
+    "chlo.asinh": (_unary(_asinh),),
+    "chlo.atan": (_unary(_atan),),
+    "chlo.atanh": (_unary(_atanh),),
+    "chlo.cosh": (_unary(_cosh),),
+    "chlo.next_after": (_next_after,),
+    "chlo.sinh": (_unary(_sinh),),
+    "chlo.tan": (_unary(lambda m, x: m.op("tan", x)),),
+}
