@@ -228,6 +228,35 @@ def _dynamic_updates(x: Any, y: Any, i: Any, j: Any) -> Any:
     return [*parts, twice, *whole, lax.dynamic_update_slice(x, y, (j, j)).sum(1), twice.T * 3]
 
 
+def _scan(x: Any, w: Any) -> Any:
+    def step(state: Any, row: Any) -> Any:
+        state = jnp.tanh(row @ w + state)
+        return state, state * 2
+
+    return lax.scan(step, jnp.zeros(w.shape[1], jnp.float32), x)
+
+
+def _cache(cache: Any, k: Any, v: Any) -> Any:
+    """A state that is updated, then read."""
+
+    def body(i: Any, state: Any) -> Any:
+        cache = lax.dynamic_update_slice(state[0], k[None] * (i + 1).astype(jnp.float32), (i, 0))
+        return cache, state[1] + jnp.tanh(cache @ v).sum()
+
+    return lax.fori_loop(np.int32(0), np.int32(6), body, (cache, jnp.float32(0)))
+
+
+def _shifting(x: Any, n: Any) -> Any:
+    """A state of which the update is made: it is read before it is written."""
+
+    def body(state: Any) -> Any:
+        i, x = state
+        row = lax.dynamic_slice(x, (i, np.int32(0)), (1, 4))
+        return i + 1, lax.dynamic_update_slice(x, row * 2 + x[:1], (i + 1, np.int32(0)))
+
+    return lax.while_loop(lambda state: state[0] < n, body, (jnp.int32(0), x))
+
+
 @jax.jit
 def _inner(x: Any, y: Any) -> Any:
     return jnp.clip(x * y, -1, 1) + 1
@@ -308,6 +337,9 @@ CASES: tuple[Case, ...] = (
         _case(f"gather_{t}", _gathers, ((6, 10), "int16"), ((8,), t), fill=special, exact=True)
         for t in ("int32", "uint32", "int64")
     ),
+    _case("scan", _scan, ((9, 5), _F), ((5, 4), _F)),
+    _case("cache", _cache, ((8, 4), _F), ((4,), _F), ((4,), _F)),
+    _case("shifting", _shifting, ((8, 4), _F), ((), "int32"), fill=small),
     _case("embedding", _embedding, ((40, 16), _F), ((2, 5), "int32"), ((5, 16), _F), fill=small),
     _case("reduce", _statistics, ((5, 7, 11), _F)),
     _case("reduce_f64", lambda x: (x.sum(), x.sum(0), jnp.linalg.norm(x)), ((31, 9), "float64")),
