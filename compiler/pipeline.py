@@ -90,6 +90,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("set-encodings", "flow", "flow.set_encodings:run", "regions say which operands lie in memory"),
     Pass("outline-dispatch-regions", "flow", "flow.outline_dispatch_regions:run", "regions become executables"),
     Pass("deduplicate-executables", "flow", "flow.deduplicate_executables:run", "equal executables are built once"),
+    Pass("mark-in-place", "flow", "flow.mark_in_place:run", "executables are final, and so is who reads what"),
     Pass("form-programs", "hl_seq", "sequencer.form_programs:run", "from here on each target has its own copy"),
     Pass("unify-encodings", "hl_seq", "sequencer.unify_encodings:run", "a constant is kept in one layout"),
     Pass("specialize-encodings", "hl_seq", "sequencer.specialize_encodings:run", "a target knows what it gains by"),

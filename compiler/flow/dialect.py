@@ -99,12 +99,14 @@ class Dispatch(Operation):
 
     `tied`: per output the number of the argument that it is an update of, in the same memory, or -1. The workload is
     then that of the update. The argument keeps its value: whoever still needs it is given a copy.
+    `in_place`: arguments whose memory the only output may take, when nobody else needs it.
     """
 
     name = "flow.dispatch"
     entry = attr(SymbolRef)
     workload = attr(DenseArray)
     tied = optional(DenseArray)
+    in_place = optional(DenseArray)
     arguments = operands(TensorType)
     outputs = results(TensorType)
     traits = frozenset({Trait.PURE})

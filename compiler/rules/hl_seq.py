@@ -165,11 +165,9 @@ def _dispatch(op: Dispatch, tables: SymbolTables) -> Iterator[str]:
         yield f"workload {list(op.workload.ints)} is not the elements of a result of {op.entry}"
     elif op.tied is not None:
         yield from updates(op, entry, op.tied.ints)
-    inputs, results = entry.function_type.inputs, entry.function_type.results
-    for name, indices in (("tied", op.tied), ("in_place", op.in_place)):
-        for index, output in zip(indices.ints if indices is not None else (), results):  # noqa: B905  counted above
-            if index >= 0 and _bytes(inputs[index]) != _bytes(output):
-                yield f"{name}: {output} is put into the memory of {inputs[index]}"
+    for argument, output in op.reuses():
+        if size_of(argument.type) != size_of(output.type):
+            yield f"in_place: {output.type} is put into the memory of {argument.type}"
 
 
 def _store(op: GlobalStore, tables: SymbolTables) -> Iterator[str]:

@@ -7,7 +7,7 @@ cross between the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, StringAttr, SymbolRef
@@ -92,8 +92,8 @@ class Export(Operation):
 class Dispatch(Operation):
     """Runs an entry: arguments are read, outputs written in full, but a tied output only where it differs.
 
-    `tied`: per output the argument that it is an update of, in the same memory, or -1. `in_place`: per output an
-    argument whose memory it may take if nobody else needs that, or -1.
+    `tied`: per output the argument that it is an update of, in the same memory, or -1. `in_place`: arguments whose
+    memory the output, the only one, may take if nobody else needs it.
     """
 
     name = "hl_seq.dispatch"
@@ -107,36 +107,24 @@ class Dispatch(Operation):
 
     def updates(self) -> Iterator[tuple[Value, OpResult]]:
         """Tied outputs with their arguments."""
-        return _pairs(self, self.tied)
+        for output, index in zip(self.outputs, self.tied.ints if self.tied is not None else ()):  # noqa: B905
+            if index >= 0:
+                yield self.arguments[index], output
 
     def reuses(self) -> Iterator[tuple[Value, OpResult]]:
-        """Outputs with the arguments whose memory they may take."""
-        return _pairs(self, self.in_place)
+        """The output with each argument whose memory it may take."""
+        for index in self.in_place.ints if self.in_place is not None else ():
+            yield self.arguments[index], self.outputs[0]
 
     def check(self) -> Iterator[str]:
-        yield from check_pairs("tied", self.tied, self.arguments, self.outputs)
-        yield from check_pairs("in_place", self.in_place, self.arguments, self.outputs)
-
-
-def _pairs(op: Dispatch, indices: DenseArray | None) -> Iterator[tuple[Value, OpResult]]:
-    for output, index in zip(op.outputs, indices.ints if indices is not None else ()):  # noqa: B905  may be absent
-        if index >= 0:
-            yield op.arguments[index], output
-
-
-def check_pairs(
-    name: str, indices: DenseArray | None, arguments: Sequence[Value], outputs: Sequence[Value]
-) -> Iterator[str]:
-    """What is wrong with `tied` or `in_place`: one argument per output or -1, none twice."""
-    if indices is None:
-        return
-    named = [index for index in indices.ints if index >= 0]
-    if len(indices) != len(outputs):
-        yield f"{name} has {len(indices)} numbers for {len(outputs)} outputs"
-    elif min(indices.ints, default=-1) < -1 or max(named, default=-1) >= len(arguments):
-        yield f"{name} {list(indices.ints)} names arguments, of which there are {len(arguments)}"
-    elif len(set(named)) != len(named):
-        yield f"{name} {list(indices.ints)} names an argument twice"
+        if self.tied is not None and len(self.tied) != len(self.outputs):
+            yield f"tied has {len(self.tied)} numbers for {len(self.outputs)} outputs"
+        if self.in_place is not None and len(self.outputs) != 1:
+            yield f"in_place is for one output, there are {len(self.outputs)}"
+        for name, indices in (("tied", self.tied), ("in_place", self.in_place)):
+            named = [index for index in indices.ints if index != -1 or name != "tied"] if indices is not None else []
+            if not all(0 <= index < len(self.arguments) for index in named) or len(set(named)) != len(named):
+                yield f"{name} {list(named)} are not arguments, each once; there are {len(self.arguments)}"
 
 
 class Clone(Operation):

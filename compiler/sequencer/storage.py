@@ -225,10 +225,10 @@ class Storage:
     def _reuse(self) -> None:
         """Outputs into the memory of arguments that die at their dispatch."""
         for op in self._commands():
-            if isinstance(op, hl_seq.Dispatch) and len(op.outputs) == 1:
+            if isinstance(op, hl_seq.Dispatch):
                 for argument, output in op.reuses():
-                    if argument in self.group and self.group[output].home is None:
-                        self._take_over(op, argument, output)
+                    if argument in self.group and self._take_over(op, argument, output):
+                        break
 
     def _donors(self) -> dict[Home | None, Group]:
         """result -> the argument in whose memory a caller may want it."""

@@ -1,0 +1,57 @@
+"""mark-in-place: which arguments of a dispatch may give their memory to its result.
+
+Those of which element i is read for element i of the result and for nothing else, and whose elements are as large: the
+invocation that writes an element has then read the only one that it overwrites. Dispatches of one result only, as the
+elements of another would be read later. Whether the memory is free is for the sequencer to say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrion.compiler.ir.attributes import dense_ints
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, BlockArgument, Value
+from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.stablehlo.func import Func
+
+from .access import ROOT, Path, operand_paths
+from .dialect import Dispatch, Executable
+from .layout import storage_bytes
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+
+def run(module: Module, options: Options) -> None:
+    found: dict[str, list[int]] = {}
+    for executable in module.block:
+        if isinstance(executable, Executable):
+            (entry,) = executable.body.block
+            assert isinstance(entry, Func)
+            found[executable.sym_name.value] = _candidates(entry.body.block)
+    for op in module.walk():
+        if isinstance(op, Dispatch) and op.tied is None and found[op.entry.root]:
+            op.in_place = dense_ints(*found[op.entry.root])
+
+
+def _candidates(body: Block) -> list[int]:
+    terminator = body.last
+    assert terminator is not None
+    if len(terminator.operands) != 1:
+        return []
+    (result,) = terminator.operands
+    paths: dict[Value, set[Path]] = {result: {ROOT}}
+    for op in reversed(body.ops[:-1]):
+        reached = {path for value in op.results for path in paths.get(value, ())}
+        for index, value in enumerate(op.operands):
+            for path in reached:
+                paths.setdefault(value, set()).add(operand_paths(op, index, path, 1)[0])
+    return [a.index for a in body.arguments if paths.get(a) == {ROOT} and _fits(a, result)]
+
+
+def _fits(argument: BlockArgument, result: Value) -> bool:
+    given, made = argument.type, result.type
+    assert isinstance(given, TensorType) and isinstance(made, TensorType)
+    same = given.num_elements == made.num_elements and given.encoding == made.encoding == ""
+    return same and storage_bytes(given) == storage_bytes(made)
