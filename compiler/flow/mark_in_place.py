@@ -31,7 +31,7 @@ def run(module: Module, options: Options) -> None:
             assert isinstance(entry, Func)
             found[executable.sym_name.value] = _candidates(entry.body.block)
     for op in module.walk():
-        if isinstance(op, Dispatch) and op.tied is None and found[op.entry.root]:
+        if isinstance(op, Dispatch) and op.get("tied") is None and found[op.entry.root]:
             op.in_place = dense_ints(*found[op.entry.root])
 
 
