@@ -55,7 +55,10 @@ def _work(value: Value) -> int:
 
 
 def test_barriers_part_what_conflicts(graph_case: Any, phases: Phases) -> None:
-    """Between two barriers nothing is written that another command reads or writes; every range is in its buffer."""
+    """Between two barriers nothing is written that another command reads or writes; every range is in its buffer.
+
+    A command may write over one range that it reads, all of it: an argument that gave its memory.
+    """
     module = phases(graph_case)["ll_seq"]
     arena = max((op.size.value for op in module.walk() if isinstance(op, ll_seq.Allocate)), default=0)
     for record in [op for op in module.walk() if isinstance(op, ll_seq.Record)]:
@@ -74,7 +77,8 @@ def test_barriers_part_what_conflicts(graph_case: Any, phases: Phases) -> None:
             inside = [(m, s, e) for m, s, e, _ in ranges]
             written = [(m, s, e) for m, s, e, writes in ranges if writes]
             for memory, start, end in written:
-                assert sum(m is memory and s < end and start < e for m, s, e in inside) == 1
+                others = [(s, e) for m, s, e in inside if m is memory and s < end and start < e]
+                assert set(others) == {(start, end)} and len(others) <= 2  # itself, and the argument it overwrites
             done += ranges
 
 
