@@ -112,7 +112,9 @@ def _bound(network: Network) -> int:
 
 def _allocated(network: Network) -> int:
     module = _phase(network, "ll_seq")
-    made = [op for op in module.walk() if isinstance(op, ll_seq.Allocate) and op.lifetime.value in ("transient", "state")]
+    made = [
+        op for op in module.walk() if isinstance(op, ll_seq.Allocate) and op.lifetime.value in ("transient", "state")
+    ]
     return sum(align(op.size.value) for op in made)
 
 
