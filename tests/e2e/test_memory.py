@@ -1,4 +1,4 @@
-"""Memory of real networks: what a context holds beside arguments and results is hardly more than what lives at one time.
+"""Memory of real networks: beside arguments and results a context holds hardly more than what lives at one time.
 
 The bound counts, at each position of the final order, the aligned sizes of the groups that live there. What is compared
 with it is what the program allocates: the arena and the states of loops, on the device, for a context.
