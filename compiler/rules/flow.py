@@ -86,10 +86,6 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
             return None
 
 
-#: what runs in functions and initializers
-_CALLS: Final = (Dispatch, HoistableDispatch, Splat, Empty, GlobalLoad)
-
-
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
     yield from encoded_values(op)
     match op:

@@ -50,7 +50,7 @@ def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
             return (ll_seq.Entry,)
         case util.Initializer():
             made = (ll_seq.CreateExecutable, ll_seq.Constant, ll_seq.Allocate, ll_seq.Record, ll_seq.Execute)
-            kept = (ll_seq.CacheLoad, ll_seq.CacheSave, util.Branch, util.CondBranch)
+            kept = (ll_seq.CacheLoad, ll_seq.CacheSave, util.Branch, util.CondBranch, *util.HOST_OPS)
             return (*made, *kept, util.GlobalLoad, util.GlobalStore, util.Return)
         case util.Finalizer():
             return (util.GlobalRelease, util.Return)
