@@ -1,6 +1,7 @@
 """deduplicate-executables: of structurally equal executables the first one stays, and the rest is numbered anew.
 
-Equal means: the same text without names and locations.
+Equal means: the same text without names and locations, and the same arguments tied, as these share a binding with a
+result.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
 
 
 def run(module: Module, options: Options) -> None:
-    first: dict[str, Executable] = {}
+    first: dict[tuple[str, str], Executable] = {}
     kept: dict[str, Executable] = {}  # the symbol an executable had -> the one that stands for it now
+    tied = {op.entry.root: str(op.tied) for op in module.walk() if isinstance(op, Dispatch)}
     for executable in [op for op in module.block if isinstance(op, Executable)]:
         symbol = executable.sym_name.value
         _rename(executable, "")
-        kept[symbol] = first.setdefault(operation_text(executable), executable)
+        kept[symbol] = first.setdefault((operation_text(executable), tied.get(symbol, "")), executable)
         if kept[symbol] is not executable:
             executable.erase()
     names = Names.of(module)

@@ -92,6 +92,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case Module():
             yield from has_functions(op)
             yield from stored_once(op)
+            yield from one_binding(op, Dispatch)
         case Initializer() if op.kind.value != "program":
             yield f"is of kind {op.kind.value}, which comes later"
         case Initializer() if len(op.body.blocks) != 1:
@@ -216,6 +217,16 @@ def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
             wanted = _elements(update.update)
         if workload is not None and workload.ints != (wanted, 1, 1):
             yield f"workload {list(workload.ints)} must be [{wanted}, 1, 1] for result {output}"
+
+
+def one_binding(scope: Operation, kind: type[Operation]) -> Iterator[str]:
+    """An entry has one ABI: all its dispatches tie the same arguments, or none."""
+    first: dict[str, str] = {}
+    for op in scope.walk():
+        if isinstance(op, kind):
+            entry, tied = str(op.get("entry")), str(op.get("tied"))
+            if first.setdefault(entry, tied) != tied:
+                yield f"{entry} is dispatched with tied = {first[entry]} and with tied = {tied}"
 
 
 def stored_elements(type: Type) -> int:

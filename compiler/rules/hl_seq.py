@@ -45,7 +45,7 @@ from orchestrion.schema.profiles import PROFILES
 from .blocks import blocks
 from .encodings import encoded_values, is_entry_type
 from .engine import Rules
-from .flow import body, load, stored_elements, updates
+from .flow import body, load, one_binding, stored_elements, updates
 from .stablehlo import has_functions, one_block, signature
 
 #: an export: name, type, attributes of arguments and results
@@ -81,6 +81,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case Program():
             yield from has_functions(op)
             yield from same_exports(op, _signatures)
+            yield from one_binding(op, Dispatch)
         case Func() if isinstance(op.parent_op, Executable):
             yield from one_block(op, is_entry_type)
             if len(op.body.blocks) == 1:

@@ -163,3 +163,12 @@ TIED = [
 @pytest.mark.parametrize(("entry", "tied", "work", "messages"), TIED)
 def test_a_tied_output_is_an_update(entry: str, tied: str, work: int, messages: list[str]) -> None:
     assert said(UPDATE.replace("BODY", entry).replace("TIED", tied).replace("WORK", str(work))) == messages
+
+
+def test_an_entry_has_one_binding_for_what_is_tied() -> None:
+    text = UPDATE.replace("BODY", PLAIN).replace("TIED", "0").replace("WORK", "2")
+    call = next(line for line in text.splitlines() if "flow.dispatch" in line)
+    again = call.replace("%r =", "%s =").replace("tied = array<i64: 0>, ", "").replace("i64: 2, 1", "i64: 9, 1")
+    types = next(line for line in text.splitlines() if line.startswith("      : (tensor"))
+    both = text.replace(types, f"{types}\n{again}\n{types}")
+    assert said(both) == ["@e::@e is dispatched with tied = array<i64: 0> and with tied = None"]
