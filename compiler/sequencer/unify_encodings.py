@@ -2,16 +2,17 @@
 
 A layout serves a dot when it groups the axes as the dot's encoding does: sizes of tiles are then the kernel's affair.
 Where the layouts of a constant's encodings differ in more than tiles (a matrix and its transpose, contracted over
-different axes), memory is not spent on both: the dots read the constant in row-major order.
+different axes), memory is not spent on both: the dots read the constant in row-major order, and their other operands
+with it, where nobody else wants those encoded.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.flow.dialect import HoistableDispatch, SetEncoding
+from orchestrion.compiler.flow.dialect import Dispatch, HoistableDispatch, SetEncoding
 from orchestrion.compiler.flow.layout import Layout, encoding_of, plain
-from orchestrion.compiler.flow.util import GlobalLoad, Initializer
+from orchestrion.compiler.flow.util import GlobalLoad, GlobalStore, Initializer
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo.base import tensor_of
@@ -37,13 +38,25 @@ def _unify(program: hl_seq.Program, resolve: Resolve) -> None:
             continue
         chosen = max(values, key=lambda value: _tile(resolve, value))
         serves = len({_groups(resolve, value) for value in values}) == 1
-        type = tensor_of(chosen) if serves else plain(tensor_of(chosen))
+        partners = [] if serves else _partners(values, program)
         for value in values:
-            retype(value, type, program)
+            retype(value, tensor_of(chosen) if serves else plain(tensor_of(chosen)), program)
+        for value in partners:
+            retype(value, plain(tensor_of(value)), program)
         changed = True
     if changed:
         fit_entries(program)
         drop_idle(program)
+
+
+def _partners(values: list[Value], program: hl_seq.Program) -> list[Value]:
+    """What hoistable dispatches make for dispatches only that read one of these values."""
+    names = {user.ref.root for value in values for user in value.users() if isinstance(user, GlobalStore)}
+    loads = [op.value for op in program.walk() if isinstance(op, GlobalLoad) and op.ref.root in names]
+    readers = {user for value in (*values, *loads) for user in value.users() if isinstance(user, Dispatch)}
+    makers = dict.fromkeys(value.defining_op for reader in readers for value in reader.operands)
+    made = [maker.outputs[0] for maker in makers if isinstance(maker, HoistableDispatch) and len(maker.outputs) == 1]
+    return [value for value in made if value not in values and readers.issuperset(value.users())]
 
 
 def _encodings_of_constants(program: hl_seq.Program) -> dict[str | Value, list[Value]]:

@@ -1,18 +1,25 @@
 """SPIR-V words: a row per primitive, only what the shared table allows, clean under spirv-val and our own checker."""
 
+import subprocess
 from itertools import product
 from math import prod
+from pathlib import Path
+from shutil import which
 from typing import Any
 
 import numpy as np
 import pytest
-from stablehlo_text import main, reduction, tensor
+from stablehlo_text import apply, main, reduction, tensor
 
-from orchestrion.compiler.kernel.dialect import DIALECT, SCALARS
+from orchestrion.compiler import Compilation
+from orchestrion.compiler.kernel.dialect import DIALECT, SCALARS, LoadVector
 from orchestrion.compiler.kernel.primitives import PRIMITIVES
+from orchestrion.compiler.sequencer.ll_seq import Entry as LoweredEntry
+from orchestrion.compiler.sequencer.ll_seq import Executable
 from orchestrion.compiler.targets.spirv.assembler import Assembler
 from orchestrion.compiler.targets.spirv.render import _OPS
 from orchestrion.compiler.targets.spirv.scalars import CONVERSIONS, INSTRUCTIONS, instruction
+from orchestrion.compiler.targets.spirv.target import TARGET
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.vulkan.spirv_check import verify
 from orchestrion.schema.dtypes import BY_NAME, DTYPES, DType
@@ -117,3 +124,28 @@ def test_the_assembler_declares_the_capabilities_that_types_need() -> None:
         wide = {8: "int8", 16: "int16", 64: "float64" if dtype.name == "f64" else "int64"}
         assert assembler.features == {wide[dtype.bits]} if dtype.bits in wide else not assembler.features
     assert BY_NAME["f64"] and CAPABILITY_BY_NAME["Float64"].feature == "float64"
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "i16", "ui64"])
+def test_loads_of_vectors_are_valid(dtype: str, tmp_path: Path) -> None:
+    """A packed dot takes four elements of its operands at a time."""
+    shape = tensor([16, 16], dtype)
+    numbers = "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>"
+    dot = "%r = " + apply("dot_general", "%a0, %a1", f"dot_dimension_numbers = {numbers}", [shape, shape], shape)
+    job = Compilation(targets=("spirv",), encodings="always")
+    module = job.module(main([shape, shape], [dot], [("%r", shape)]), "executables")
+    vectors = 0
+    for executable in [op for op in module.walk() if isinstance(op, Executable)]:
+        vectors += sum(isinstance(op, LoadVector) for op in executable.walk())
+        (entry,) = executable.body.block.ops
+        assert isinstance(entry, LoweredEntry) and entry.workgroup_size is not None
+        payload = TARGET.serialize(executable)
+        bindings = [item.mapping for item in entry.bindings]
+        accesses = tuple((item["access"].value, item["length"].value) for item in bindings)
+        x, y, z = entry.workgroup_size.ints
+        point = Entry(entry.symbol or "", accesses, 0, (x, y, z))
+        assert verify(memoryview(payload.data), (point,)).features == payload.features
+        if tool := which("spirv-val"):
+            (tmp_path / "dot.spv").write_bytes(payload.data)
+            subprocess.run([tool, "--target-env", "vulkan1.1", str(tmp_path / "dot.spv")], check=True)
+    assert vectors == 4  # of 8 rows and 8 columns

@@ -175,6 +175,8 @@ HEAD_REFUSALS: dict[str, tuple[str, str, str]] = {
     "set": ("%c DescriptorSet 0", "%c DescriptorSet 1", "descriptor set 1"),
     "binding": ("%c Binding 2", "%c Binding 4", "binding 4, entry main has 4"),
     "stride": ("%words ArrayStride 4", "%words ArrayStride 2", "ArrayStride 2, an element has 4 bytes"),
+    "vectors of three": ("RuntimeArray %u32\n", "RuntimeArray %u32x3\n", "runtime array of vector of 3 u32"),
+    "stride of vectors": ("RuntimeArray %u32\n", "RuntimeArray %u32x2\n", "ArrayStride 4, an element has 8 bytes"),
     "offset": ("%push 1 Offset 4", "%push 1 Offset 2", "Offset 2, expected 4"),
     "block": ("OpDecorate %push Block\n", "", "not decorated as Block"),
     "decoration": ("%a NonWritable", "%a 5", "decoration 5"),

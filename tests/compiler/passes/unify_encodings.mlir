@@ -59,19 +59,17 @@
     "util.global"() <{sym_name = "a", type = tensor<64x64xf32>}> : () -> ()
     "util.global"() <{sym_name = "b", type = tensor<64x64xf32>}> : () -> ()
     "flow.executable"() <{sym_name = "dot_0_1"}> ({
-      "func.func"() <{function_type = (tensor<64x64xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [64, 64, 64]>>, tensor<64x64xf32>) -> tensor<64x64xf32>, sym_name = "dot_0_1"}> ({
-      ^bb0(%0: tensor<64x64xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [64, 64, 64]>>, %1: tensor<64x64xf32>):
-        %2 = "flow.unset_encoding"(%0) : (tensor<64x64xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [64, 64, 64]>>) -> tensor<64x64xf32>
-        %3 = "stablehlo.dot_general"(%2, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
-        "func.return"(%3) : (tensor<64x64xf32>) -> ()
+      "func.func"() <{function_type = (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>, sym_name = "dot_0_1"}> ({
+      ^bb0(%0: tensor<64x64xf32>, %1: tensor<64x64xf32>):
+        %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+        "func.return"(%2) : (tensor<64x64xf32>) -> ()
       }) : () -> ()
     }) : () -> ()
     "flow.executable"() <{sym_name = "dot_1_1"}> ({
-      "func.func"() <{function_type = (tensor<64x64xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [64, 64, 64]>>, tensor<64x64xf32>) -> tensor<64x64xf32>, sym_name = "dot_1_1"}> ({
-      ^bb0(%0: tensor<64x64xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [64, 64, 64]>>, %1: tensor<64x64xf32>):
-        %2 = "flow.unset_encoding"(%0) : (tensor<64x64xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [64, 64, 64]>>) -> tensor<64x64xf32>
-        %3 = "stablehlo.dot_general"(%2, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>}> : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
-        "func.return"(%3) : (tensor<64x64xf32>) -> ()
+      "func.func"() <{function_type = (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>, sym_name = "dot_1_1"}> ({
+      ^bb0(%0: tensor<64x64xf32>, %1: tensor<64x64xf32>):
+        %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>}> : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+        "func.return"(%2) : (tensor<64x64xf32>) -> ()
       }) : () -> ()
     }) : () -> ()
     "util.initializer"() <{kind = "program"}> ({
@@ -84,13 +82,9 @@
     ^bb0(%0: tensor<64x64xf32>):
       %1 = "util.global_load"() <{ref = @a}> : () -> tensor<64x64xf32>
       %2 = "util.global_load"() <{ref = @b}> : () -> tensor<64x64xf32>
-      %3 = "flow.hoistable_dispatch"() ({
-        %6 = "flow.set_encoding"(%0) : (tensor<64x64xf32>) -> tensor<64x64xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [64, 64, 64]>>
-        "flow.yield"(%6) : (tensor<64x64xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [64, 64, 64]>>) -> ()
-      }) : () -> tensor<64x64xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [64, 64, 64]>>
-      %4 = "flow.dispatch"(%3, %1) <{entry = @dot_0_1::@dot_0_1, workload = array<i64: 4096, 1, 1>}> : (tensor<64x64xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [64, 64, 64]>>, tensor<64x64xf32>) -> tensor<64x64xf32>
-      %5 = "flow.dispatch"(%3, %2) <{entry = @dot_1_1::@dot_1_1, workload = array<i64: 4096, 1, 1>}> : (tensor<64x64xf32, #util.encoding<role = lhs, batch = [], free = [0], contract = [1], sizes = [64, 64, 64]>>, tensor<64x64xf32>) -> tensor<64x64xf32>
-      "func.return"(%4, %5) : (tensor<64x64xf32>, tensor<64x64xf32>) -> ()
+      %3 = "flow.dispatch"(%0, %1) <{entry = @dot_0_1::@dot_0_1, workload = array<i64: 4096, 1, 1>}> : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+      %4 = "flow.dispatch"(%0, %2) <{entry = @dot_1_1::@dot_1_1, workload = array<i64: 4096, 1, 1>}> : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+      "func.return"(%3, %4) : (tensor<64x64xf32>, tensor<64x64xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
 }) : () -> ()
