@@ -262,9 +262,11 @@ class Storage:
             if op is None or 1 << self._now(op) != both:
                 continue
             pairs = [*op.updates(), *op.reuses()] if isinstance(op, hl_seq.Dispatch) else []
-            alone = [u for m in source.members for u in m.users() if self.lifetimes.position.get(u) == self._now(op)]
-            if isinstance(op, hl_seq.Clone) or any(a in source.members for a, o in pairs if o is member):
-                return alone == [op]
+            if isinstance(op, hl_seq.Clone):
+                return op.source in source.members  # onto itself: whoever reads it meanwhile sees no change
+            readers = [u for m in source.members for u in m.users() if self.lifetimes.position.get(u) == self._now(op)]
+            if any(a in source.members for a, o in pairs if o is member):
+                return readers == [op]
         return False
 
     def _exports(self) -> Iterator[hl_seq.Export]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from orchestrion import vm
-from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.driver import Compilation, compile
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.pipeline import Options, named, run_passes
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
@@ -140,3 +140,23 @@ def test_the_device_holds_that_and_no_more(name: str) -> None:
         np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5)
     call = program.statistics()["calls"][-1]
     assert (call["submissions"], call["waits"], call["allocations"]) == (1, 1, 0)
+
+
+def _append(cache: Any, row: Any, index: Any) -> Any:
+    return jax.lax.dynamic_update_slice(cache, row[None], (index, jnp.int32(0))), cache.sum()
+
+
+@pytest.mark.parametrize("device", ["reference", "opencl", "vulkan"])
+def test_a_donated_cache_is_updated_where_it_lies(device: str, load_on: Callable[..., Any]) -> None:
+    """One copy is recorded, from argument to result, which is none when the caller gives one buffer for both."""
+    rows = np.arange(16 * 256, dtype=np.float32).reshape(16, 256)
+    arguments = (rows.copy(), np.ones(256, np.float32), np.int32(3))
+    lowered = jax.jit(_append, donate_argnums=0).lower(*arguments)
+    module = Compilation(targets=("reference",)).module(lowered, "ll_seq")
+    assert sum(isinstance(op, ll_seq.Copy) for op in module.walk()) == 1
+    program = load_on(compile(lowered), device)
+    total = np.empty((), np.float32)
+    program.main(*arguments, out=(arguments[0], total))
+    rows[3] = 1
+    assert np.array_equal(arguments[0], rows)
+    assert total == np.arange(16 * 256, dtype=np.float32).sum()
