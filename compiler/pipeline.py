@@ -79,6 +79,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("canonicalize", "stablehlo", "stablehlo.canonicalize:run", "selected values meet the ops around them"),
     Pass("cse", "stablehlo", "ir.cse:run", "equal ops are alike only once operands are canonical"),
     Pass("dce", "stablehlo", "ir.effects:run", "merging and folding leave ops without users"),
+    Pass("lower-sorts", "flow", "flow.lower_sorts:run", "the loop over the steps of a sort is one like others"),
     Pass("lower-control-flow", "flow", "flow.lower_control_flow:run", "all that follows knows blocks, not regions"),
     Pass("canonicalize", "flow", "stablehlo.canonicalize:run", "a predicate of what a loop starts with may be known"),
     Pass("cse", "flow", "ir.cse:run", "a loop's body and its predicate share work now"),

@@ -25,6 +25,7 @@ from .calls import CallGraph
 from .contraction import DotGeneral, Reduce
 from .elementwise import BitcastConvert, Elementwise
 from .func import Call, Func, Return
+from .sort import Sort
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -186,10 +187,22 @@ def _bitcast(op: Operation) -> Iterator[str]:
 
 def _reduce(op: Operation) -> Iterator[str]:
     assert isinstance(op, Reduce)
-    for inner in _executed(op.body):
+    yield from _scalar_ops("reducer", op.body)
+
+
+def _sort(op: Operation) -> Iterator[str]:
+    assert isinstance(op, Sort)
+    yield from _scalar_ops("comparator", op.comparator)
+    type = op.inputs[0].type if op.inputs else None
+    if type is not None and is_supported(type) and isinstance(type, TensorType) and max(type.shape, default=0) >= 2**31:
+        yield f"sorts {type}; no dimension may have more than {2**31 - 1} elements"
+
+
+def _scalar_ops(what: str, region: Region) -> Iterator[str]:
+    for inner in _executed(region):
         known = isinstance(inner, Elementwise | structural.Constant | contraction.Return | Call | Return)
         if not known and not isinstance(inner, _SCALAR_NOOPS | UnregisteredOp):
-            yield f"its reducer holds {inner.name}; supported are elementwise ops on scalars and constants"
+            yield f"its {what} holds {inner.name}; supported are elementwise ops on scalars and constants"
 
 
 def _executed(region: Region) -> Iterator[Operation]:
@@ -219,4 +232,5 @@ _RULES: Final[dict[type[Operation], Callable[[Operation], Iterator[str]]]] = {
     DotGeneral: _dot,
     BitcastConvert: _bitcast,
     Reduce: _reduce,
+    Sort: _sort,
 }

@@ -7,13 +7,12 @@ nothing is written: then the update is what stands there already. Other scatters
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseArray, DialectAttr
-from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import BY_NAME, SIGNED, UNSIGNED
@@ -23,7 +22,8 @@ from .build import compare, constant, elementwise
 from .contraction import Return
 from .elementwise import Elementwise
 from .indexing import DynamicSlice, DynamicUpdateSlice
-from .structural import BroadcastInDim, Constant, Reshape, Slice
+from .scalar_regions import widened
+from .structural import Constant, Reshape, Slice
 
 _LIST: Final = re.compile(r"(\w+)\s*=\s*\[\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\]\s*(?:,|$)")
 _NUMBER: Final = re.compile(r"index_vector_dim\s*=\s*([0-9]{1,9})\s*(?:,|$)")
@@ -58,7 +58,7 @@ def expand_scatter(op: Operation, rewriter: Rewriter) -> bool:
         DynamicSlice, operand_=operand, start_indices=starts, slice_sizes=DenseArray(window.shape), out=type
     ).result
     given = rewriter.build(Reshape, operand_=update, out=type).result
-    new = _combined(rewriter, op.regions[0].block, old, given)
+    (new,) = widened(rewriter, op.regions[0].block, (old, given), window.shape)
     for axis, index in zip(window.chosen, vector, strict=True):
         new = elementwise(rewriter, "select", _is_inside(rewriter, index, whole.shape[axis], zero), new, old)
     made = rewriter.build(DynamicUpdateSlice, operand_=operand, update=new, start_indices=starts, out=whole)
@@ -117,27 +117,6 @@ def _is_combiner(op: Operation, whole: TensorType) -> bool:
     arguments = [argument.type for argument in block.arguments] == [scalar, scalar]
     returned = isinstance(last, Return) and len(last.operands) == 1 and last.operands[0] in known
     return arguments and returned and last.operands[0].type == scalar
-
-
-def _combined(rewriter: Rewriter, block: Block, old: Value, given: Value) -> Value:
-    """What the region computes, of whole windows."""
-    shape = tensor_of(old).shape
-    mapping: dict[Value, Value] = dict(zip(block.arguments, (old, given), strict=True))
-    *inner, last = block.ops
-    for op in inner:
-        mapping[op.result] = _widened(rewriter, op, mapping, shape)
-    return mapping[last.operands[0]]
-
-
-def _widened(rewriter: Rewriter, op: Operation, mapping: Mapping[Value, Value], shape: tuple[int, ...]) -> Value:
-    """An op on scalars, on all elements of a window."""
-    type = tensor_of(op.result).with_shape(shape)
-    if isinstance(op, Constant):
-        scalar = rewriter.insert(op.clone()).result
-        return rewriter.build(BroadcastInDim, operand_=scalar, broadcast_dimensions=DenseArray(()), out=type).result
-    operands = [mapping[value] for value in op.operands]
-    made = op.__class__(operands, [type], op.properties, op.attributes, loc=op.loc)
-    return rewriter.insert(made).result
 
 
 def _vector(rewriter: Rewriter, indices: Value, count: int) -> list[Value]:

@@ -51,7 +51,7 @@
     ^bb0(%a: tensor<4xf32>):
       %b = "stablehlo.cholesky"(%a) : (tensor<4xf32>) -> tensor<4xf32>
       %c = "stablehlo.if"(%p) ({
-        %d = "stablehlo.sort"(%b) : (tensor<4xf32>) -> tensor<4xf32>
+        %d = "stablehlo.infeed"(%b) : (tensor<4xf32>) -> tensor<4xf32>
         "stablehlo.return"(%d) : (tensor<4xf32>) -> ()
       }, {
         %e = "stablehlo.convert"(%b) : (tensor<4xf32>) -> tensor<4xf16>
@@ -75,11 +75,11 @@
 // 33:10: stablehlo.while: body must return (tensor<4xf32>), returns (tensor<4xf32>, tensor<4xf32>)
 // 40:10: stablehlo.while: 2 operands need as many results, not 1
 // 52:12: stablehlo.cholesky: is not supported
-// 54:14: stablehlo.sort: is not supported
+// 54:14: stablehlo.infeed: is not supported
 // 57:14: stablehlo.convert: result 0 is tensor<4xf16>: element type f16 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
 // 58:9: some.effect: is not supported (dialect some)
 // 63:11: some.use: is not supported (dialect some)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
 // -----
 // A reducer holds no control flow; blocks and branches are no StableHLO.
 "builtin.module"() ({

@@ -12,21 +12,21 @@
       %b = "chlo.digamma"(%a) : (tensor<4xf32>) -> tensor<4xf32>
       "stablehlo.return"(%b) : (tensor<4xf32>) -> ()
     }) : (tensor<4xf32>) -> tensor<4xf32>
-    %2 = "stablehlo.sort"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = "stablehlo.infeed"(%1) : (tensor<4xf32>) -> tensor<4xf32>
     %3 = "mystery.op"(%2) : (tensor<4xf32>) -> tensor<4xf32>
     "func.return"(%3) : (tensor<4xf32>) -> ()
   }) : () -> ()
   "func.func"() <{function_type = () -> (), sym_name = "unused", sym_visibility = "private"}> ({
-    "stablehlo.sort"() : () -> ()
+    "stablehlo.infeed"() : () -> ()
     "func.return"() : () -> ()
   }) : () -> ()
 }) : () -> ()
 // =====
 // 5:10: stablehlo.custom_call: is not supported (code from elsewhere): 'annotate_device_placement' is no name of a library function, which is like library.function
 // 12:12: chlo.digamma: is not supported (an op of CHLO; jax.export puts StableHLO in its place)
-// 15:10: stablehlo.sort: is not supported
+// 15:10: stablehlo.infeed: is not supported
 // 16:10: mystery.op: is not supported (dialect mystery)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
 // -----
 // Things beside functions, a function from elsewhere, several blocks, no public function at all, several devices.
 "builtin.module"() ({
@@ -45,7 +45,7 @@
 // 4:3: func.func: has no body: functions from elsewhere are not supported
 // 5:3: func.func: has 2 blocks: control flow other than stablehlo.if, case and while is not supported
 // 7:5: cf.br: is not supported (control flow other than stablehlo.if, case and while)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
 // -----
 "builtin.module"() ({
   "func.func"() <{function_type = () -> (), sym_name = "f", sym_visibility = "private"}> ({
@@ -112,3 +112,43 @@
 // 5:10: stablehlo.tanh: result_accuracy #stablehlo.result_accuracy<ulps = 1, mode = #stablehlo.result_accuracy_mode<TOLERANCE>> is not supported; supported are the modes DEFAULT and HIGHEST
 // 6:10: stablehlo.dot_general: algorithm #stablehlo.dot_algorithm<lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> is not supported; supported is arithmetic in the type of the operands
 // 7:10: stablehlo.bitcast_convert: from f32 to f64 is not supported; both must have the same width, and not be i1
+// -----
+// Sorts: what is no axis, operands of two shapes, comparators of other types or of more than scalars.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<4x2xi32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%x: tensor<4xf32>, %y: tensor<4x2xi32>):
+    %0 = "stablehlo.sort"(%x) <{dimension = 1 : i64}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %c = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
+      "stablehlo.return"(%c) : (tensor<i1>) -> ()
+    }) : (tensor<4xf32>) -> tensor<4xf32>
+    %1:2 = "stablehlo.sort"(%x, %y) <{dimension = 0 : i64}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>, %d: tensor<i32>, %e: tensor<i32>):
+      %c = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
+      "stablehlo.return"(%c) : (tensor<i1>) -> ()
+    }) : (tensor<4xf32>, tensor<4x2xi32>) -> (tensor<4xf32>, tensor<4x2xi32>)
+    %2 = "stablehlo.sort"(%x) ({
+    ^bb0(%a: tensor<f32>, %b: tensor<i32>):
+      %c = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
+      "stablehlo.return"(%c) : (tensor<i1>) -> ()
+    }) : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = "stablehlo.sort"(%x) ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      "stablehlo.return"(%a) : (tensor<f32>) -> ()
+    }) : (tensor<4xf32>) -> tensor<4xf32>
+    %4 = "stablehlo.sort"(%x) ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %i = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xi32>
+      %c = "stablehlo.compare"(%a, %b) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      "stablehlo.return"(%c) : (tensor<i1>) -> ()
+    }) : (tensor<4xf32>) -> tensor<4xf32>
+    %5 = "stablehlo.sort"(%x) ({}) : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%0, %1#0, %2, %3, %4, %5) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 5:10: stablehlo.sort: dimension 1 is no axis of rank 1
+// 10:12: stablehlo.sort: operands differ in shape: tensor<4xf32>, tensor<4x2xi32>
+// 15:10: stablehlo.sort: the comparator must take (tensor<f32>, tensor<f32>), takes (tensor<f32>, tensor<i32>)
+// 20:10: stablehlo.sort: the comparator must return (tensor<i1>), returns (tensor<f32>)
+// 30:10: stablehlo.sort: the comparator needs one block, has 0

@@ -50,7 +50,7 @@
 // 24:5: some.use: is not supported (dialect some)
 // 25:12: stablehlo.convert: result 0 must be tensor<4xi32>, is tensor<5xi32>
 // 26:5: some.use: is not supported (dialect some)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
 // -----
 // Ops that move or combine elements.
 "builtin.module"() ({
@@ -152,7 +152,7 @@
 // 48:5: some.use: is not supported (dialect some)
 // 49:12: stablehlo.dot_general: dot_dimension_numbers #stablehlo.dot<something = [1]> is not understood
 // 50:5: some.use: is not supported (dialect some)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
 // -----
 // Reductions.
 "builtin.module"() ({
@@ -204,7 +204,7 @@
 // 29:5: some.use: is not supported (dialect some)
 // 30:11: stablehlo.reduce: its 1 operands do not divide into 2 groups of equal length
 // 34:5: some.use: is not supported (dialect some)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
 // -----
 // Lists of axes that are no lists of numbers.
 "builtin.module"() ({
@@ -264,7 +264,7 @@
 // 20:5: some.use: is not supported (dialect some)
 // 22:11: stablehlo.dynamic_update_slice: update of size 5 does not fit axis 0 of size 4
 // 23:5: some.use: is not supported (dialect some)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
 // -----
 // Gather: what its axes must be.
 "builtin.module"() ({
@@ -290,4 +290,4 @@
 // 10:5: some.use: is not supported (dialect some)
 // 11:11: stablehlo.gather: slice of 2 along axis 0, which the result does not have; must be 1
 // 12:5: some.use: is not supported (dialect some)
-// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return

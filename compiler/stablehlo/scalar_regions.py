@@ -1,0 +1,32 @@
+"""Regions that compute scalars by elementwise ops: what they compute, element by element, of whole tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from orchestrion.compiler.ir.attributes import DenseArray
+from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+
+from .base import tensor_of
+from .structural import BroadcastInDim, Constant
+
+
+def widened(rewriter: Rewriter, block: Block, given: Sequence[Value], shape: tuple[int, ...]) -> list[Value]:
+    """What a block returns, of tensors of this shape for its arguments. Holds elementwise ops and constants only."""
+    mapping: dict[Value, Value] = dict(zip(block.arguments, given, strict=True))
+    *inner, last = block.ops
+    for op in inner:
+        mapping[op.results[0]] = _widened(rewriter, op, mapping, shape)
+    return [mapping[value] for value in last.operands]
+
+
+def _widened(rewriter: Rewriter, op: Operation, mapping: Mapping[Value, Value], shape: tuple[int, ...]) -> Value:
+    """An op on scalars, on tensors."""
+    type = tensor_of(op.results[0]).with_shape(shape)
+    if isinstance(op, Constant):
+        scalar = rewriter.insert(op.clone()).result
+        return rewriter.build(BroadcastInDim, operand_=scalar, broadcast_dimensions=DenseArray(()), out=type).result
+    operands = [mapping[value] for value in op.operands]
+    made = op.__class__(operands, [type], op.properties, op.attributes, loc=op.loc)
+    return rewriter.insert(made).results[0]

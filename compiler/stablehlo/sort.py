@@ -1,0 +1,85 @@
+"""`sort`: lines of elements along one axis, put in the order that a comparator says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import BoolAttr, DialectAttr, IntegerAttr
+from orchestrion.compiler.ir.core import Block, Operation, Region, Trait
+from orchestrion.compiler.ir.declare import operands, optional, region, results
+from orchestrion.compiler.ir.types import I1, TensorType
+from orchestrion.schema.dtypes import FLOAT
+
+from .base import ShapeError, StablehloOp, dtype_of, tensor_of
+from .contraction import Return
+from .elementwise import Compare
+
+
+class Sort(StablehloOp):
+    """Puts the lines along `dimension` in order, those of all operands alike.
+
+    The comparator takes two scalars per operand, of one place and of another, and says whether the first place comes
+    before the second; it must be a strict weak order, else the order of the results is anyhow. A stable sort keeps the
+    order of places of which neither comes before the other. A dimension below zero counts from the last axis.
+    """
+
+    name = "stablehlo.sort"
+    inputs = operands(TensorType)
+    dimension = optional(IntegerAttr)
+    is_stable = optional(BoolAttr)
+    comparator = region()
+    out = results(TensorType)
+    traits = frozenset({Trait.PURE, Trait.ISOLATED})
+
+    @property
+    def axis(self) -> int:
+        """The dimension, counted from the first axis; the last one when it is not given."""
+        given = -1 if self.dimension is None else self.dimension.value
+        return given + tensor_of(self.inputs[0]).rank if given < 0 else given
+
+    def infer(self) -> Sequence[TensorType]:
+        types = [tensor_of(value) for value in self.inputs]
+        if not types:
+            raise ShapeError("has no operands")
+        if any(type.shape != types[0].shape for type in types):
+            raise ShapeError(f"operands differ in shape: {', '.join(map(str, types))}")
+        if len(self.results) != len(types):
+            raise ShapeError(f"{len(types)} operands need as many results, not {len(self.results)}")
+        if not 0 <= self.axis < types[0].rank:
+            given = -1 if self.dimension is None else self.dimension.value
+            raise ShapeError(f"dimension {given} is no axis of rank {types[0].rank}")
+        self._check_comparator([type.with_shape(()) for type in types for _ in range(2)])
+        return types
+
+    def _check_comparator(self, wanted: list[TensorType]) -> None:
+        if len(self.comparator.blocks) != 1:
+            raise ShapeError(f"the comparator needs one block, has {len(self.comparator.blocks)}")
+        block = self.comparator.block
+        taken = [argument.type for argument in block.arguments]
+        if taken != wanted:
+            raise ShapeError(f"the comparator must take ({_list(wanted)}), takes ({_list(taken)})")
+        given = [value.type for value in block.last.operands] if isinstance(block.last, Return) else []
+        if given != [TensorType((), I1)]:
+            raise ShapeError(f"the comparator must return (tensor<i1>), returns ({_list(given)})")
+
+
+def ordering(types: Sequence[TensorType], direction: str) -> Region:
+    """A comparator of operands of these types: the first one's elements, in total order when they are floats."""
+    scalars = [type.with_shape(()) for type in types for _ in range(2)]
+    block = Block(scalars)
+    lhs, rhs = block.arguments[:2]
+    properties = {"comparison_direction": DialectAttr("stablehlo", f"comparison_direction {direction}")}
+    if dtype_of(lhs).kind == FLOAT:
+        properties["compare_type"] = DialectAttr("stablehlo", "comparison_type TOTALORDER")
+    compare = Compare([lhs, rhs], [TensorType((), I1)], properties)
+    block.append(compare)
+    block.append(Return.build(values=[compare.result]))
+    return Region([block])
+
+
+def _list(types: Sequence[object]) -> str:
+    return ", ".join(map(str, types))
+
+
+OPS: Final[dict[str, type[Operation]]] = {Sort.name: Sort}
