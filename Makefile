@@ -16,12 +16,19 @@ $(VENV)/ready-%: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-demo: $(VENV)/ready-stablehlo ## compile two programs and run them on the default device
+demo: $(VENV)/ready-stablehlo ## compile the examples and run them on the default device
 	@mkdir -p $(DEMO)
 	$(BIN)/vm-compile examples/simple_mul.mlir -o $(DEMO)/simple_mul.fb
 	$(BIN)/vm-run $(DEMO)/simple_mul.fb --input=4xf32=1,2,3,4 --input=4xf32=10,20,30,40 --expected_output=4xf32=10,40,90,160
 	$(BIN)/vm-compile examples/mlp.mlir -o $(DEMO)/mlp.fb
 	$(BIN)/vm-run $(DEMO)/mlp.fb --input=@examples/mlp_input.npy --expected_output=@examples/mlp_output.npy --print_statistics
+	$(BIN)/vm-compile examples/dot.hl_seq.mlir --compile-from=hl_seq -o $(DEMO)/dot.fb
+	$(BIN)/vm-run $(DEMO)/dot.fb --input=8x16xf32=2 --input=16x32xf32=1 --expected_output=8x32xf32=32
+	$(BIN)/vm-compile examples/matmul_static.mlir -o $(DEMO)/matmul_static.fb
+	$(BIN)/vm-run $(DEMO)/matmul_static.fb --input=64x128xf32=0 --expected_output=64x256xf32=0
+	$(BIN)/vm-compile examples/spectral_norm.mlir -o $(DEMO)/spectral_norm.fb
+	$(BIN)/vm-run $(DEMO)/spectral_norm.fb --input=4x4xf32=4,1,0,0,1,3,1,0,0,1,2,1,0,0,1,1
+	$(BIN)/python examples/relu_tanh.py
 
 drivers: ## install PoCL, lavapipe, the Vulkan loader and its validation layer, spirv-tools, where that is allowed
 	@sh .ci/drivers $(VENV)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrion import compiler
-from orchestrion.compiler.pipeline import PHASES
+from orchestrion.compiler.pipeline import FIRST, PHASES
 from orchestrion.schema.profiles import PROFILES
 from orchestrion.schema.writer import write
 
@@ -17,22 +17,32 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SOURCES = sorted(EXAMPLES.glob("*.mlir"))
 
 
+def _noted(source: Path, what: str) -> str:
+    """What a comment in front of a program says."""
+    return source.read_text().partition("\n")[0].partition(f"// {what}: ")[2]
+
+
 def _targets(source: Path) -> tuple[str, ...]:
-    """What a comment in front of a program says, all of them otherwise."""
-    _, _, named = source.read_text().partition("\n")[0].partition("// targets: ")
+    named = _noted(source, "targets")
     return tuple(named.split(", ")) if named else tuple(PROFILES)
+
+
+def _start(source: Path) -> str:
+    """The phase that the text is of."""
+    return _noted(source, "phase") or FIRST
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])
 def test_example(source: Path, tmp_path: Path) -> None:
     targets = _targets(source)
-    whole = compiler.compile(str(source), targets)
-    compiler.Compilation(targets=targets, dump=tmp_path).rows(str(source))
+    start = _start(source)
+    whole = write(compiler.Compilation(targets=targets, start=start).rows(str(source)))
+    compiler.Compilation(targets=targets, start=start, dump=tmp_path).rows(str(source))
     continued = {}
     for path in sorted(tmp_path.iterdir()):
         phase = path.stem.partition("-")[2]
         continued[phase] = write(compiler.Compilation(targets=targets, start=phase).rows(str(path)))
-    assert list(continued) == list(PHASES)
+    assert list(continued) == list(PHASES)[list(PHASES).index(start) :]
     assert [phase for phase, data in continued.items() if data != whole] == []
 
 
@@ -40,7 +50,7 @@ def test_example(source: Path, tmp_path: Path) -> None:
 def test_mlir_reads_every_phase(source: Path, tmp_path: Path) -> None:
     """What we print is MLIR: another implementation parses and verifies it, dialects of ours unregistered."""
     ir = pytest.importorskip("jaxlib.mlir.ir")
-    compiler.Compilation(targets=_targets(source), dump=tmp_path).rows(str(source))
+    compiler.Compilation(targets=_targets(source), start=_start(source), dump=tmp_path).rows(str(source))
     for path in sorted(tmp_path.iterdir()):
         with _stablehlo_context(ir) as context:
             context.allow_unregistered_dialects = True
