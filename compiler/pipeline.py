@@ -81,6 +81,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("dce", "stablehlo", "ir.effects:run", "merging and folding leave ops without users"),
     Pass("lower-sorts", "flow", "flow.lower_sorts:run", "the loop over the steps of a sort is one like others"),
     Pass("lower-control-flow", "flow", "flow.lower_control_flow:run", "all that follows knows blocks, not regions"),
+    Pass("lower-windows", "flow", "flow.lower_windows:run", "a convolution is a dot of windows: one hero less"),
     Pass("canonicalize", "flow", "stablehlo.canonicalize:run", "a predicate of what a loop starts with may be known"),
     Pass("cse", "flow", "ir.cse:run", "a loop's body and its predicate share work now"),
     Pass("simplify-branches", "flow", "flow.simplify_branches:run", "known predicates, and what blocks carry in vain"),

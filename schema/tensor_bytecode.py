@@ -333,6 +333,16 @@ _STRUCTURAL: tuple[TensorOp, ...] = (
         since=1,
     ),
     _row(
+        18,
+        "windows",
+        "value:value axes:ints sizes:ints strides:ints dilations:ints",
+        shapes.windows,
+        "windows along some axes: element j of window i along one is element i * stride + j * dilation; "
+        "the js are axes of their own, behind the operand's",
+        view=True,
+        since=1,
+    ),
+    _row(
         64,
         "library_call",
         "values:values types:types function:function config:named",

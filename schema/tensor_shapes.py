@@ -124,6 +124,25 @@ def slice_(operands: Types, starts: Ints, limits: Ints, strides: Ints) -> Types:
     return (TensorType(operand.dtype, tuple(shape)),)
 
 
+def window_count(size: int, window: int, stride: int, dilation: int) -> int:
+    """How many windows lie in an axis: of `window` elements each, `dilation` apart, the next `stride` further on."""
+    span = (window - 1) * dilation + 1
+    return (size - span) // stride + 1 if span <= size else 0
+
+
+def windows(operands: Types, axes: Ints, sizes: Ints, strides: Ints, dilations: Ints) -> Types:
+    """Along `axes` the result has the windows; their elements lie along as many axes behind the operand's."""
+    (operand,) = operands
+    _check_axes("axes", axes, operand.rank)
+    for name, numbers in (("sizes", sizes), ("strides", strides), ("dilations", dilations)):
+        if len(numbers) != len(axes) or any(number < 1 for number in numbers):
+            raise ShapeError(f"{name} {list(numbers)} for {len(axes)} axes, must be positive")
+    shape = list(operand.shape)
+    for axis, *window in zip(axes, sizes, strides, dilations, strict=True):
+        shape[axis] = window_count(shape[axis], *window)
+    return (tensor_type(operand.dtype, (*shape, *sizes)),)
+
+
 def pad(operands: Types, low: Ints, high: Ints, interior: Ints) -> Types:
     operand, value = operands
     if value != TensorType(operand.dtype, ()):

@@ -27,6 +27,8 @@ from orchestrion.compiler.stablehlo.structural import (
     Transpose,
 )
 
+from .dialect import Windows
+
 #: how a value is reached: the ops in between, outermost first, with the operand number where it matters
 Path = tuple[tuple[int, int], ...]
 ROOT: Final[Path] = ()
@@ -38,7 +40,7 @@ GENERATORS: Final = (Constant, Iota)
 #: ops that place elements without computing on them
 MOVEMENT: Final = (
     Reshape, Transpose, Slice, BroadcastInDim, Pad, Concatenate, Reverse, DynamicSlice, DynamicUpdateSlice,
-    Gather,
+    Gather, Windows,
 )  # fmt: skip
 #: elementwise ops that cost much more than a read
 EXPENSIVE: Final = frozenset(

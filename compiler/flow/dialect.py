@@ -7,13 +7,15 @@ that each of its results has, padding included.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, StringAttr, SymbolRef
 from orchestrion.compiler.ir.core import Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import TensorType, Type
+from orchestrion.compiler.stablehlo.base import ShapeError, StablehloOp, dtype_of, tensor_of
+from orchestrion.schema import tensor_shapes
 
 from .layout import problem
 
@@ -83,6 +85,30 @@ def _encodes(plain: Type, encoded: Type) -> Iterator[str]:
         yield f"{encoded} has no fixed number of elements, or none"
     elif message := problem(encoded):
         yield message
+
+
+class Windows(StablehloOp):
+    """The windows of a tensor along some axes, `sizes` elements each: element j of window i along an axis is element
+    i * stride + j * dilation. The js are axes of their own, behind the operand's. What a convolution sums up."""
+
+    name = "flow.windows"
+    operand_ = operand(TensorType)
+    axes = attr(DenseArray)
+    sizes = attr(DenseArray)
+    strides = attr(DenseArray)
+    dilations = attr(DenseArray)
+    out = result(TensorType)
+    traits = frozenset({Trait.PURE})
+
+    def infer(self) -> Sequence[TensorType]:
+        source = tensor_of(self.operand_)
+        type = tensor_shapes.TensorType(dtype_of(self.operand_), source.shape)
+        attributes = (self.axes, self.sizes, self.strides, self.dilations)
+        try:
+            (out,) = tensor_shapes.windows([type], *(x.ints for x in attributes))
+        except tensor_shapes.ShapeError as error:
+            raise ShapeError(str(error)) from None
+        return [source.with_shape(out.shape)]
 
 
 class Executable(Operation):
@@ -155,5 +181,17 @@ class Empty(Operation):
 
 
 DIALECT = Dialect(
-    "flow", [DispatchRegion, HoistableDispatch, SetEncoding, UnsetEncoding, Yield, Executable, Dispatch, Splat, Empty]
+    "flow",
+    [
+        DispatchRegion,
+        HoistableDispatch,
+        SetEncoding,
+        UnsetEncoding,
+        Windows,
+        Yield,
+        Executable,
+        Dispatch,
+        Splat,
+        Empty,
+    ],
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from orchestrion.compiler.flow.dialect import Windows
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo import elementwise as elementwise_ops
 from orchestrion.compiler.stablehlo import structural as ops
@@ -164,6 +165,16 @@ def _unpad(b: KernelBuilder, padded: Value, count: int, size: int, low: int, ste
     return coordinate, holds
 
 
+def windows(b: KernelBuilder, op: Windows, result: int, at: Index) -> Requests:
+    shape = shape_of(op.operand_)
+    coordinates, inner = list(at.coordinates[: len(shape)]), at.coordinates[len(shape) :]
+    rows = zip(op.axes.ints, op.strides.ints, op.dilations.ints, inner, strict=True)
+    for axis, stride, dilation, element in rows:
+        first = b.op("multiply", coordinates[axis], b.index(stride))
+        coordinates[axis] = b.op("add", first, b.op("multiply", element, b.index(dilation)))
+    return (yield op.operand_, at.at(shape, coordinates))
+
+
 def concatenate(b: KernelBuilder, op: ops.Concatenate, result: int, at: Index) -> Requests:
     axis = op.dimension.value
     parts = []
@@ -217,4 +228,5 @@ RULES: dict[str, Rule] = {
     ops.Reverse.name: reverse,
     ops.Pad.name: pad,
     ops.Concatenate.name: concatenate,
+    Windows.name: windows,
 }

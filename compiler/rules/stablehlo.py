@@ -17,6 +17,7 @@ from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.func import Func, Return
 from orchestrion.compiler.stablehlo.sort import Sort
 from orchestrion.compiler.stablehlo.structural import Constant
+from orchestrion.compiler.stablehlo.windowed import ReduceWindow
 
 from .engine import Rules
 
@@ -27,7 +28,7 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
             return (Func,)
         case Func():
             return (StablehloOp, Return)
-        case Reduce() | Sort():
+        case Reduce() | ReduceWindow() | Sort():
             return (Elementwise, Constant, RegionReturn)
         case Choice() | While():
             return (StablehloOp, RegionReturn)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DialectAttr
-from orchestrion.compiler.ir.core import Operation, Trait
+from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.types import TensorType
 
@@ -50,22 +50,30 @@ class Reduce(StablehloOp):
             raise ShapeError(f"{len(types)} operands need as many results, not {len(self.results)}")
         gone = axes("dimensions", self.dimensions, types[0].rank)
         kept = tuple(size for axis, size in enumerate(types[0].shape) if axis not in gone)
-        self._check_reducer([TensorType((), t.element) for t in types])
+        scalars = [TensorType((), t.element) for t in types]
+        check_inits(self.init_values, scalars)
+        check_region("reducer", self.body, scalars * 2, scalars)
         return [TensorType(kept, t.element) for t in types]
 
-    def _check_reducer(self, scalars: list[TensorType]) -> None:
-        inits = [value.type for value in self.init_values]
-        if inits != scalars:
-            raise ShapeError(f"init values must be ({_list(scalars)}), are ({_list(inits)})")
-        block = self.body.blocks[0] if self.body.blocks else None
-        if block is None or len(self.body.blocks) != 1:
-            raise ShapeError(f"the reducer needs one block, has {len(self.body.blocks)}")
-        arguments = [argument.type for argument in block.arguments]
-        if arguments != scalars * 2:
-            raise ShapeError(f"the reducer must take ({_list(scalars * 2)}), takes ({_list(arguments)})")
-        given = [value.type for value in block.last.operands] if isinstance(block.last, Return) else []
-        if given != scalars:
-            raise ShapeError(f"the reducer must return ({_list(scalars)}), returns ({_list(given)})")
+
+def check_inits(values: Sequence[Value], scalars: list[TensorType]) -> None:
+    """One scalar per operand. Raises ShapeError."""
+    inits = [value.type for value in values]
+    if inits != scalars:
+        raise ShapeError(f"init values must be ({_list(scalars)}), are ({_list(inits)})")
+
+
+def check_region(what: str, body: Region, takes: list[TensorType], gives: list[TensorType]) -> None:
+    """One block, of these arguments and results. Raises ShapeError."""
+    block = body.blocks[0] if body.blocks else None
+    if block is None or len(body.blocks) != 1:
+        raise ShapeError(f"the {what} needs one block, has {len(body.blocks)}")
+    arguments = [argument.type for argument in block.arguments]
+    if arguments != takes:
+        raise ShapeError(f"the {what} must take ({_list(takes)}), takes ({_list(arguments)})")
+    given = [value.type for value in block.last.operands] if isinstance(block.last, Return) else []
+    if given != gives:
+        raise ShapeError(f"the {what} must return ({_list(gives)}), returns ({_list(given)})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from .custom_call import canonical
 from .func import Call
 from .reduce_precision import expand_reduce_precision
 from .scatter import expand_scatter
+from .windowed import Convolution
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -105,9 +106,9 @@ def _dot(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _dot_types(op: Operation, rewriter: Rewriter) -> bool:
-    """A dot in one element type: operands are widened before, or a result narrowed after."""
-    if not isinstance(op, DotGeneral) or (len(op.operands), len(op.results)) != (2, 1):
+def _one_type(op: Operation, rewriter: Rewriter) -> bool:
+    """A dot or convolution in one element type: operands are widened before, or a result narrowed after."""
+    if not isinstance(op, DotGeneral | Convolution) or (len(op.operands), len(op.results)) != (2, 1):
         return False
     if not all(is_supported(value.type) for value in (*op.operands, *op.results)):
         return False
@@ -119,7 +120,7 @@ def _dot_types(op: Operation, rewriter: Rewriter) -> bool:
         for index, value in enumerate(op.operands):
             rewriter.set_operand(op, index, converted(rewriter, value, str(out.element)))
         return True
-    inner = DotGeneral(op.operands, [out.with_element(lhs.element)], op.properties)
+    inner = type(op)(op.operands, [out.with_element(lhs.element)], op.properties)
     rewriter.replace(op, [converted(rewriter, rewriter.insert(inner).result, str(out.element))])
     return True
 
@@ -131,7 +132,7 @@ def _holds(result: DType, operand: DType) -> bool:
     return result.kind == FLOAT or result.bits >= operand.bits
 
 
-def _plain_dot(op: Operation, rewriter: Rewriter) -> bool:
+def _plain(op: Operation, rewriter: Rewriter) -> bool:
     """Arithmetic is exact to the operands' type at every precision, so the request goes."""
     if op.get_as("precision_config", ArrayAttr) is None:
         return False
@@ -147,9 +148,10 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "chlo.is_neg_inf": (_infinity,),
     "sdy.sharding_constraint": (_same,),
     "stablehlo.composite": (_composite,),
+    "stablehlo.convolution": (_plain, _one_type),
     "stablehlo.custom_call": (_identity, canonical, jax_lapack.replace),
     "stablehlo.dot": (_dot,),
-    "stablehlo.dot_general": (_plain_dot, _dot_types),
+    "stablehlo.dot_general": (_plain, _one_type),
     "stablehlo.optimization_barrier": (_same,),
     "stablehlo.reduce_precision": (expand_reduce_precision,),
     "stablehlo.scatter": (expand_scatter,),

@@ -26,6 +26,7 @@ from .contraction import DotGeneral, Reduce
 from .elementwise import BitcastConvert, Elementwise
 from .func import Call, Func, Return
 from .sort import Sort
+from .windowed import ReduceWindow
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -186,7 +187,7 @@ def _bitcast(op: Operation) -> Iterator[str]:
 
 
 def _reduce(op: Operation) -> Iterator[str]:
-    assert isinstance(op, Reduce)
+    assert isinstance(op, Reduce | ReduceWindow)
     yield from _scalar_ops("reducer", op.body)
 
 

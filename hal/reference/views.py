@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import as_strided
 
 from orchestrion.schema.tensor_bytecode import Instruction
-from orchestrion.schema.tensor_shapes import Ints, TensorType
+from orchestrion.schema.tensor_shapes import Ints, TensorType, window_count
 
 Array = npt.NDArray[Any]
 View = Callable[[Array], Array]
@@ -58,6 +59,22 @@ def reverse(operand: TensorType, axes: Ints) -> View:
     return view
 
 
+def windows(operand: TensorType, axes: Ints, sizes: Ints, strides: Ints, dilations: Ints) -> View:
+    """The rule of the row has seen that all places lie in the operand. What is not repeated has no stride."""
+    shape = list(operand.shape)
+    for axis, *window in zip(axes, sizes, strides, dilations, strict=True):
+        shape[axis] = window_count(shape[axis], *window)
+    steps = {axis: stride if shape[axis] > 1 else 0 for axis, stride in zip(axes, strides, strict=True)}
+    inner = [(axis, step if size > 1 else 0) for axis, size, step in zip(axes, sizes, dilations, strict=True)]
+    result = (*shape, *sizes)
+
+    def view(x: Array) -> Array:
+        outer = [stride * steps.get(axis, 1) for axis, stride in enumerate(x.strides)]
+        return as_strided(x, result, [*outer, *[x.strides[axis] * step for axis, step in inner]], writeable=False)
+
+    return view
+
+
 def view_of(instruction: Instruction, operand: TensorType) -> View:
     return VIEWS[instruction.row.name](operand, *instruction.attributes)
 
@@ -68,4 +85,5 @@ VIEWS: dict[str, Callable[..., View]] = {
     "transpose": transpose,
     "slice": slice_,
     "reverse": reverse,
+    "windows": windows,
 }

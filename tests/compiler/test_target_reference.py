@@ -272,7 +272,7 @@ def test_the_text_after_lowering_gives_the_same_bytes(name):
 
 def test_the_cases_use_every_structural_row():
     """But that of updates in place, which test_in_place.py is about."""
-    used = {op.name for case in (*CASES.values(), LIBRARY_CALL) for op in lowered(*case).walk()}
+    used = {op.name for case in (*CASES.values(), LIBRARY_CALL, WINDOWS) for op in lowered(*case).walk()}
     used.add("tensor_bytecode.store_slice")
     assert used >= {f"tensor_bytecode.{row.name}" for row in ROWS if row.scalar is None}
 
@@ -287,6 +287,23 @@ LIBRARY_CALL = (
       : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
     """,
 )
+
+
+#: not for XLA: an op of the flow dialect
+WINDOWS = (
+    "4x9xf32",
+    "4x3x2xf32",
+    """
+    %r0 = "flow.windows"(%a0) <{axes = array<i64: 1>, sizes = array<i64: 2>, strides = array<i64: 3>,
+      dilations = array<i64: 2>}> : (tensor<4x9xf32>) -> tensor<4x3x2xf32>
+    """,
+)
+
+
+def test_windows_are_a_row():
+    payload = target("reference").serialize(lowered(*WINDOWS)).data
+    wanted = "  %1 = windows %0 axes=[1] sizes=[2] strides=[3] dilations=[2] : tensor<4x3x2xf32>"
+    assert wanted in disassemble(payload).splitlines()
 
 
 def test_a_library_call_has_its_name_and_attributes():

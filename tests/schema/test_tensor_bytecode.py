@@ -67,7 +67,9 @@ def everything() -> EntryCode:
     (window,) = code.emit("dynamic_slice", (dot, start, start), (3, 8))
     (updated,) = code.emit("dynamic_update_slice", (dot, window, start, start))
     (rows,) = code.emit("gather", (updated, row_numbers(code)), (1,), (0,), (), (), (0,), 1, (1, 8))
+    (spread,) = code.emit("windows", (rows,), (1,), (2,), (3,), (1,))
     (sums,) = code.emit("reduce", (rows, start), (0,), sum_body("i32"))
+    code.emit("reshape", (spread,), (18,))
     (called,) = code.emit("library_call", (sums,), (tensor(8, dtype="i32"),), *CALLED)
     code.emit("store_output", (called,), 2)
     code.emit("store_slice", (zero,), 3, ())
@@ -180,6 +182,18 @@ REFUSED = [
         "gather type",
         lambda c: c.emit("gather", (0, 0), (), (0, 1), (), (), (0, 1), 0, (1, 1)),
         "indices of type tensor<2x3xf32>",
+    ),
+    *(
+        (f"windows {name}", lambda c, a=attributes: c.emit("windows", (0,), *a), message)
+        for name, attributes, message in (
+            ("axis", ((2,), (1,), (1,), (1,)), "axes [2] for rank 2"),
+            ("axis twice", ((0, 0), (1, 1), (1, 1), (1, 1)), "axes [0, 0] for rank 2"),
+            ("sizes", ((0,), (1, 1), (1,), (1,)), "sizes [1, 1] for 1 axes"),
+            ("size", ((0,), (0,), (1,), (1,)), "sizes [0] for 1 axes, must be positive"),
+            ("stride", ((0,), (1,), (-1,), (1,)), "strides [-1] for 1 axes, must be positive"),
+            ("dilation", ((0,), (1,), (1,), (0,)), "dilations [0] for 1 axes, must be positive"),
+            ("huge", ((0, 1), (2**62, 2), (1, 1), (2**62, 1)), "bytes, more than"),
+        )
     ),
     ("in place rank", lambda c: c.emit("store_slice", (0,), 1, (2,)), "update tensor<2x3xf32> of tensor<2xf32>"),
     ("in place size", lambda c: c.emit("store_slice", (0, *index(c, 2)), 1, (2, 2)), "slice of 3 of a dimension of 2"),
@@ -394,13 +408,15 @@ def test_disassembly():
         "  %18 = constant [[1], [1], [1]] : tensor<3x1xi32>",
         "  %19 = gather %17 %18 offset_dims=[1] collapsed_slice_dims=[0] operand_batching_dims=[] "
         "start_indices_batching_dims=[] start_index_map=[0] index_vector_dim=1 slice_sizes=[1, 8] : tensor<3x8xi32>",
-        "  %20 = reduce %19 %15 axes=[0] : tensor<8xi32>",
+        "  %20 = windows %19 axes=[1] sizes=[2] strides=[3] dilations=[1] : tensor<3x3x2xi32>",
+        "  %21 = reduce %19 %15 axes=[0] : tensor<8xi32>",
         "    body (%0: tensor<i32>, %1: tensor<i32>)",
         "      %2 = add %0 %1 : tensor<i32>",
         "      yield %2",
-        '  %21 = library_call %20 function=schema_tests.copy {flag = true, name = "x", sizes = [1, -2], third = 0.25} '
+        "  %22 = reshape %20 shape=[18] : tensor<18xi32>",
+        '  %23 = library_call %21 function=schema_tests.copy {flag = true, name = "x", sizes = [1, -2], third = 0.25} '
         ": tensor<8xi32>",
-        "  store_output %21 binding=2",
+        "  store_output %23 binding=2",
         "  store_slice %2 binding=3 whole=[]",
     ]
 
@@ -417,7 +433,7 @@ def test_codes_never_change():
     assert [(row.code, row.name) for row in ROWS if row.scalar is None and row.name != "library_call"] == list(
         enumerate(
             "load_input store_output constant iota broadcast_in_dim reshape transpose slice pad concatenate reverse "
-            "reduce dot_general dynamic_slice dynamic_update_slice store_slice gather".split(),
+            "reduce dot_general dynamic_slice dynamic_update_slice store_slice gather windows".split(),
             1,
         )
     )

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
+from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding, Windows
 from orchestrion.compiler.flow.layout import has_layout
 from orchestrion.compiler.ir.attributes import DenseElements, attribute_of, dense_ints
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
@@ -253,6 +253,7 @@ _RULES: Final[dict[type[Operation], Rule]] = {
     structural.Pad: _renamed("pad", low="edge_padding_low", high="edge_padding_high", interior="interior_padding"),
     structural.Concatenate: _renamed("concatenate", axis="dimension"),
     structural.Reverse: _renamed("reverse", axes="dimensions"),
+    Windows: _renamed("windows", axes="axes", sizes="sizes", strides="strides", dilations="dilations"),
     indexing.DynamicSlice: _renamed("dynamic_slice", sizes="slice_sizes"),
     indexing.DynamicUpdateSlice: _renamed("dynamic_update_slice"),
     indexing.Gather: _gather,

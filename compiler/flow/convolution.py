@@ -1,0 +1,102 @@
+"""A convolution as a `dot_general` of the windows of its left operand with the kernel, in the order of its result.
+
+Axes have labels on the way: `b`, `i`, `o` and the numbers of spatial axes as the op has them, `g` for groups, `k0`,
+`k1` and so on for the axes of the window. The result of a dot has its batch axes first, then the free ones of the left
+operand, then of the right one; the features of a convolution's result stand anywhere. So
+
+    [b, 0, 1, f]          lhs = windows, free b, 0, 1;   rhs = kernel, free o
+    [b, f, 0, 1]          batch b;  lhs = kernel, repeated along b, free o;  rhs = windows, free 0, 1
+    [b, 0, 1, (g, o)]     batch b, 0, 1, g;  lhs = windows;  rhs = kernel, repeated along b, 0, 1, free o
+
+and the result is in the order in which it is written: what follows can be fused. Nothing that is repeated is in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.stablehlo.base import tensor_of
+from orchestrion.compiler.stablehlo.build import constant
+from orchestrion.compiler.stablehlo.contraction import DotDimensions, DotGeneral
+from orchestrion.compiler.stablehlo.windowed import Convolution
+
+from .windows import pad, repeat, reshape, reverse, transpose, windows
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """A tensor and what its axes are."""
+
+    value: Value
+    labels: tuple[str, ...]
+
+    def axis(self, label: str) -> int:
+        return self.labels.index(label)
+
+    def size(self, label: str) -> int:
+        return tensor_of(self.value).shape[self.axis(label)]
+
+    def axes(self, labels: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(self.axis(label) for label in labels)
+
+    def split(self, rewriter: Rewriter, label: str, groups: int) -> _Labelled:
+        """With the groups of an axis as an axis in front of it."""
+        if groups == 1:
+            return self
+        at, shape = self.axis(label), tensor_of(self.value).shape
+        parts = (*shape[:at], groups, shape[at] // groups, *shape[at + 1 :])
+        return _Labelled(reshape(rewriter, self.value, parts), (*self.labels[:at], "g", *self.labels[at:]))
+
+
+def as_dot(op: Convolution, rewriter: Rewriter) -> Value:
+    """The result of a convolution whose operands and result have one element type."""
+    groups = op.feature_group_count.value * op.batch_group_count.value
+    image, kernel = _windows(op, rewriter), _kernel(op, rewriter, groups)
+    labels = tuple({"f": "o"}.get(label, label) for label in op.axes.out)
+    at = labels.index("o")
+    before, after = labels[:at], labels[at + 1 :]
+    batch = before if after or groups > 1 else ()
+    contracted = tuple(label for label in kernel.labels if label not in ("g", "o"))
+    repeated = repeat(rewriter, kernel.value, [image.size(label) for label in batch])
+    kernel = _Labelled(repeated, (*batch, *kernel.labels))
+    if groups > 1:
+        batch = (*batch, "g")
+    free = tuple(label for label in labels if label != "o" and label not in batch)
+    if list(image.axes(free)) != sorted(image.axes(free)):
+        order = (*batch, *free, *contracted)
+        image = _Labelled(transpose(rewriter, image.value, image.axes(order)), order)
+    left, right = (kernel, image) if after else (image, kernel)
+    dims = DotDimensions(left.axes(batch), right.axes(batch), left.axes(contracted), right.axes(contracted))
+    dot = _dot(rewriter, left, right, dims)
+    return reshape(rewriter, dot, tensor_of(op.out).shape)
+
+
+def _dot(rewriter: Rewriter, left: _Labelled, right: _Labelled, dims: DotDimensions) -> Value:
+    x, y = tensor_of(left.value), tensor_of(right.value)
+    free = [x.shape[axis] for axis in dims.free(x.rank, True)] + [y.shape[axis] for axis in dims.free(y.rank, False)]
+    out = x.with_shape((*(x.shape[axis] for axis in dims.lhs_batch), *free))
+    return rewriter.build(
+        DotGeneral, lhs=left.value, rhs=right.value, dot_dimension_numbers=dims.attribute(), out=out
+    ).out
+
+
+def _windows(op: Convolution, rewriter: Rewriter) -> _Labelled:
+    """The windows of the left operand; what the kernel calls `i` is its feature."""
+    image = _Labelled(op.lhs, tuple({"f": "i"}.get(label, label) for label in op.axes.lhs))
+    image = image.split(rewriter, "i", op.feature_group_count.value).split(rewriter, "b", op.batch_group_count.value)
+    axes, window = image.axes(op.axes.spatial), op.window
+    zero = constant(rewriter, 0, tensor_of(op.lhs).with_shape(()))
+    value = windows(rewriter, pad(rewriter, image.value, zero, window, axes), window, axes)
+    return _Labelled(value, (*image.labels, *(f"k{n}" for n, size in enumerate(window.sizes) if size > 1)))
+
+
+def _kernel(op: Convolution, rewriter: Rewriter, groups: int) -> _Labelled:
+    """The kernel the right way round, without the axes along which it has one element."""
+    labels = tuple(f"k{label}" if label.isdigit() else label for label in op.axes.rhs)
+    kernel, sizes = _Labelled(op.rhs, labels), op.window.sizes
+    turned = [kernel.axis(f"k{n}") for n, back in enumerate(op.reversed) if back and sizes[n] > 1]
+    kernel = _Labelled(reverse(rewriter, op.rhs, turned), labels).split(rewriter, "o", groups)
+    kept = tuple(label for label in kernel.labels if not label.startswith("k") or kernel.size(label) > 1)
+    return _Labelled(reshape(rewriter, kernel.value, [kernel.size(label) for label in kept]), kept)

@@ -1,0 +1,56 @@
+"""lower-windows: ops over windows become ops that read them.
+
+    convolution        dot_general(windows(pad(lhs)), rhs)
+    reduce_window      reduce(windows(pad(input, init)))
+
+`flow.windows` only says where an element stands, as `pad`, `reverse` and `reshape` do, so nothing of this is in memory:
+the dot or reduction computes from its operand's elements. Fusion and schedules are theirs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.ir.attributes import dense_ints
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
+from orchestrion.compiler.stablehlo.base import tensor_of
+from orchestrion.compiler.stablehlo.contraction import Reduce
+from orchestrion.compiler.stablehlo.windowed import Convolution, ReduceWindow
+
+from .convolution import as_dot
+from .windows import pad, windows
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+
+def run(module: Module, options: Options) -> None:
+    rewrite(module, PATTERNS)
+
+
+def _reduce_window(op: Operation, rewriter: Rewriter) -> bool:
+    assert isinstance(op, ReduceWindow)
+    window, rank = op.window, tensor_of(op.inputs[0]).rank
+    inputs = []
+    for value, init in zip(op.inputs, op.init_values, strict=True):
+        inputs.append(windows(rewriter, pad(rewriter, value, init, window, range(rank)), window, range(rank)))
+    gone = dense_ints(*range(rank, tensor_of(inputs[0]).rank))
+    types = [result.type for result in op.results]
+    body = op.body.clone()
+    made = rewriter.build(Reduce, inputs=inputs, init_values=op.init_values, dimensions=gone, body=body, out=types)
+    rewriter.replace(op, made.results)
+    return True
+
+
+def _convolution(op: Operation, rewriter: Rewriter) -> bool:
+    assert isinstance(op, Convolution)
+    rewriter.replace(op, [as_dot(op, rewriter)])
+    return True
+
+
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
+    Convolution.name: (_convolution,),
+    ReduceWindow.name: (_reduce_window,),
+}

@@ -1,0 +1,77 @@
+// passes: lower-windows, dce
+// Features last: the windows are the left operand, the kernel as it is; then strided and cut, with one feature group per two channels.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x9x7x4xf32>, tensor<3x2x4x5xf32>, tensor<3x2x2x6xf32>) -> (tensor<2x4x8x5xf32>, tensor<2x7x6x6xf32>), sym_name = "main"}> ({
+  ^bb0(%x: tensor<2x9x7x4xf32>, %k: tensor<3x2x4x5xf32>, %g: tensor<3x2x2x6xf32>):
+    %0 = "stablehlo.convolution"(%x, %k) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, padding = dense<[[0, 0], [1, 1]]> : tensor<2x2xi64>, window_strides = array<i64: 2, 1>}> : (tensor<2x9x7x4xf32>, tensor<3x2x4x5xf32>) -> tensor<2x4x8x5xf32>
+    %1 = "stablehlo.convolution"(%x, %g) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 2 : i64, window_reversal = array<i1: true, true>}> : (tensor<2x9x7x4xf32>, tensor<3x2x2x6xf32>) -> tensor<2x7x6x6xf32>
+    "func.return"(%0, %1) : (tensor<2x4x8x5xf32>, tensor<2x7x6x6xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x9x7x4xf32>, tensor<3x2x4x5xf32>, tensor<3x2x2x6xf32>) -> (tensor<2x4x8x5xf32>, tensor<2x7x6x6xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<2x9x7x4xf32>, %1: tensor<3x2x4x5xf32>, %2: tensor<3x2x2x6xf32>):
+    %3 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %4 = "stablehlo.pad"(%0, %3) <{edge_padding_high = array<i64: 0, 0, 1, 0>, edge_padding_low = array<i64: 0, 0, 1, 0>, interior_padding = array<i64: 0, 0, 0, 0>}> : (tensor<2x9x7x4xf32>, tensor<f32>) -> tensor<2x9x9x4xf32>
+    %5 = "flow.windows"(%4) <{axes = array<i64: 1, 2>, dilations = array<i64: 1, 1>, sizes = array<i64: 3, 2>, strides = array<i64: 2, 1>}> : (tensor<2x9x9x4xf32>) -> tensor<2x4x8x4x3x2xf32>
+    %6 = "stablehlo.dot_general"(%5, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [4, 5, 3], rhs_contracting_dimensions = [0, 1, 2]>}> : (tensor<2x4x8x4x3x2xf32>, tensor<3x2x4x5xf32>) -> tensor<2x4x8x5xf32>
+    %7 = "stablehlo.reshape"(%0) : (tensor<2x9x7x4xf32>) -> tensor<2x9x7x2x2xf32>
+    %8 = "flow.windows"(%7) <{axes = array<i64: 1, 2>, dilations = array<i64: 1, 1>, sizes = array<i64: 3, 2>, strides = array<i64: 1, 1>}> : (tensor<2x9x7x2x2xf32>) -> tensor<2x7x6x2x2x3x2xf32>
+    %9 = "stablehlo.reverse"(%2) <{dimensions = array<i64: 0, 1>}> : (tensor<3x2x2x6xf32>) -> tensor<3x2x2x6xf32>
+    %10 = "stablehlo.reshape"(%9) : (tensor<3x2x2x6xf32>) -> tensor<3x2x2x2x3xf32>
+    %11 = "stablehlo.broadcast_in_dim"(%10) <{broadcast_dimensions = array<i64: 3, 4, 5, 6, 7>}> : (tensor<3x2x2x2x3xf32>) -> tensor<2x7x6x3x2x2x2x3xf32>
+    %12 = "stablehlo.dot_general"(%8, %11) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0, 1, 2, 3], rhs_batching_dimensions = [0, 1, 2, 6], lhs_contracting_dimensions = [5, 6, 4], rhs_contracting_dimensions = [3, 4, 5]>}> : (tensor<2x7x6x2x2x3x2xf32>, tensor<2x7x6x3x2x2x2x3xf32>) -> tensor<2x7x6x2x3xf32>
+    %13 = "stablehlo.reshape"(%12) : (tensor<2x7x6x2x3xf32>) -> tensor<2x7x6x6xf32>
+    "func.return"(%6, %13) : (tensor<2x4x8x5xf32>, tensor<2x7x6x6xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: lower-windows, dce
+// Features first: the kernel is the left operand, repeated along the batch. A window of one element needs no windows.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x4x9x7xf32>, tensor<5x4x1x1xf32>) -> tensor<2x5x5x3xf32>, sym_name = "main"}> ({
+  ^bb0(%x: tensor<2x4x9x7xf32>, %k: tensor<5x4x1x1xf32>):
+    %0 = "stablehlo.convolution"(%x, %k) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]>, feature_group_count = 1 : i64, window_strides = array<i64: 2, 3>}> : (tensor<2x4x9x7xf32>, tensor<5x4x1x1xf32>) -> tensor<2x5x5x3xf32>
+    "func.return"(%0) : (tensor<2x5x5x3xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2x4x9x7xf32>, tensor<5x4x1x1xf32>) -> tensor<2x5x5x3xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<2x4x9x7xf32>, %1: tensor<5x4x1x1xf32>):
+    %2 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 2, 4, 9, 7>, start_indices = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 2, 3>}> : (tensor<2x4x9x7xf32>) -> tensor<2x4x5x3xf32>
+    %3 = "stablehlo.reshape"(%1) : (tensor<5x4x1x1xf32>) -> tensor<5x4xf32>
+    %4 = "stablehlo.broadcast_in_dim"(%3) <{broadcast_dimensions = array<i64: 1, 2>}> : (tensor<5x4xf32>) -> tensor<2x5x4xf32>
+    %5 = "stablehlo.dot_general"(%4, %2) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [1]>}> : (tensor<2x5x4xf32>, tensor<2x4x5x3xf32>) -> tensor<2x5x5x3xf32>
+    "func.return"(%5) : (tensor<2x5x5x3xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: lower-windows, dce
+// The padding of a reduction is its initial value.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<9x7xf32>, tensor<f32>) -> tensor<5x9xf32>, sym_name = "main"}> ({
+  ^bb0(%x: tensor<9x7xf32>, %i: tensor<f32>):
+    %0 = "stablehlo.reduce_window"(%x, %i) <{base_dilations = array<i64: 1, 2>, padding = dense<[[1, 1], [0, 0]]> : tensor<2x2xi64>, window_dilations = array<i64: 1, 2>, window_dimensions = array<i64: 3, 3>, window_strides = array<i64: 2, 1>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %m = "stablehlo.maximum"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%m) : (tensor<f32>) -> ()
+    }) : (tensor<9x7xf32>, tensor<f32>) -> tensor<5x9xf32>
+    "func.return"(%0) : (tensor<5x9xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<9x7xf32>, tensor<f32>) -> tensor<5x9xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<9x7xf32>, %1: tensor<f32>):
+    %2 = "stablehlo.pad"(%0, %1) <{edge_padding_high = array<i64: 1, 0>, edge_padding_low = array<i64: 1, 0>, interior_padding = array<i64: 0, 1>}> : (tensor<9x7xf32>, tensor<f32>) -> tensor<11x13xf32>
+    %3 = "flow.windows"(%2) <{axes = array<i64: 0, 1>, dilations = array<i64: 1, 2>, sizes = array<i64: 3, 3>, strides = array<i64: 2, 1>}> : (tensor<11x13xf32>) -> tensor<5x9x3x3xf32>
+    %4 = "stablehlo.reduce"(%3, %1) <{dimensions = array<i64: 2, 3>}> ({
+    ^bb0(%5: tensor<f32>, %6: tensor<f32>):
+      %7 = "stablehlo.maximum"(%5, %6) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%7) : (tensor<f32>) -> ()
+    }) : (tensor<5x9x3x3xf32>, tensor<f32>) -> tensor<5x9xf32>
+    "func.return"(%4) : (tensor<5x9xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
