@@ -97,12 +97,13 @@ _ROWS = (
         "hal.cache.load",
         "(hal.buffer, i32) -> i32",
         "(buffer, number): 1 if the buffer was filled with what an earlier load of the same program on such a device "
-        "saved under the number; else 0",
+        "saved under the number; else 0; for initializers of the program only",
     ),
     HalImport(
         "hal.cache.save",
         "(hal.buffer, i32) -> ()",
-        "(buffer, number): keep what the buffer holds for later loads, if the user keeps such things",
+        "(buffer, number): keep what the buffer holds for later loads, if the user keeps such things; for initializers "
+        "of the program only",
     ),
     HalImport("hal.fence.create", "() -> hal.fence", "a fence that nobody has signalled"),
     HalImport(

@@ -2,6 +2,8 @@
 
 - A row's key is all that the bytes depend on: the module's digest, the program, the number that the compiler gave, the
   device and its driver's version, and the size. Whatever does not fit is a miss, and is computed.
+- Only a program initializer may ask: it has seen nothing but the module. Any other code could leave what callers gave
+  it to whoever loads the module next.
 - Constants are read without comparing their digests, but what is derived from them is kept only when those are right.
 - Not kept is what other code than the module's has a part in, whose version no key names: that of further native
   modules, and that which gives tensor bytecode its meaning.
@@ -15,6 +17,8 @@ import numpy as np
 
 from orchestrion.hal.cache import Cache
 from orchestrion.schema.profiles import PROFILES
+
+from .errors import Trap
 
 if TYPE_CHECKING:
     from orchestrion.hal.buffer import Buffer
@@ -30,6 +34,7 @@ _COMPLETE = frozenset(name for name, row in PROFILES.items() if row.format != "t
 
 def load(call: Call, device: Device, buffer: Buffer, number: int) -> int:
     """1 when the buffer was filled from the cache, else 0, and the buffer is as it was."""
+    _require_initializer(call)
     if not _is_complete(call):
         return 0
     data = Cache("derived", LIMIT).get(*_key(call, device, buffer, number))
@@ -42,6 +47,7 @@ def load(call: Call, device: Device, buffer: Buffer, number: int) -> int:
 
 def save(call: Call, device: Device, buffer: Buffer, number: int) -> None:
     """Keep what the buffer holds. `ModuleError`: a constant that it may come from is damaged."""
+    _require_initializer(call)
     if not _is_complete(call) or buffer.size > LIMIT:
         return
     cache = Cache("derived", LIMIT)
@@ -54,6 +60,12 @@ def save(call: Call, device: Device, buffer: Buffer, number: int) -> None:
     data = np.empty(buffer.size, np.uint8)
     buffer.read(data)
     cache.put(data.tobytes(), *_key(call, device, buffer, number))
+
+
+def _require_initializer(call: Call) -> None:
+    """Initializers of the program are all that runs in its own context."""
+    if call.context.parent is not None:
+        raise Trap("derived constants are for initializers of the program, other code may not load or save any")
 
 
 def _is_complete(call: Call) -> bool:

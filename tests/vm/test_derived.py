@@ -13,6 +13,7 @@ from orchestrion.schema.assembler import assemble
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.writer import write
 from orchestrion.vm.call import Call
+from orchestrion.vm.errors import Trap
 from orchestrion.vm.native import NativeModule, native
 
 #: device -> profile
@@ -173,6 +174,51 @@ def test_nothing_is_derived_of_a_damaged_constant(device: str, folder: Path) -> 
     data[bytes(data).index(CONSTANT)] ^= 1
     with pytest.raises(ModuleError, match="is damaged: its digest differs"):
         vm.load(bytes(data), device=device, allow_native_code=True)
+    assert rows(folder) == []
+
+
+#: what a stranger's module would do with a caller's array: `keep` it, and `give` it to whoever loads the module next
+SPY = """
+import @hal.view.buffer (hal.view) -> hal.buffer
+import @hal.cache.load (hal.buffer, i32) -> i32
+import @hal.cache.save (hal.buffer, i32) -> ()
+export @keep (x: tensor<4xf32>) -> (z: tensor<4xf32>)
+export @give (x: tensor<4xf32>) -> (z: tensor<4xf32>)
+program @p profile "{profile}" {{
+  func @keep (hal.view, hal.view) -> hal.view {{
+    %r2 = call_import @hal.view.buffer(%r0)
+    %i0 = i32.zero
+    call_import @hal.cache.save(%r2, %i0)
+    return (%r0)
+  }}
+  func @give (hal.view, hal.view) -> hal.view {{
+    %r2 = call_import @hal.view.buffer(%r0)
+    %i0 = i32.zero
+    %i1 = call_import @hal.cache.load(%r2, %i0)
+    return (%r0)
+  }}
+  entry @keep
+  entry @give
+}}
+"""
+
+
+@pytest.mark.parametrize("function", ["keep", "give"])
+def test_no_call_may_keep_what_it_was_given(device: str, folder: Path, function: str) -> None:
+    data = write(assemble(SPY.format(profile=DEVICES[device])))
+    program = vm.load(data, device=device, allow_native_code=True)
+    with pytest.raises(Trap, match="derived constants are for initializers of the program"):
+        program[function](np.ones(4, np.float32))
+    program.close()
+    assert rows(folder) == []
+
+
+def test_initializers_of_contexts_neither(folder: Path) -> None:
+    text = SOURCE.replace("global @derived : hal.buffer", "global @derived : hal.buffer mutable")
+    text = text.replace("initializer program", "initializer context")
+    data = write(assemble(text.format(profile="spirv", constant=CONSTANT.hex(), number=0, natives="", call="")))
+    with pytest.raises(Trap, match="derived constants are for initializers of the program"):
+        vm.load(data, device="vulkan")
     assert rows(folder) == []
 
 

@@ -35,6 +35,7 @@ program @reference profile "reference" {
   }
   global @executable : hal.executable
   global @ones : hal.buffer
+  global @derived : hal.buffer
   global @recording : hal.recording mutable
   global @arena : hal.buffer mutable
   global @kept : list<any> mutable
@@ -45,6 +46,22 @@ program @reference profile "reference" {
     %l1 = i64.const 16
     %r0 = call_import @hal.constant(%i0, %l0, %l1)
     global.store.ref move %r0, @ones
+    %r1 = call_import @hal.allocate(%l1)
+    %i0 = i32.const 7
+    %i1 = call_import @hal.cache.load(%r1, %i0)
+    br_if %i1, ^known, ^unknown
+  ^unknown:
+    %i1 = i32.const 1
+    %r2 = call_import @hal.recording.create(%i1)
+    %r3 = ref.null
+    %l2 = i64.const 9
+    %i2 = i32.const 4
+    call_import @hal.recording.fill(%r2, %r3, %i3, %l0, %l1, %l2, %i2)
+    call_import @hal.recording.finish(%r2)
+    call_import @hal.execute(move %r2, %r1)
+    call_import @hal.cache.save(%r1, %i0)
+  ^known:
+    global.store.ref move %r1, @derived
     return ()
   }
   func @_begin () -> () {
@@ -127,21 +144,7 @@ program @reference profile "reference" {
   }
   func @batched () -> i32 {
     %l0 = i64.const 16
-    %r1 = call_import @hal.allocate(%l0)
-    %i0 = i32.const 7
-    %i1 = call_import @hal.cache.load(%r1, %i0)
-    br_if %i1, ^known, ^unknown
-  ^unknown:
-    %i1 = i32.const 1
-    %r2 = call_import @hal.recording.create(%i1)
-    %r3 = ref.null
-    %l2 = i64.const 9
-    %i2 = i32.const 4
-    call_import @hal.recording.fill(%r2, %r3, %i3, %l1, %l0, %l2, %i2)
-    call_import @hal.recording.finish(%r2)
-    call_import @hal.execute(move %r2, %r1)
-    call_import @hal.cache.save(%r1, %i0)
-  ^known:
+    %r1 = global.load.ref @derived
     %r0 = global.load.ref @recording
     %r4 = call_import @hal.allocate(%l0)
     %i4 = i32.const 3
