@@ -141,17 +141,16 @@ def gather(_: Poll, operands: Types, results: Types, *attributes: Any) -> Kernel
     spread = [1] * rank
     for axis, of in zip(batch, own, strict=True):
         spread[axis] = indices.shape[of]
-    fixed: list[Any] = [0] * operand.rank
-    for axis, to in zip(kept, axes.offset_dims, strict=True):
-        fixed[axis] = _along(sizes[axis], to, rank)
+    whole = {axis: (sizes[axis], to) for axis, to in zip(kept, axes.offset_dims, strict=True)}
     for axis, of in zip(axes.operand_batching_dims, axes.start_indices_batching_dims, strict=True):
-        fixed[axis] = _along(operand.shape[axis], batch[axes.batch_place(of)], rank)
+        whole[axis] = operand.shape[axis], batch[axes.batch_place(of)]
 
     def run(x: Array, starts: Array, out: Array) -> None:
         if not out.size:  # there may be nothing to index
             return
         vectors = starts.transpose(order).reshape(*spread, len(axes.start_index_map))
-        place = list(fixed)
+        # made now, for a slice of what has no memory of its own may be of any size, and a run is charged
+        place: list[Any] = [_along(*whole[axis], rank) if axis in whole else 0 for axis in range(operand.rank)]
         for position, axis in enumerate(axes.start_index_map):
             place[axis] = place[axis] + _clamped(vectors[..., position], operand.shape[axis] - sizes[axis])
         out[...] = x[tuple(place)]

@@ -2,8 +2,9 @@
 
 Registers hold arrays, one per value. Some are filled when buffers are bound (inputs, constants, views of
 them, outputs) and stay for as many runs as use the same buffers; the steps fill the rest. In the usual form a value
-that is stored is computed straight into the output's memory. Where a binding that is written overlaps another, the
-`careful` form is used: it copies inputs when they are loaded and writes outputs when they are stored.
+that is stored is computed straight into the output's memory, and an input is copied only where its own binding is
+written while it is needed. Where a binding that is written overlaps another, the `careful` form is used: it copies all
+inputs when they are loaded and writes outputs when they are stored.
 """
 
 from collections.abc import Callable, Sequence
@@ -92,6 +93,8 @@ class _Compiler:
         self.bound: dict[int, bool] = {}
         #: values computed in place of an output -> its binding
         self.direct: dict[int, int] = {} if careful else _direct(entry)
+        #: loaded values that may not be views of their bindings
+        self.copied = set() if careful else _overwritten(entry, self.direct)
         #: per value, the bytes it owns, and those it keeps alive
         self.owned = [0] * len(entry.values)
         self.kept = [0] * len(entry.values)
@@ -143,7 +146,7 @@ class _Compiler:
             raw = self._memory_register(binding, _BYTE, type.shape)
             self._allocate(value, type)
             self.steps.append(_call(np.not_equal, (raw, self._zero()), (value,)))
-        elif self.careful:
+        elif self.careful or value in self.copied:
             raw = self._memory_register(binding, type.dtype.numpy, type.shape)
             self._allocate(value, type)
             self.steps.append(_copy(raw, value))
@@ -214,6 +217,43 @@ def _direct(entry: EntryCode) -> dict[int, int]:
         if instruction.row is STORE and instruction.operands[0] in computed:
             direct.setdefault(instruction.operands[0], instruction.attributes[0])
     return direct
+
+
+def _overwritten(entry: EntryCode, direct: dict[int, int]) -> set[int]:
+    """Loaded values that are needed while or after their binding is written to. Not those that an elementwise
+    instruction reads in the order in which it writes, or a store, where NumPy takes care.
+    """
+    made = {one.first + n: ordinal for ordinal, one in enumerate(entry.instructions) for n in range(len(one.types))}
+    written: dict[int, int] = {}
+    for ordinal, one in enumerate(entry.instructions):
+        if one.row is STORE:
+            value, binding = one.operands[0], one.attributes[0]
+            written[binding] = made[value] if direct.get(value) == binding else ordinal
+        elif one.row is STORE_SLICE:
+            written[one.attributes[0]] = ordinal
+    loads = {one.first: written.get(one.attributes[0], -1) for one in entry.instructions if one.row is LOAD}
+    if max(loads.values(), default=-1) < 0:
+        return set()
+    last = last_uses(entry)
+    return {
+        value
+        for value, ordinal in loads.items()
+        if 0 <= ordinal <= last[value]
+        and (ordinal < last[value] or not _in_order(entry, entry.instructions[ordinal], value))
+    }
+
+
+def _in_order(entry: EntryCode, writer: Instruction, value: int) -> bool:
+    """Whether it is safe that an instruction writes the memory in which a value lies that it reads."""
+    if writer.row is STORE or writer.row is STORE_SLICE:
+        return True
+    if writer.row.scalar is None or writer.types[0].dtype.itemsize != entry.values[value].dtype.itemsize:
+        return False
+    same, turned = {value}, set[int]()
+    for one in entry.instructions:
+        if one.row.view and one.operands[0] in same | turned:
+            (same if one.row.name == "reshape" and one.operands[0] in same else turned).add(one.first)
+    return turned.isdisjoint(writer.operands)
 
 
 def _call(kernel: Kernel, operands: tuple[int, ...], outs: tuple[int, ...]) -> Step:

@@ -416,3 +416,67 @@ def test_a_payload_must_agree_with_what_the_module_says(device, entries, message
 def test_a_payload_may_touch_less_than_the_module_says(device):
     wide = (entry(bindings=(("readwrite", 64), ("readwrite", 64))),)
     device.create_executable(FORMAT, memoryview(encode([reversing(8)])), wide).release()
+
+
+def in_place(how: str) -> EntryCode:
+    """Stores to the binding it loaded `x` from, and needs `x` still; the second result is `x + x`."""
+    four = TensorType(F32, (4,))
+    code = EntryCode(2)
+    (x,) = code.emit("load_input", (), 0, four)
+    if how == "slice":
+        (two,) = code.emit("constant", (), TensorType(F32, (2,)), np.float32([9, 9]).tobytes())
+        (start,) = code.emit("constant", (), TensorType(BY_NAME["i32"], ()), np.int32(1).tobytes())
+        code.emit("store_slice", (two, start), 0, (4,))
+    elif how == "whole":
+        code.emit("store_output", code.emit("negate", (x,)), 0)
+    else:
+        halves = [code.emit("slice", (x,), (at,), (at + 2,), (1,))[0] for at in (2, 0)]
+        code.emit("store_output", code.emit("concatenate", halves, 0), 0)
+    code.emit("store_output", code.emit("add", (x, x)), 1)
+    return code
+
+
+@pytest.mark.parametrize(
+    ("how", "want"), [("slice", [1, 9, 9, 4]), ("whole", [-1, -2, -3, -4]), ("turned", [3, 4, 1, 2])]
+)
+def test_what_was_loaded_stays_when_its_binding_is_written(device, how, want):
+    x = np.array([1, 2, 3, 4], np.float32)
+    buffers = [filled(device, x), filled(device, x)]
+    device.queue.execute(record(device, in_place(how)), buffers)
+    np.testing.assert_array_equal(read(buffers[0], x), want)
+    np.testing.assert_array_equal(read(buffers[1], x), x + x)
+
+
+def test_elements_in_another_order_are_read_before_they_are_written(device):
+    """Long enough to be computed in pieces."""
+    x = np.arange(3 * kernels.PIECE, dtype=np.float32)
+    code = EntryCode(1)
+    (value,) = code.emit("load_input", (), 0, TensorType(F32, x.shape))
+    code.emit("store_output", code.emit("add", (value, *code.emit("reverse", (value,), (0,)))), 0)
+    buffer = filled(device, x)
+    device.queue.execute(record(device, code), [buffer])
+    np.testing.assert_array_equal(read(buffer, x), x + x[::-1])
+
+
+def test_an_elementwise_update_in_place_copies_nothing(device):
+    code = EntryCode(1)
+    (value,) = code.emit("load_input", (), 0, TensorType(F32, (1 << 16,)))
+    code.emit("store_output", code.emit("negate", (value,)), 0)
+    assert compile_entry(code, False, lambda: None).scratch_bytes == 0
+
+
+def test_recording_a_gather_from_what_has_no_memory_takes_none(device):
+    """A broadcast may have any size; what is gathered from it is charged when it is made."""
+    scalar, many = TensorType(F32, ()), 1 << 33
+    code = EntryCode(2)
+    (x,) = code.emit("load_input", (), 0, scalar)
+    (wide,) = code.emit("broadcast_in_dim", (x,), (many,), ())
+    (none,) = code.emit("constant", (), TensorType(BY_NAME["i32"], (0, 1)), b"")
+    code.emit("gather", (wide, none), (1,), (), (), (), (0,), 1, (many,))
+    code.emit("store_output", (x,), 1)
+    tracemalloc.start()
+    try:
+        record(device, code)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
