@@ -11,6 +11,8 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from orchestrion.schema.rows import ACCESSES
+
 from .backend import BackendExecutable, Entry, Limits
 from .errors import InvalidArgument, Unsupported
 from .lifetime import Home, Lease
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
 #: executables kept for the next program that wants them
 MOST_KEPT = 1024
-ACCESSES = ("read", "write", "readwrite")
 
 
 class Executable:

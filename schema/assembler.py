@@ -26,7 +26,7 @@ from .encoding import float_of_bits
 from .isa import BANKS
 from .lexer import AssemblyError, Reader, Token
 from .profiles import FEATURES
-from .rows import Access, InitializerKind
+from .rows import ACCESSES, InitializerKind
 from .signature import is_value_type
 from .writer import (
     Binding,
@@ -47,7 +47,6 @@ from .writer import (
 __all__ = ["AssemblyError", "assemble"]
 
 _BIG = (1 << 63) - 1
-_ACCESS = {access.name.lower(): access for access in Access}
 _KINDS = {kind.name.lower(): kind for kind in InitializerKind}
 
 
@@ -247,9 +246,9 @@ def _executable_entry(reader: Reader) -> Entry:
         if bindings:
             reader.expect(",")
         token = reader.kind("word", "read, write or readwrite")
-        if token.text not in _ACCESS:
+        if token.text not in ACCESSES:
             reader.fail(f"read, write or readwrite expected, got {token}", token)
-        bindings.append(Binding(_ACCESS[token.text], reader.integer("a length", 0, (1 << 64) - 1)))
+        bindings.append(Binding(ACCESSES[token.text], reader.integer("a length", 0, (1 << 64) - 1)))
     ops = reader.text("the names of ops") if reader.accept("from") else ""
     return Entry(name, tuple(bindings), words, tuple(ops.split()))
 

@@ -17,10 +17,11 @@ from .isa import BANKS, MOVE_BIT
 from .lexer import quote, symbol
 from .module import Module
 from .profiles import feature_names
-from .rows import NONE, Access, Exported, Function, Global, GlobalFlags, ImportFlags, InitializerKind, Program
+from .rows import ACCESSES, NONE, Exported, Function, Global, GlobalFlags, ImportFlags, InitializerKind, Program
 from .signature import Signature, bank_of, parse_signature
 
 _LETTERS = "ilfdr"
+_ACCESS: dict[int, str] = {code: name for name, code in ACCESSES.items()}
 
 
 #: an executable's format and payload -> its text
@@ -173,7 +174,7 @@ def _executables(
         for number, entry in enumerate(module.executable_entries[row.entries_start : row.entries_end]):
             words = f" parameters {entry.parameter_words}" if entry.parameter_words else ""
             bindings = [
-                f"{Access(binding.access).name.lower()} {binding.length}"
+                f"{_ACCESS[binding.access]} {binding.length}"
                 for binding in module.bindings[entry.bindings_start : entry.bindings_end]
             ]
             ops = f" from {quote(made_from.pop(number))}" if number in made_from else ""

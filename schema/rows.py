@@ -39,6 +39,10 @@ class Access(IntEnum):
     ReadWrite = 2
 
 
+#: as text, IR and the HAL call them
+ACCESSES: dict[str, Access] = {"read": Access.Read, "write": Access.Write, "readwrite": Access.ReadWrite}
+
+
 class SegmentKind(IntEnum):
     Constant = 0
     Executable = 1

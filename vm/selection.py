@@ -6,7 +6,7 @@ from typing import NamedTuple
 from orchestrion.hal.backend import DeviceInfo, Entry
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import FEATURES, PROFILES, feature_names
-from orchestrion.schema.rows import Access, Executable, Program
+from orchestrion.schema.rows import ACCESSES, Executable, Program
 
 from .errors import DeviceError, NoProgram, shorten
 
@@ -51,7 +51,7 @@ class Choice(NamedTuple):
     cost: int
 
 
-_ACCESS: dict[int, str] = {Access.Read: "read", Access.Write: "write", Access.ReadWrite: "readwrite"}
+_ACCESS: dict[int, str] = {code: name for name, code in ACCESSES.items()}
 #: looked at for an entry, and for each of its bindings
 _BINDING_BYTES = 256
 

@@ -22,13 +22,12 @@ from orchestrion.compiler.ir.types import Attribute, TensorType
 from orchestrion.schema import writer
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.profiles import PROFILES
-from orchestrion.schema.rows import Access, InitializerKind
+from orchestrion.schema.rows import ACCESSES, InitializerKind
 
 from . import vm
 from .function import function_row
 from .payload import payload_bytes
 
-_ACCESS = {access.name.lower(): access for access in Access}
 _KINDS = {kind.name.lower(): kind for kind in InitializerKind}
 
 
@@ -145,7 +144,7 @@ def _binding(item: Attribute) -> writer.Binding:
     assert isinstance(item, DictAttr)
     access, length = item.get("access"), item.get("length")
     assert isinstance(access, StringAttr) and isinstance(length, IntegerAttr)
-    return writer.Binding(_ACCESS[access.value], length.value)
+    return writer.Binding(ACCESSES[access.value], length.value)
 
 
 def _constant(op: vm.Constant) -> writer.Constant:

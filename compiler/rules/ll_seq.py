@@ -18,15 +18,13 @@ from orchestrion.compiler.sequencer.hl_seq import Program
 from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
-from orchestrion.schema.rows import Access
+from orchestrion.schema.rows import ACCESSES
 
 from .blocks import blocks
 from .encodings import encoded_values, in_entry, is_entry_type
 from .engine import Rules
 from .flow import load
 from .hl_seq import Signature, programs, same_exports
-
-ACCESSES: Final = tuple(access.name.lower() for access in Access)
 
 
 def children(op: Operation) -> tuple[type[Operation], ...] | None:
