@@ -2,7 +2,8 @@
 
 `hal.enqueue` adds, the next `hal.execute` of the call takes all and submits them in front of its own recording. A batch
 that is full goes to the device by itself, so that a loop may enqueue as often as it likes. A call that returns with
-something enqueued is at fault; one that fails lets go of it. Host memory is charged to the context.
+something enqueued is at fault; one that fails lets go of it. Host memory is charged to the context. What a driver makes
+of recordings, it may make again for every table of slots in the batch: that is what `MOST_BYTES` bounds.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: recordings in one submission
 MOST = 1024
+#: bytes of the commands in one submission, a recording counted as often as it stands in it
+MOST_BYTES = 64 << 20
 #: bytes charged for a recording, and for each of its slots
 _WORK_BYTES, _SLOT_BYTES = 256, 16
 
@@ -27,11 +30,12 @@ _WORK_BYTES, _SLOT_BYTES = 256, 16
 class Enqueued:
     """The recordings of one call, in order."""
 
-    __slots__ = ("_charged", "_memory", "_works")
+    __slots__ = ("_bytes", "_charged", "_memory", "_works")
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._charged = 0
+        self._bytes = 0
         self._works: list[tuple[Recording, tuple[Buffer, ...]]] = []
 
     def __len__(self) -> int:
@@ -39,12 +43,13 @@ class Enqueued:
 
     @property
     def full(self) -> bool:
-        return len(self._works) >= MOST
+        return len(self._works) >= MOST or self._bytes >= MOST_BYTES
 
     def add(self, recording: Recording, buffers: tuple[Buffer, ...]) -> None:
         size = _WORK_BYTES + _SLOT_BYTES * len(buffers)
         self._memory.charge(size)
         self._charged += size
+        self._bytes += recording.charged
         self._works.append((recording, buffers))
 
     def batch(self) -> list[Work]:

@@ -48,21 +48,21 @@ class Recording:
     it.
     """
 
-    __slots__ = ("_charged", "_memory", "commands", "parameters")
+    __slots__ = ("_memory", "charged", "commands", "parameters")
 
     def __init__(self, commands: CommandBuffer, memory: Memory) -> None:
         self.commands = commands
         self.parameters = b""
         self._memory = memory
-        self._charged = 0
+        self.charged = 0  #: bytes
 
     def charge(self, size: int) -> None:
         self._memory.charge(size)
-        self._charged += size
+        self.charged += size
 
     def __del__(self) -> None:
-        if self._charged:
-            self._memory.refund(self._charged)
+        if self.charged:
+            self._memory.refund(self.charged)
 
 
 def _hal(

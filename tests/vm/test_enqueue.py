@@ -173,6 +173,13 @@ def test_a_full_batch_goes_by_itself(program: vm.Program, monkeypatch: pytest.Mo
     usable(program)
 
 
+def test_a_batch_is_full_by_what_its_recordings_hold(program: vm.Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver may make a recording anew for every table in the batch. This one is of one command: two to a batch."""
+    monkeypatch.setattr("orchestrion.vm.enqueued.MOST_BYTES", 2000)
+    assert costs(program, "passed_on", X) == (5, 5)
+    usable(program)
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
