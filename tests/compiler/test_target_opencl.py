@@ -120,3 +120,12 @@ def test_a_name_that_c_does_not_have_is_refused(lowered: Any) -> None:
     source = str(lowered(text, "opencl").module).replace('"test_main"', '"a-b"')
     with pytest.raises(CompileError, match="entry 'a-b' cannot be the name of an OpenCL kernel"):
         target("opencl").serialize(parse(source, "test.mlir").block.first)
+
+
+@pytest.mark.parametrize("name", ["step", "double", "float4", "main", "kernel", "convert_int_rte", "vload4", "M_PI"])
+def test_a_name_that_opencl_has_already_is_refused(lowered: Any, name: str) -> None:
+    t = tensor([4], "f32")
+    text = main([t], [f'%r = "stablehlo.negate"(%a0) : ({t}) -> {t}'], [("%r", t)])
+    source = str(lowered(text, "opencl").module).replace('"test_main"', f'"{name}"')
+    with pytest.raises(CompileError, match=f"entry '{name}' cannot be .* OpenCL C has it already"):
+        target("opencl").serialize(parse(source, "test.mlir").block.first)

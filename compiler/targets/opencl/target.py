@@ -13,6 +13,7 @@ from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.target import Payload, Target
 
 from .render import KernelText
+from .reserved import is_reserved
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -49,6 +50,8 @@ class OpenCLTarget(Target):
 def _check_name(signature: Signature) -> None:
     if not _IDENTIFIER.fullmatch(signature.name):
         raise CompileError(f"entry {signature.name!r} cannot be the name of an OpenCL kernel")
+    if is_reserved(signature.name):
+        raise CompileError(f"entry {signature.name!r} cannot be the name of an OpenCL kernel: OpenCL C has it already")
 
 
 TARGET = OpenCLTarget()
