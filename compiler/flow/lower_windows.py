@@ -2,6 +2,7 @@
 
     convolution        dot_general(windows(pad(lhs)), rhs)
     reduce_window      reduce(windows(pad(input, init)))
+    select_and_scatter two reductions (select_and_scatter.py)
 
 `flow.windows` only says where an element stands, as `pad`, `reverse` and `reshape` do, so nothing of this is in memory:
 the dot or reduction computes from its operand's elements. Fusion and schedules are theirs.
@@ -17,9 +18,10 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.windowed import Convolution, ReduceWindow
+from orchestrion.compiler.stablehlo.windowed import Convolution, ReduceWindow, SelectAndScatter
 
 from .convolution import as_dot
+from .select_and_scatter import as_reductions
 from .windows import pad, windows
 
 if TYPE_CHECKING:
@@ -50,7 +52,14 @@ def _convolution(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
+def _select_and_scatter(op: Operation, rewriter: Rewriter) -> bool:
+    assert isinstance(op, SelectAndScatter)
+    rewriter.replace(op, [as_reductions(op, rewriter)])
+    return True
+
+
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     Convolution.name: (_convolution,),
     ReduceWindow.name: (_reduce_window,),
+    SelectAndScatter.name: (_select_and_scatter,),
 }

@@ -17,7 +17,7 @@ from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.func import Func, Return
 from orchestrion.compiler.stablehlo.sort import Sort
 from orchestrion.compiler.stablehlo.structural import Constant
-from orchestrion.compiler.stablehlo.windowed import ReduceWindow
+from orchestrion.compiler.stablehlo.windowed import ReduceWindow, SelectAndScatter
 
 from .engine import Rules
 
@@ -28,7 +28,7 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
             return (Func,)
         case Func():
             return (StablehloOp, Return)
-        case Reduce() | ReduceWindow() | Sort():
+        case Reduce() | ReduceWindow() | SelectAndScatter() | Sort():
             return (Elementwise, Constant, RegionReturn)
         case Choice() | While():
             return (StablehloOp, RegionReturn)

@@ -26,7 +26,7 @@ from .contraction import DotGeneral, Reduce
 from .elementwise import BitcastConvert, Elementwise
 from .func import Call, Func, Return
 from .sort import Sort
-from .windowed import ReduceWindow
+from .windowed import ReduceWindow, SelectAndScatter
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -191,6 +191,12 @@ def _reduce(op: Operation) -> Iterator[str]:
     yield from _scalar_ops("reducer", op.body)
 
 
+def _select_and_scatter(op: Operation) -> Iterator[str]:
+    assert isinstance(op, SelectAndScatter)
+    yield from _scalar_ops("select", op.select)
+    yield from _scalar_ops("scatter", op.scatter)
+
+
 def _sort(op: Operation) -> Iterator[str]:
     assert isinstance(op, Sort)
     yield from _scalar_ops("comparator", op.comparator)
@@ -233,5 +239,7 @@ _RULES: Final[dict[type[Operation], Callable[[Operation], Iterator[str]]]] = {
     DotGeneral: _dot,
     BitcastConvert: _bitcast,
     Reduce: _reduce,
+    ReduceWindow: _reduce,
+    SelectAndScatter: _select_and_scatter,
     Sort: _sort,
 }

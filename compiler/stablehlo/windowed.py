@@ -15,7 +15,7 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DenseElements, DialectAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
-from orchestrion.compiler.ir.types import I64, TensorType
+from orchestrion.compiler.ir.types import I1, I64, TensorType
 from orchestrion.schema.tensor_shapes import window_count
 
 from .base import ShapeError, StablehloOp, per_axis, tensor_of
@@ -224,4 +224,39 @@ class ReduceWindow(StablehloOp):
         return [TensorType(shape, t.element) for t in types]
 
 
-OPS: Final = {cls.name: cls for cls in (Convolution, ReduceWindow)}
+class SelectAndScatter(StablehloOp):
+    """Each window of the operand selects one of its elements; at that place, the element of `source` for the window is
+    combined with what is there, which is the init value at first. Padding is never selected."""
+
+    name = "stablehlo.select_and_scatter"
+    operand_ = operand(TensorType)
+    source = operand(TensorType)
+    init_value = operand(TensorType)
+    window_dimensions = optional(DenseArray)
+    window_strides = optional(DenseArray)
+    padding = optional(DenseElements)
+    select = region()
+    scatter = region()
+    out = result(TensorType)
+    traits = frozenset({Trait.PURE, Trait.ISOLATED})
+
+    @property
+    def window(self) -> Window:
+        rank = tensor_of(self.operand_).rank
+        given = self.window_dimensions
+        sizes = _ones(rank) if given is None else per_axis("window_dimensions", given, rank)
+        return Window.of(sizes, self.window_strides, self.padding, None, None)
+
+    def infer(self) -> Sequence[TensorType]:
+        type, source = tensor_of(self.operand_), tensor_of(self.source)
+        wanted = type.with_shape(self.window.counts(type.shape))
+        if source != wanted:
+            raise ShapeError(f"source must be {wanted}, one element for each window, is {source}")
+        scalar = type.with_shape(())
+        check_inits([self.init_value], [scalar])
+        check_region("select", self.select, [scalar] * 2, [scalar.with_element(I1)])
+        check_region("scatter", self.scatter, [scalar] * 2, [scalar])
+        return [type]
+
+
+OPS: Final = {cls.name: cls for cls in (Convolution, ReduceWindow, SelectAndScatter)}

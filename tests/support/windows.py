@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax._src.lax.windowed_reductions import _select_and_scatter
 
 _F = "float32"
 _LAST = ("NHWC", "HWIO", "NHWC")
@@ -57,6 +58,18 @@ def _two_at_once(x: Any, y: Any) -> Any:
 
     init = np.float32(-np.inf), np.int32(-1)
     return lax.reduce_window((x, y), init, both, (2, 3), (1, 2), ((1, 0), (2, 2)))
+
+
+def _pool_gradient(x: Any, y: Any) -> Any:
+    pool = _pool(lax.max, -np.inf, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
+    return jax.vjp(pool, jnp.round(x))[1](y)[0] * 2  # equal elements: the first is selected
+
+
+def _selecting(x: Any, y: Any) -> Any:
+    """The least of each window, where windows overlap, leave gaps and reach beyond the edges."""
+    add, least = (lambda a, b: a + b), (lambda a, b: jnp.minimum(a, b))
+    first = _select_and_scatter(x, lax.lt, (3, 2), (2, 3), ((1, 1), (0, 0)), y, jnp.int32(7), add)
+    return first, _select_and_scatter(x, lax.gt, (3, 2), (2, 3), ((1, 1), (0, 0)), y, jnp.int32(100), least)
 
 
 _IMAGE, _KERNEL = ((2, 9, 7, 3), _F), ((3, 3, 3, 5), _F)
@@ -114,6 +127,8 @@ PROGRAMS: tuple[tuple[str, Any, tuple[tuple[tuple[int, ...], str], ...]], ...] =
     ("empty_pool", _pool(lax.add, 0, (3, 2), (1, 1), "VALID"), (((2, 7), _F),)),
     ("any_pool", _pool(lax.bitwise_or, 0, (2, 2), (1, 1), "SAME"), (((9, 7), "bool"),)),
     ("pool_of_two", _two_at_once, (((5, 8), _F), ((5, 8), "int32"))),
+    ("max_pool_gradient", _pool_gradient, (_IMAGE, ((2, 5, 4, 3), _F))),
+    ("select_and_scatter", _selecting, (((9, 8), "int32"), ((5, 3), "int32"))),
     ("cumulative", _cumulative, (((70, 9), "int32"),)),
     ("cumulative_sum", lambda x: jnp.cumsum(x, 1), (((3, 300), _F),)),
 )

@@ -75,3 +75,60 @@
     "func.return"(%4) : (tensor<5x9xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: lower-windows, dce
+// The gradient of a pooling layer: which place each window selects, then what each place is given.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<9xf32>, tensor<4xf32>, tensor<f32>) -> tensor<9xf32>, sym_name = "main"}> ({
+  ^bb0(%x: tensor<9xf32>, %y: tensor<4xf32>, %s: tensor<f32>):
+    %0 = "stablehlo.select_and_scatter"(%x, %y, %s) <{window_dimensions = array<i64: 3>, window_strides = array<i64: 2>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %c = "stablehlo.compare"(%a, %b) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      "stablehlo.return"(%c) : (tensor<i1>) -> ()
+    }, {
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %c = "stablehlo.add"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%c) : (tensor<f32>) -> ()
+    }) : (tensor<9xf32>, tensor<4xf32>, tensor<f32>) -> tensor<9xf32>
+    "func.return"(%0) : (tensor<9xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<9xf32>, tensor<4xf32>, tensor<f32>) -> tensor<9xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<9xf32>, %1: tensor<4xf32>, %2: tensor<f32>):
+    %3 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<9xi32>
+    %4 = "stablehlo.constant"() <{value = dense<-1> : tensor<i32>}> : () -> tensor<i32>
+    %5 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %6 = "flow.windows"(%0) <{axes = array<i64: 0>, dilations = array<i64: 1>, sizes = array<i64: 3>, strides = array<i64: 2>}> : (tensor<9xf32>) -> tensor<4x3xf32>
+    %7 = "flow.windows"(%3) <{axes = array<i64: 0>, dilations = array<i64: 1>, sizes = array<i64: 3>, strides = array<i64: 2>}> : (tensor<9xi32>) -> tensor<4x3xi32>
+    %8:2 = "stablehlo.reduce"(%6, %7, %5, %4) <{dimensions = array<i64: 1>}> ({
+    ^bb0(%17: tensor<f32>, %18: tensor<i32>, %19: tensor<f32>, %20: tensor<i32>):
+      %21 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+      %22 = "stablehlo.compare"(%18, %21) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %23 = "stablehlo.compare"(%17, %19) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %24 = "stablehlo.and"(%22, %23) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+      %25 = "stablehlo.compare"(%20, %21) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %26 = "stablehlo.or"(%25, %24) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+      %27 = "stablehlo.select"(%26, %17, %19) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+      %28 = "stablehlo.select"(%26, %18, %20) : (tensor<i1>, tensor<i32>, tensor<i32>) -> tensor<i32>
+      "stablehlo.return"(%27, %28) : (tensor<f32>, tensor<i32>) -> ()
+    }) : (tensor<4x3xf32>, tensor<4x3xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)
+    %9 = "stablehlo.pad"(%1, %5) <{edge_padding_high = array<i64: 2>, edge_padding_low = array<i64: 2>, interior_padding = array<i64: 1>}> : (tensor<4xf32>, tensor<f32>) -> tensor<11xf32>
+    %10 = "flow.windows"(%9) <{axes = array<i64: 0>, dilations = array<i64: 1>, sizes = array<i64: 3>, strides = array<i64: 1>}> : (tensor<11xf32>) -> tensor<9x3xf32>
+    %11 = "stablehlo.pad"(%8#1, %4) <{edge_padding_high = array<i64: 2>, edge_padding_low = array<i64: 2>, interior_padding = array<i64: 1>}> : (tensor<4xi32>, tensor<i32>) -> tensor<11xi32>
+    %12 = "flow.windows"(%11) <{axes = array<i64: 0>, dilations = array<i64: 1>, sizes = array<i64: 3>, strides = array<i64: 1>}> : (tensor<11xi32>) -> tensor<9x3xi32>
+    %13 = "stablehlo.broadcast_in_dim"(%3) <{broadcast_dimensions = array<i64: 0>}> : (tensor<9xi32>) -> tensor<9x3xi32>
+    %14 = "stablehlo.compare"(%12, %13) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<9x3xi32>, tensor<9x3xi32>) -> tensor<9x3xi1>
+    %15 = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
+    %16:2 = "stablehlo.reduce"(%10, %14, %2, %15) <{dimensions = array<i64: 1>}> ({
+    ^bb0(%17: tensor<f32>, %18: tensor<i1>, %19: tensor<f32>, %20: tensor<i1>):
+      %21 = "stablehlo.add"(%17, %19) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %22 = "stablehlo.select"(%18, %21, %19) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+      %23 = "stablehlo.select"(%20, %22, %17) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+      %24 = "stablehlo.or"(%18, %20) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+      "stablehlo.return"(%23, %24) : (tensor<f32>, tensor<i1>) -> ()
+    }) : (tensor<9x3xf32>, tensor<9x3xi1>, tensor<f32>, tensor<i1>) -> (tensor<9xf32>, tensor<9xi1>)
+    "func.return"(%16#0) : (tensor<9xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

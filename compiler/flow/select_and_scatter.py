@@ -1,0 +1,129 @@
+"""A `select_and_scatter` as two reductions of windows.
+
+The first finds, for each window, the place that it selects: it reduces pairs (element, place), where padding has place
+-1 and is never preferred. The second goes the other way: an element of the result reduces, over the windows that it
+lies in, pairs (element of the source, whether that window selected this place), and skips those that did not. The
+windows that an element lies in are themselves a window, over the source with `stride - 1` gaps between its elements.
+Nothing is written twice, so the order of sums does not change from run to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, DialectAttr, attribute_of, dense_ints
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import I1, TensorType, Type, scalar
+from orchestrion.compiler.stablehlo.base import tensor_of
+from orchestrion.compiler.stablehlo.build import compare, constant
+from orchestrion.compiler.stablehlo.contraction import Reduce, Return
+from orchestrion.compiler.stablehlo.elementwise import OPS, Compare
+from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant, Iota
+from orchestrion.compiler.stablehlo.windowed import SelectAndScatter, Window
+
+from .windows import pad, reshape, windows
+
+
+def as_reductions(op: SelectAndScatter, rewriter: Rewriter) -> Value:
+    shape, axes = tensor_of(op.operand_).shape, range(tensor_of(op.operand_).rank)
+    element = scalar("i32" if prod(shape) < 1 << 31 else "i64")
+    places = _places(rewriter, TensorType(shape, element))
+    nowhere = constant(rewriter, -1, TensorType((), element))
+    zero = constant(rewriter, 0, tensor_of(op.operand_).with_shape(()))
+    read = [
+        windows(rewriter, pad(rewriter, value, fill, op.window, axes), op.window, axes)
+        for value, fill in ((op.operand_, zero), (places, nowhere))
+    ]
+    selected = _reduced(op, rewriter, read, [zero, nowhere], _selecting(op, element))[1]
+    back = _backwards(op.window, tensor_of(op.source).shape, shape)
+    sources, chosen = (
+        windows(rewriter, pad(rewriter, value, fill, back, axes), back, axes)
+        for value, fill in ((op.source, zero), (selected, nowhere))
+    )
+    own = rewriter.build(BroadcastInDim, operand_=places, broadcast_dimensions=dense_ints(*axes), out=chosen.type).out
+    hits = compare(rewriter, "EQ", chosen, own)
+    true = constant(rewriter, 1, TensorType((), I1))
+    return _reduced(op, rewriter, [sources, hits], [op.init_value, true], _scattering(op))[0]
+
+
+def _places(rewriter: Rewriter, type: TensorType) -> Value:
+    """Each element's row-major position."""
+    flat = type.with_shape((type.num_elements,))
+    return reshape(rewriter, rewriter.build(Iota, iota_dimension=attribute_of(0), out=flat).out, type.shape)
+
+
+def _backwards(window: Window, counts: Sequence[int], shape: Sequence[int]) -> Window:
+    """The window over the source, its base dilated by the strides, that holds all windows an element lies in."""
+    ones = (1,) * len(shape)
+    low = tuple(size - 1 - before for size, before in zip(window.sizes, window.low, strict=True))
+    spread = [count + max(count - 1, 0) * (by - 1) for count, by in zip(counts, window.strides, strict=True)]
+    rows = zip(shape, window.sizes, low, spread, strict=True)
+    high = tuple(whole + size - 1 - before - within for whole, size, before, within in rows)
+    return Window(window.sizes, ones, low, high, window.strides, ones)
+
+
+def _reduced(
+    op: SelectAndScatter, rewriter: Rewriter, inputs: list[Value], inits: list[Value], body: Region
+) -> Sequence[Value]:
+    """A reduction over the axes of the windows."""
+    rank = tensor_of(op.operand_).rank
+    types = [tensor_of(value).with_shape(tensor_of(value).shape[:rank]) for value in inputs]
+    gone = dense_ints(*range(rank, tensor_of(inputs[0]).rank))
+    return rewriter.build(Reduce, inputs=inputs, init_values=inits, dimensions=gone, body=body, out=types).results
+
+
+def _selecting(op: SelectAndScatter, element: Type) -> Region:
+    """(x, i), (y, j) -> the pair that is selected; one whose place is below 0 never is."""
+    value = tensor_of(op.operand_).with_shape(())
+    place = TensorType((), element)
+    block, builder = _block(op, [value, place] * 2)
+    x, i, y, j = block.arguments
+    zero = _constant(builder, place)
+    first = _op(builder, "and", _compare(builder, "GE", i, zero), _inlined(builder, op.select, [x, y]))
+    keep = _op(builder, "or", _compare(builder, "LT", j, zero), first)
+    _end(builder, _op(builder, "select", keep, x, y), _op(builder, "select", keep, i, j))
+    return Region([block])
+
+
+def _scattering(op: SelectAndScatter) -> Region:
+    """(x, p), (y, q) -> what is combined of those that count, and whether any does."""
+    block, builder = _block(op, [tensor_of(op.operand_).with_shape(()), TensorType((), I1)] * 2)
+    x, p, y, q = block.arguments
+    both = _op(builder, "select", p, _inlined(builder, op.scatter, [x, y]), y)
+    _end(builder, _op(builder, "select", q, both, x), _op(builder, "or", p, q))
+    return Region([block])
+
+
+def _block(op: Operation, types: Sequence[TensorType]) -> tuple[Block, Builder]:
+    block = Block(types, [op.loc] * len(types))
+    return block, Builder(block, loc=op.loc)
+
+
+def _inlined(builder: Builder, region: Region, arguments: Sequence[Value]) -> Value:
+    """What a region gives for these arguments."""
+    mapping: dict[Value, Value] = dict(zip(region.block.arguments, arguments, strict=True))
+    *ops, last = region.block.ops
+    for one in ops:
+        builder.insert(one.clone(mapping))
+    return mapping.get(last.operands[0], last.operands[0])
+
+
+def _op(builder: Builder, name: str, *operands: Value) -> Value:
+    return builder.insert(OPS[f"stablehlo.{name}"](operands, [operands[-1].type])).results[0]
+
+
+def _compare(builder: Builder, direction: str, lhs: Value, rhs: Value) -> Value:
+    attribute = DialectAttr("stablehlo", f"comparison_direction {direction}")
+    return builder.build(Compare, lhs=lhs, rhs=rhs, comparison_direction=attribute, out=TensorType((), I1)).result
+
+
+def _constant(builder: Builder, type: TensorType) -> Value:
+    zero = DenseElements(type, bytes(ELEMENT_BYTES[str(type.element)]))
+    return builder.build(Constant, value=zero, out=type).out
+
+
+def _end(builder: Builder, *values: Value) -> None:
+    builder.build(Return, values=list(values))
