@@ -3,6 +3,7 @@
 A row of `FUNCTIONS` has operands, results and attributes in its `doc`. `info` is LAPACK's, an i32 for each matrix: 0
 when all is well, above 0 when it is singular, not positive definite, or does not converge. Where LAPACK need not come
 to an end with a matrix that holds NaN or infinity (`syevd`, `gesdd`), such a one gives NaN and 1 instead.
+Workspaces are what SciPy asks for, with the copies it makes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -187,19 +188,23 @@ def _give_up(outputs: Sequence[Array], info: Array, index: tuple[int, ...]) -> N
 
 
 FUNCTIONS: dict[str, Function] = {
-    "geqrf": Function(_geqrf, _check_geqrf, "(a) -> (r above Householder vectors, their factors tau)"),
+    "geqrf": Function(_geqrf, _check_geqrf, "(a) -> (r above Householder vectors, their factors tau)", 2),
     "gesdd": Function(
         _gesdd,
         _check_gesdd,
         "(a) -> (singular values, u, v^T, info) or (singular values, info); u, v^T whole or thin",
+        workspace=6,
     ),
-    "gesv": Function(_gesv, _check_gesv, "(a, b) -> (the x of a x = b, info)"),
-    "getrf": Function(_getrf, _check_getrf, "(a) -> (l below u, rows exchanged counted from 1, info)"),
-    "orgqr": Function(_orgqr, _check_orgqr, "(what geqrf gives, tau) -> the q of a = q r"),
+    "gesv": Function(_gesv, _check_gesv, "(a, b) -> (the x of a x = b, info)", 1),
+    "getrf": Function(_getrf, _check_getrf, "(a) -> (l below u, rows exchanged counted from 1, info)", 1),
+    "orgqr": Function(_orgqr, _check_orgqr, "(what geqrf gives, tau) -> the q of a = q r", 2),
     "potrf": Function(
         _potrf, _check_potrf, "(a) -> (Cholesky factor, info); lower; the other triangle stays what it was"
     ),
     "syevd": Function(
-        _syevd, _check_syevd, "(a) -> (eigenvectors, eigenvalues, info) or (eigenvalues, info) of a symmetric a; lower"
+        _syevd,
+        _check_syevd,
+        "(a) -> (eigenvectors, eigenvalues, info) or (eigenvalues, info) of a symmetric a; lower",
+        workspace=4,
     ),
 }

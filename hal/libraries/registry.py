@@ -45,11 +45,15 @@ Check = Callable[[Sequence[Spec], Sequence[Spec], Mapping[str, Value]], None]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A library function. `check` is called once, when a program that calls the function is loaded."""
+    """A library function. `check` is called once, when a program that calls the function is loaded.
+
+    `workspace`: how much memory a run takes for itself, in times of its operands' bytes; it counts for memory limits.
+    """
 
     run: Run
     check: Check | None = None
     doc: str = ""
+    workspace: int = 0
 
 
 class LibraryStatus(NamedTuple):

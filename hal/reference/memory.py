@@ -56,8 +56,11 @@ def temporaries(code: Code, instruction: Instruction) -> int:
     if row.name == "dot_general":
         width = max(operands[0].dtype.itemsize, types[0].dtype.itemsize)
         return 2 * width * (operands[0].elements + operands[1].elements) + width * types[0].elements
-    if row.name == "library_call":  # copies of what is not contiguous or aligned
-        return sum(operand.bytes for operand in operands) + sum(type.bytes for type in types)
+    if row.name == "library_call":  # copies of what is not contiguous or aligned, and what the function takes
+        from orchestrion.hal.libraries.registry import find
+
+        workspace = find(instruction.attributes[1]).workspace
+        return (1 + workspace) * sum(operand.bytes for operand in operands) + sum(type.bytes for type in types)
     if row.name == "gather":
         return 8 * (operands[0].rank + 3) * max(types[0].elements, operands[1].elements)
     if row.name == "iota":

@@ -108,6 +108,18 @@ def compiled() -> Iterator[tuple[str, writer.Module]]:
     def batched(x: Any, y: Any) -> Any:
         return jnp.einsum("bij,bjk->bik", x, y), jnp.any(x > 0), x.reshape(-1)[3:9:2]
 
+    def looped(x: Any, n: Any) -> Any:
+        def turn(state: Any) -> Any:
+            y, i = state
+            part = lax.dynamic_slice(y, (i, i * 0), (2, 400)) + 1
+            return lax.dynamic_update_slice(y, part * 2, (i, i * 0)), i + 1
+
+        rows, _ = lax.while_loop(lambda state: state[1] < n[0], turn, (x, n[1]))
+        return rows, lax.fori_loop(0, 3, lambda i, y: y.at[i].set(y[i] + 1), x[:, 0])
+
+    def taken(x: Any, n: Any) -> Any:
+        return x[n], jnp.take_along_axis(x, n[:, None] % 3, axis=1), jnp.where(n > 0, n, -n)
+
     cases: dict[str, tuple[Callable[..., Any], list[tuple[tuple[int, ...], type]]]] = {
         "product": (product, [((4,), np.float32), ((4,), np.float32)]),
         "dense": (dense, [((3, 160), np.float32), ((128,), np.float32)]),
@@ -115,6 +127,8 @@ def compiled() -> Iterator[tuple[str, writer.Module]]:
         "integers": (integers, [((2, 3, 4), np.int32), ((), np.int32)]),
         "normal": (normal, [((2, 6), np.float32)]),
         "batched": (batched, [((2, 3, 4), np.int64), ((2, 4, 5), np.int64)]),
+        "looped": (looped, [((8, 400), np.float32), ((2,), np.int32)]),
+        "taken": (taken, [((4, 3), np.float32), ((4,), np.int32)]),
     }
     for name, (function, specs) in cases.items():
         shapes = [jax.ShapeDtypeStruct(shape, kind) for shape, kind in specs]
@@ -130,6 +144,22 @@ LIBRARY_CALLS = """func.func @main(%a: tensor<4x3xf32>, %b: tensor<3x3xf64>) -> 
     : (tensor<3x3xf64>, tensor<3x2xf64>) -> tensor<3x2xf64>
   return %0, %2 : tensor<4x5xf32>, tensor<3x2xf64>
 }"""
+
+
+def linear_algebra() -> Iterator[tuple[str, writer.Module]]:
+    """What JAX exports as calls of LAPACK."""
+    pytest.importorskip("scipy")
+    jax = pytest.importorskip("jax")
+    from jax import numpy as jnp
+
+    from orchestrion.compiler.driver import Compilation
+
+    def solved(x: Any) -> Any:
+        y = x @ x.T + jnp.eye(3)
+        return jnp.linalg.cholesky(y), jnp.linalg.qr(x), jnp.linalg.svd(x), jnp.linalg.eigh(y), jax.lax.linalg.lu(x)
+
+    lowered = jax.jit(solved).lower(jax.ShapeDtypeStruct((3, 3), np.float32))
+    yield "lapack", _in_bytes(Compilation(targets=("reference",)).rows(lowered))
 
 
 def calling_libraries() -> Iterator[tuple[str, writer.Module]]:
@@ -155,4 +185,4 @@ def _in_bytes(module: writer.Module) -> writer.Module:
 @pytest.fixture(scope="session")
 def corpus() -> dict[str, writer.Module]:
     """name -> module. Each can be written, and runs."""
-    return dict([*assembled(), *of_the_vm(), *compiled(), *calling_libraries()])
+    return dict([*assembled(), *of_the_vm(), *compiled(), *calling_libraries(), *linear_algebra()])

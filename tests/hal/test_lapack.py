@@ -1,5 +1,6 @@
 """LAPACK as a library, against what its results are defined by; what it refuses."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -169,3 +170,39 @@ def test_info_is_a_whole_number() -> None:
     assert check is not None
     with pytest.raises(ValueError, match="result 1 is of float32, int32 wanted"):
         check([Spec(np.dtype(F32), SQUARE)], [Spec(np.dtype(F32), SQUARE), Spec(np.dtype(F32), ())], {})
+
+
+SQUARE = (60, 60)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "outputs"),
+    [
+        ("geqrf", [SQUARE], [SQUARE, (60,)]),
+        ("gesdd", [SQUARE], [(60,), SQUARE, SQUARE, ()]),
+        ("gesdd", [(200, 20)], [(20,), (200, 200), (20, 20), ()]),
+        ("gesdd", [SQUARE], [(60,), ()]),
+        ("gesv", [SQUARE, SQUARE], [SQUARE, ()]),
+        ("getrf", [SQUARE], [SQUARE, (60,), ()]),
+        ("orgqr", [SQUARE, (60,)], [SQUARE]),
+        ("potrf", [SQUARE], [SQUARE, ()]),
+        ("syevd", [SQUARE], [SQUARE, (60,), ()]),
+    ],
+)
+def test_a_run_takes_no_more_memory_than_is_said(name: str, inputs: Any, outputs: Any) -> None:
+    """`memory.temporaries` counts results twice: SciPy makes some of its own."""
+    function, rng = find(f"lapack.{name}"), np.random.default_rng(1)
+    arrays = [rng.normal(size=shape) for shape in inputs]
+    arrays[0] = arrays[0] + 100 * np.eye(*inputs[0])
+    whole = {"getrf": 2, "geqrf": 0, "orgqr": 0}.get(name, 1)
+    types = [np.float64] * (len(outputs) - whole) + [np.int32] * whole
+    results = [np.empty(shape, kind) for shape, kind in zip(outputs, types, strict=True)]
+    function.run(arrays, results, {})
+    tracemalloc.start()
+    try:
+        function.run(arrays, results, {})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    taken = (1 + function.workspace) * sum(x.nbytes for x in arrays) + sum(x.nbytes for x in results)
+    assert peak <= taken + 8192
