@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 #: bytes of all rows: packed weights are large
 LIMIT = 1 << 30
+#: of a row, that are in host memory at one time
+COPIES = 3
 #: profiles whose code the device runs by itself
 _COMPLETE = frozenset(name for name, row in PROFILES.items() if row.format != "tensor-bytecode")
 
@@ -37,12 +41,13 @@ def load(call: Call, device: Device, buffer: Buffer, number: int) -> int:
     _require_initializer(call)
     if not _is_complete(call):
         return 0
-    data = Cache("derived", LIMIT).get(*_key(call, device, buffer, number))
-    if data is None or len(data) != buffer.size:
-        return 0
-    call.spend_bytes(buffer.size)
-    buffer.write(np.frombuffer(data, np.uint8))
-    return 1
+    with _room(call, buffer) as there:
+        data = Cache("derived", LIMIT).get(*_key(call, device, buffer, number)) if there else None
+        if data is None or len(data) != buffer.size:
+            return 0
+        call.spend_bytes(buffer.size)
+        buffer.write(np.frombuffer(data, np.uint8))
+        return 1
 
 
 def save(call: Call, device: Device, buffer: Buffer, number: int) -> None:
@@ -57,9 +62,23 @@ def save(call: Call, device: Device, buffer: Buffer, number: int) -> None:
     for constant in module.constants[program.constants_start : program.constants_end]:
         module.segment(constant.segment)
     call.spend_bytes(buffer.size)
-    data = np.empty(buffer.size, np.uint8)
-    buffer.read(data)
-    cache.put(data.tobytes(), *_key(call, device, buffer, number))
+    with _room(call, buffer) as there:
+        if there:
+            data = np.empty(buffer.size, np.uint8)
+            buffer.read(data)
+            cache.put(data.tobytes(), *_key(call, device, buffer, number))
+
+
+@contextmanager
+def _room(call: Call, buffer: Buffer) -> Iterator[bool]:
+    """Whether the limit leaves room for the copies in host memory, which are charged meanwhile. It need not."""
+    budget, size = call.memory.budget, COPIES * buffer.size
+    there = budget.charge(size)
+    try:
+        yield there
+    finally:
+        if there:
+            budget.refund(size)
 
 
 def _require_initializer(call: Call) -> None:

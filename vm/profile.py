@@ -6,7 +6,8 @@
         print(row.command.source_op, row.command.location, row.median_seconds)
 
 All times are nanoseconds of the host's clock (`hal.timing.now`, which is `time.perf_counter_ns`); those of launches are
-the device's own, mapped (docs/profiling.md). A `Profiler` gathers them call by call; the last `HISTORY` calls are kept.
+the device's own, mapped (docs/profiling.md). A `Profiler` gathers them call by call; the last `HISTORY` calls are kept,
+and the last `HISTORY` initializers.
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ class Profiler:
         self._numbers = count()
         self._commands: dict[profiling.Command, Command] = {}
         self._calls: deque[ProfiledCall] = deque(maxlen=HISTORY)
-        self._initializers: list[ProfiledCall] = []
+        self._initializers: deque[ProfiledCall] = deque(maxlen=HISTORY)
         self._lock = threading.Lock()
 
     def bind(self, linked: LinkedProgram) -> None:

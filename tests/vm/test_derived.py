@@ -222,6 +222,19 @@ def test_initializers_of_contexts_neither(folder: Path) -> None:
     assert rows(folder) == []
 
 
+def test_no_room_for_copies(device: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a memory limit what does not fit is neither kept nor found, and the program is loaded all the same."""
+    data = module(DEVICES[device])
+    assert computed(data, device, memory=1_000_000)
+    assert not computed(data, device, memory=1_000_000)
+    monkeypatch.setattr("orchestrion.vm.derived.COPIES", 1_000_000)
+    assert computed(data, device, memory=1_000_000)
+    (row,) = rows(folder)
+    row.unlink()
+    assert computed(data, device, memory=1_000_000)
+    assert rows(folder) == []
+
+
 def test_loads_side_by_side(device: str, folder: Path) -> None:
     data = module(DEVICES[device])
     found: list[bool] = []
