@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from itertools import count
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import numpy as np
 import pyopencl as cl
@@ -35,15 +36,19 @@ _places = count(-1, -1)
 
 
 class OpenCLBuffer(BackendBuffer):
-    """`whole` is the OpenCL object of all bytes, `holders` the recordings that hold a `cl_mem` of this buffer."""
+    """`whole` is the OpenCL object of all bytes, `holders` the recordings that hold a `cl_mem` of this buffer.
 
-    __slots__ = ("holders", "host", "place", "size", "whole")
+    `kernels` have a sub-buffer as an argument, which would keep all bytes, and give it up when this is released.
+    """
+
+    __slots__ = ("holders", "host", "kernels", "place", "size", "whole")
 
     size: int
     host: Bytes | None
     whole: Any  # cl.SVMAllocation | cl.Buffer
     place: int
     holders: list[Recorded]
+    kernels: WeakSet[Kernel]
 
     def memory_object(self) -> cl.Buffer:
         """A `cl_mem` of all bytes."""
@@ -56,12 +61,17 @@ class OpenCLBuffer(BackendBuffer):
 
     def set_argument(self, kernel: Kernel, position: int, offset: int, length: int) -> None:
         """Make a range of this buffer an argument of the kernel."""
-        part = offset and length
-        kernel.set_memory(position, self.whole.get_sub_region(offset, length) if part else self.whole)
+        if not offset or not length:
+            kernel.set_memory(position, self.whole)
+            return
+        kernel.set_memory(position, self.whole.get_sub_region(offset, length))
+        self.kernels.add(kernel)
 
     def release(self) -> None:
         while self.holders:
             self.holders.pop().release()
+        for kernel in [*self.kernels]:
+            kernel.forget(self)
         self.host = None
         self.whole.release()
         del self.whole
@@ -77,6 +87,7 @@ class SharedBuffer(OpenCLBuffer):
         self.host = np.asarray(self.whole.buf)
         self.place = self.whole.svm_ptr
         self.holders = []
+        self.kernels = WeakSet()
         self._context = context
         self._object: cl.Buffer | None = None
 
@@ -109,6 +120,7 @@ class DeviceBuffer(OpenCLBuffer):
         self.host = None
         self.place = next(_places)
         self.holders = []
+        self.kernels = WeakSet()
 
 
 class ImportedBuffer(OpenCLBuffer):
@@ -121,3 +133,4 @@ class ImportedBuffer(OpenCLBuffer):
         self.host = memory
         self.place = next(_places)
         self.holders = []
+        self.kernels = WeakSet()

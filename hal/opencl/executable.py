@@ -30,7 +30,7 @@ KERNEL_NUM_ARGS, KERNEL_COMPILE_WORK_GROUP_SIZE = 0x1191, 0x11B1
 class Kernel:
     """A kernel object. OpenCL does not keep the memory objects that are its arguments; this does."""
 
-    __slots__ = ("_calls", "_kept", "_set", "handle")
+    __slots__ = ("__weakref__", "_calls", "_kept", "_set", "handle")
 
     def __init__(self, api: Api, handle: int) -> None:
         self._calls = api.calls
@@ -51,6 +51,12 @@ class Kernel:
         handle = P(memory.int_ptr)
         self._set_argument(position, ctypes.sizeof(handle), ctypes.byref(handle))
         self._kept[position] = memory
+
+    def forget(self, buffer: OpenCLBuffer) -> None:
+        """The buffer is about to go: nothing is launched before its arguments are set anew."""
+        for position in [position for position, one in self._set.items() if one is buffer]:
+            del self._set[position]
+            self._kept.pop(position, None)
 
     def set_words(self, first: int, words: bytes) -> None:
         """Arguments of 32 bits each, from `first` on."""

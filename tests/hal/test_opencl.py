@@ -215,6 +215,35 @@ def test_a_recording_goes_with_its_memory_objects(recording_device: OpenCLDevice
     assert not again.holders
 
 
+def test_a_kernel_gives_up_its_part_of_a_buffer_that_goes() -> None:
+    """A sub-buffer would keep all of the memory, which counts for nobody any more."""
+    device = PlainDriver(shared=False, recorded=False).device()
+    align = device.info.limits.min_binding_alignment
+    source, target = buffers(device, 1) + buffers(device, 1, align + 16)
+    executable = device.create_executable("opencl-c", memoryview(ADD.encode()), ADD_ENTRY)
+    commands = device.create_command_buffer(2)
+    commands.dispatch(executable, 0, (1, 1, 1), [Binding(0, 0, 16), Binding(1, align, 16)], b"\x05\0\0\0")
+    commands.finish()
+    for _ in range(3):
+        device.queue.execute(commands, [source, target])
+        assert words(device, target)[-4:] == [5] * 4
+        whole = target.whole
+        assert whole.reference_count > 1, "the sub-buffer holds it"
+        cl_memory = retained(whole)
+        target.release()
+        assert cl_memory.reference_count == 1
+        (target,) = buffers(device, 1, align + 16)
+    release(commands, executable, source, target)
+    device.close()
+
+
+def retained(memory: Any) -> Any:
+    """The same memory object, held once more."""
+    import pyopencl as cl
+
+    return cl.Buffer.from_int_ptr(memory.int_ptr, retain=True)
+
+
 def test_copies_and_fills_are_recorded(recording_device: OpenCLDevice) -> None:
     """One call into the driver for all, again after the buffers of the slots went and others came."""
     device = recording_device
