@@ -153,11 +153,16 @@ def _constant(op: vm.Constant) -> writer.Constant:
     name, size = op.sym_name.value, op.size.value
     if len(values) == 1 and values[0].nbytes == size:
         type = values[0].type
-        return writer.Constant(name, values[0].data, BY_NAME[str(type.element)], type.shape)
+        return writer.Constant(name, _data(values[0]), BY_NAME[str(type.element)], type.shape)
     data = bytearray(size)
     for value, offset in zip(values, op.offsets.ints, strict=True):
-        data[offset : offset + value.nbytes] = value.data
+        data[offset : offset + value.nbytes] = _data(value)
     return writer.Constant(name, data, BY_NAME["ui8"], (size,))
+
+
+def _data(value: DenseElements) -> bytes | memoryview:
+    """All bytes of a tensor, also of one that repeats an element."""
+    return value.data if len(value.data) == value.nbytes else bytes(value.data) * value.type.num_elements
 
 
 def _strings(items: ArrayAttr) -> Iterator[str]:

@@ -40,7 +40,8 @@ def _convert(program: hl_seq.Program) -> None:
     constants = Constants([v for v in variables if v.value is not None and v.mutable is None])
     body = Block()
     builder = Builder(body, loc=program.loc)
-    buffers = {v.sym_name.value: _global(v, builder) for v in variables if v.value is None or v.mutable is not None}
+    others = [v for v in variables if (v.value is None or v.mutable is not None) and hl_seq.size_of(v.type)]
+    buffers = {v.sym_name.value: _global(v, builder) for v in others}
     first = 0
     for op in block.ops:
         if isinstance(op, util.Initializer):
@@ -62,7 +63,7 @@ def _global(variable: util.Global, builder: Builder) -> Value:
         buffer = builder.build(
             ll_seq.Allocate, label=name, size=size, lifetime=lifetime, output=ll_seq.BUFFER
         ).output  # fmt: skip
-        if variable.mutable is not None and size:
+        if variable.mutable is not None:
             _begin(variable.value or ZERO, name, buffer, size, builder)
     return buffer
 

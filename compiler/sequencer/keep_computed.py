@@ -21,8 +21,9 @@ from . import ll_seq
 def keep_computed(body: Block) -> list[Block]:
     """The blocks of an initializer that was one."""
     *ops, end = body.ops
-    kept = [op.output for op in ops if isinstance(op, ll_seq.Allocate) and op.lifetime.value == "constant"]
     computing = _only_for([op for op in ops if isinstance(op, ll_seq.Execute)], ops)
+    made = [op for op in ops if isinstance(op, ll_seq.Allocate) and op.lifetime.value == "constant"]
+    kept = [op.output for op in made if op not in computing]  # what nobody uses is computed, and not kept
     if not kept or not computing:
         return [body]
     compute, done = Block(), Block()

@@ -190,14 +190,14 @@ class _Commands:
                 )
             case hl_seq.Clone():
                 self._copy(op.source, self._place_of(op.output))
-            case util.GlobalStore():
+            case util.GlobalStore() if op.value in self.unit.storage.group:
                 self._copy(op.value, (self.unit.globals[op.ref.root], 0))
             case hl_seq.Splat() if op.output in self.unit.storage.group:
                 target, offset = self._place(op.output)
                 length = hl_seq.size_of(op.output.type)
                 self._command(ll_seq.Fill, target=target, offset=offset, length=length, value=op.value)
             case _:
-                pass  # a splat of nothing
+                pass  # a splat or a store of nothing
 
     def _copy(self, source: Value, target: Place | None) -> None:
         """Nothing where both are one place: `storage.py` saw to it that the source is not needed any more."""
