@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.stablehlo.func import Func
 
 from . import hl_seq
+from .split_edges import split_edges
 from .storage import Missing, Storage
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def run(module: Module, options: Options) -> None:
         if isinstance(program, hl_seq.Program):
             for op in program.body.block.ops:
                 if isinstance(op, Func | util.Initializer):
+                    split_edges(op.body)
                     _keep_loads(op)
                     _complete(op)
 

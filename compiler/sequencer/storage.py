@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, OpResult, Value
-from orchestrion.compiler.ir.dominance import Dominance, successors
+from orchestrion.compiler.ir.dominance import Dominance
 from orchestrion.compiler.stablehlo.func import Func, Return
 
 from . import hl_seq
@@ -25,6 +25,9 @@ from .lifetimes import COMMANDS, Lifetimes
 
 #: kinds of homes that belong to others, which nothing may be put into
 FOREIGN = ("argument", "constant", "variable")
+
+#: a way into a block
+Way = tuple[util.BranchOp, util.Edge]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,10 @@ class Missing:
 
     op: Operation
     index: int
+
+    @property
+    def value(self) -> Value:
+        return self.op.operands[self.index]
 
 
 @dataclass(eq=False, slots=True)
@@ -67,9 +74,7 @@ class Storage:
         self.next: dict[Value, Value] = {}  #: argument of a loop with a state -> its next value
         self.order = {block: index for index, block in enumerate(self.blocks)}
         self.dominance = Dominance()
-        self.headers = {
-            target for block in self.blocks for target in successors(block) if self.order[target] <= self.order[block]
-        }
+        self.edges = {block: self._edges(block) for block in self.blocks}
         self._make_groups()
         self.donors = self._donors()
         self._donate()
@@ -78,6 +83,7 @@ class Storage:
         self._tie()
         for block in self.blocks[1:]:
             self._join_arguments(block)
+        self._miss_copies()
         self._join_clones()
         self._reuse()
 
@@ -129,6 +135,8 @@ class Storage:
         if one.size != other.size or (one.live & other.live & ~allowed) or not _compatible(one, other):
             return False
         home = one.home or other.home
+        if not self._fits_state(home, [*one.members, *other.members]):
+            return False
         if home in self.donors and not self._handed_over(self.donors[home], one, other):
             return False
         one.home = home
@@ -137,6 +145,16 @@ class Storage:
         for value in other.members:
             self.group[value] = one
         return True
+
+    def _fits_state(self, home: Home | None, members: list[Value]) -> bool:
+        """Whether a loop's state stays right with these in one of its two places."""
+        if home is None or not isinstance(home.key, Block):
+            return True
+        pairs = [(self.group[argument], self.group[value]) for argument, value in self.next.items()]
+        pair = next(p for p in pairs if any(g is self.group[m] for g in p for m in members if g.home == home))
+        if home.kind == "now":
+            return self._may_alternate(home.key, members, pair[1].members)
+        return self._may_alternate(home.key, pair[0].members, members)
 
     def _tie(self) -> None:
         for op in self._commands():
@@ -148,64 +166,107 @@ class Storage:
 
     def _take_over(self, op: hl_seq.Dispatch, argument: Value, output: OpResult) -> bool:
         """Puts an output into the memory of an argument that nobody else needs any more."""
-        readers = [user for user in argument.users() if self.lifetimes.position.get(user) == self._now(op)]
-        if readers != [op] or list(op.operands).count(argument) != 1:
+        now = self._now(op)
+        readers = [user for user in argument.users() if self.lifetimes.position.get(user) == now]
+        if readers != [op] or list(op.operands).count(argument) != 1 or self.lifetimes.of[argument] >> now + 1 & 1:
             return False
         return self._merge(output, argument, allowed=1 << self._now(op))
 
     def _now(self, op: Operation) -> int:
         return self.lifetimes.position[op]
 
+    def _edges(self, block: Block) -> list[Way]:
+        """The ways into a block; those back to it last, as they may need a state."""
+        branches = [other.last for other in self.blocks if isinstance(other.last, util.BranchOp)]
+        ways = [(branch, edge) for branch in branches for edge in branch.edges if edge.target is block]
+        return sorted(ways, key=lambda way: self._is_back(way[0], block))
+
     def _join_arguments(self, block: Block) -> None:
-        """A block's arguments with what branches give them; back edges last, as they may need a state."""
-        edges = [(branch, edge) for branch in self._branches() for edge in branch.edges if edge.target is block]
-        edges.sort(key=lambda pair: self._is_back(pair[0], block))
         for argument in block.arguments:
-            if argument not in self.group:
-                continue
-            given = [(branch, edge.values[argument.index], edge.start + argument.index) for branch, edge in edges]
-            failed = [way for way in given if not self._join(argument, way[1], way[0])]
-            if any(_is_fresh(value, branch) for branch, value, _ in failed):  # what was joined first is in the way
-                failed = [way for way in given if not _is_fresh(way[1], way[0])]
-            self.missing += [Missing(branch, index) for branch, _, index in failed]
+            if argument in self.group:
+                for branch, edge in self.edges[block]:
+                    self._join(argument, edge.values[argument.index], branch)
 
-    def _join(self, argument: BlockArgument, given: Value, branch: Operation) -> bool:
-        if self._leaves_a_loop(given, argument.block):
-            return False
-        if self._merge(argument, given):
-            return True
-        return self._is_back(branch, argument.block) and self._alternate(argument, given)
+    def _join(self, argument: BlockArgument, given: Value, branch: Operation) -> None:
+        """Puts an argument and what a branch gives for it into one place, or into the two of a loop's state."""
+        is_back = self._is_back(branch, argument.block)
+        if argument in self.next and is_back:
+            self._merge(self.next[argument], given)
+        elif not self._merge(argument, given) and is_back:
+            self._alternate(argument, given)
 
-    def _leaves_a_loop(self, value: Value, block: Block) -> bool:
-        """Whether a loop's argument goes where control may come from elsewhere, too.
+    def _miss_copies(self) -> None:
+        found = [m for block in self.blocks[1:] for a in block.arguments if a in self.group for m in self._missing(a)]
+        self.missing += dict.fromkeys(found)
 
-        It lies in the one buffer of the loop's state or in the other, which only those know who come out of the loop.
+    def _missing(self, argument: BlockArgument) -> list[Missing]:
+        """Copies of what branches give and is not where the argument has it.
+
+        Where a state is refused for what goes from the loop to what stands before it, that is copied. Where a copy was
+        made in vain, the others are missing: what was joined first is in the way.
         """
-        if not isinstance(value, BlockArgument) or value.block is block or value.block not in self.headers:
-            return False
-        return not self.dominance.dominates(value.block, block)
+        ways = self._ways(argument)
+        failed = [way for way in ways if not self._arrives(argument, way)]
+        if any(self._is_back(missing.op, argument.block) for missing in failed):
+            brought = [way for way in self._brought_back(argument) if not _is_fresh(way)]
+            if brought:
+                return brought
+        if any(map(_is_fresh, failed)):
+            failed = [way for way in ways if not _is_fresh(way)]
+            assert failed, f"copies were made in vain: {self.order[argument.block]} {argument.index}"
+        return failed
 
-    def _branches(self) -> Iterator[util.BranchOp]:
-        for block in self.blocks:
-            if isinstance(block.last, util.BranchOp):
-                yield block.last
+    def _ways(self, argument: BlockArgument) -> list[Missing]:
+        """What is given to an argument, as operands of branches."""
+        return [Missing(branch, edge.start + argument.index) for branch, edge in self.edges[argument.block]]
+
+    def _brought_back(self, argument: BlockArgument) -> list[Missing]:
+        """What a loop gives to arguments in front of it that share memory with one of its own."""
+        header, members = argument.block, self.group[argument].members
+        before = [v for v in members if isinstance(v, BlockArgument) and self._is_before(v, header)]
+        ways = [way for value in before if value.block is not self.blocks[0] for way in self._ways(value)]
+        return [way for way in ways if way.value in members and not self._is_before(way.value, header)]
+
+    def _arrives(self, argument: BlockArgument, way: Missing) -> bool:
+        alternates = argument in self.next and self._is_back(way.op, argument.block)
+        return self.group[self.next[argument] if alternates else argument] is self.group[way.value]
 
     def _is_back(self, branch: Operation, block: Block) -> bool:
         assert branch.parent is not None
         return self.order[branch.parent] >= self.order[block]
 
-    def _alternate(self, argument: BlockArgument, given: Value) -> bool:
+    def _alternate(self, argument: BlockArgument, given: Value) -> None:
         """Puts a loop's argument and its next value into the loop's state."""
         header, now, after = argument.block, self.group[argument], self.group[given]
-        if argument in self.next:
-            return self._merge(self.next[argument], given)
-        if now is after or now.home or after.home or given in header.arguments or self._is_before(given, header):
+        if now is after or now.home or after.home or given in header.arguments:
+            return
+        if self._may_alternate(header, now.members, after.members):
+            now.home, after.home = Home("now", header), Home("next", header)
+            self.next[argument] = given
+
+    def _may_alternate(self, header: Block, now: list[Value], after: list[Value]) -> bool:
+        """Whether these values may lie in a loop's state.
+
+        What is made in the loop or behind it lies in one of two buffers, which only those know that come through the
+        loop's header; what is made in front of the loop lies in the first. So nothing may go from there to here, also
+        by way of a loop around this one, and nothing here may be needed when the other buffer is in use.
+        """
+        before = [value for value in now if self._is_before(value, header)]
+        inside = [value for value in now if not self._is_before(value, header)] + after
+        if not all(self._is_inside(value, header) for value in inside):
             return False
-        if not all(member is argument or self._is_before(member, header) for member in now.members):
+        live = 0
+        for value in after:
+            live |= self.lifetimes.of[value]
+        if any(self.lifetimes.of[value] & live for value in before):
             return False
-        now.home, after.home = Home("now", header), Home("next", header)
-        self.next[argument] = given
-        return True
+        arguments = [value for value in before if isinstance(value, BlockArgument)]
+        given = {way.value for value in arguments for way in self._ways(value)}
+        return given.isdisjoint(inside)
+
+    def _is_inside(self, value: Value, header: Block) -> bool:
+        assert value.parent_block is not None
+        return self.dominance.dominates(header, value.parent_block)
 
     def _is_before(self, value: Value, header: Block) -> bool:
         assert value.parent_block is not None
@@ -213,14 +274,8 @@ class Storage:
 
     def _join_clones(self) -> None:
         for op in self._commands():
-            if isinstance(op, hl_seq.Clone) and op.output in self.group and not self._is_brought_out(op):
+            if isinstance(op, hl_seq.Clone) and op.output in self.group:
                 self._merge(op.output, op.source, allowed=1 << self._now(op))
-
-    def _is_brought_out(self, clone: hl_seq.Clone) -> bool:
-        """Whether a copy is there for a block that control reaches from a loop and from elsewhere."""
-        blocks = [member.block for member in self.group[clone.output].members if isinstance(member, BlockArgument)]
-        sources = self.group[clone.source].members
-        return any(self._leaves_a_loop(value, block) for value in sources for block in blocks)
 
     def _reuse(self) -> None:
         """Outputs into the memory of arguments that die at their dispatch."""
@@ -288,9 +343,11 @@ def _compatible(one: Group, other: Group) -> bool:
     return len(homes) < 2 and not any(home.kind in FOREIGN for home in homes)
 
 
-def _is_fresh(value: Value, branch: Operation) -> bool:
+def _is_fresh(way: Missing) -> bool:
     """Whether it is a copy made for the branch alone."""
-    return isinstance(value.defining_op, hl_seq.Clone) and value.users() == [branch] and len(value.uses) == 1
+    copy = way.value.defining_op
+    here = isinstance(copy, hl_seq.Clone) and copy.parent is way.op.parent
+    return here and list(way.value.uses) == [(way.op, way.index)]
 
 
 def aliases(func: Func) -> dict[int, int]:

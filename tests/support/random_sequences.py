@@ -172,10 +172,8 @@ class Body:
         self.used.add(name)
         made = BODIES[name]
         attrs = f"entry = @{name}::@{name}"
-        if made.like and self.rng.random() < 0.8:
-            indices = self.rng.sample(made.like, len(made.like))[: len(made.gives)]
-            indices = [i if self.rng.random() < 0.9 else -1 for i in indices]
-            indices += [-1] * (len(made.gives) - len(indices))
+        if made.like and len(made.gives) == 1 and self.rng.random() < 0.8:
+            indices = self.rng.sample(made.like, self.rng.randrange(1, len(made.like) + 1))
             attrs += f", in_place = array<i64: {', '.join(map(str, indices))}>"
         if made.tied:
             attrs += f", tied = array<i64: {', '.join(map(str, made.tied))}>"
