@@ -129,6 +129,18 @@ class Storage:
 
     def _merge(self, a: Value, b: Value, allowed: int = 0) -> bool:
         """One group for two values, unless both are needed at another time than `allowed`."""
+        if not self._may_merge(a, b, allowed):
+            return False
+        one, other = self.group[a], self.group[b]
+        if one is not other:
+            one.home = one.home or other.home
+            one.live |= other.live
+            one.members += other.members
+            for value in other.members:
+                self.group[value] = one
+        return True
+
+    def _may_merge(self, a: Value, b: Value, allowed: int = 0) -> bool:
         one, other = self.group[a], self.group[b]
         if one is other:
             return True
@@ -137,14 +149,7 @@ class Storage:
         home = one.home or other.home
         if not self._fits_state(home, [*one.members, *other.members]):
             return False
-        if home in self.donors and not self._handed_over(self.donors[home], one, other):
-            return False
-        one.home = home
-        one.live |= other.live
-        one.members += other.members
-        for value in other.members:
-            self.group[value] = one
-        return True
+        return home not in self.donors or self._handed_over(self.donors[home], one, other)
 
     def _fits_state(self, home: Home | None, members: list[Value]) -> bool:
         """Whether a loop's state stays right with these in one of its two places."""
@@ -184,16 +189,23 @@ class Storage:
     def _join_arguments(self, block: Block) -> None:
         for argument in block.arguments:
             if argument in self.group:
-                for branch, edge in self.edges[block]:
-                    self._join(argument, edge.values[argument.index], branch)
+                self._join(argument)
 
-    def _join(self, argument: BlockArgument, given: Value, branch: Operation) -> None:
-        """Puts an argument and what a branch gives for it into one place, or into the two of a loop's state."""
-        is_back = self._is_back(branch, argument.block)
-        if argument in self.next and is_back:
-            self._merge(self.next[argument], given)
-        elif not self._merge(argument, given) and is_back:
-            self._alternate(argument, given)
+    def _join(self, argument: BlockArgument) -> None:
+        """Puts an argument and what branches give for it into one place, or into the two of a loop's state."""
+        ways = self._ways(argument)
+        back = [way for way in ways if self._is_back(way.op, argument.block)]
+        for way in ways:
+            if way not in back:
+                self._merge(argument, way.value)
+        if all(self._may_merge(argument, way.value) for way in back):
+            for way in back:
+                self._merge(argument, way.value)
+        for way in back:
+            if argument in self.next:
+                self._merge(self.next[argument], way.value)
+            else:
+                self._alternate(argument, way.value)
 
     def _miss_copies(self) -> None:
         found = [m for block in self.blocks[1:] for a in block.arguments if a in self.group for m in self._missing(a)]

@@ -44,8 +44,9 @@ class Oracle:
                 self.functions[op.sym_name.value] = op
 
     def arguments(self, name: str, random: np.random.Generator) -> list[Array]:
-        types = self.functions[name].function_type.inputs
-        return [np.asarray(random.integers(0, 5, t.shape) % (2 if str(t.element) == "i1" else 5), DTYPES[str(t.element)]) for t in types]
+        """Small numbers: loops of a program count to some of them."""
+        types = [(t.shape, DTYPES[str(t.element)]) for t in self.functions[name].function_type.inputs]
+        return [np.asarray(random.integers(0, 2 if kind == np.bool_ else 5, shape), kind) for shape, kind in types]
 
     def call(self, name: str, *arguments: Array) -> list[Array]:
         entry = self.functions[name].body.blocks[0]
@@ -102,7 +103,8 @@ def _way(op: util.BranchOp, values: dict[Value, Any]) -> int:
         return 0
     chosen = values[op.operands[0]]
     if not isinstance(chosen, int):
-        chosen = int(np.ascontiguousarray(chosen).reshape(-1).view(np.uint8 if len(op.successors) == 2 and isinstance(op, util.CondBranch) else np.int32)[0])
+        kind = np.uint8 if isinstance(op, util.CondBranch) else np.int32
+        chosen = int(np.ascontiguousarray(chosen).reshape(-1).view(kind)[0])
     if isinstance(op, util.CondBranch):
         return 0 if chosen else 1
     return chosen if 0 <= chosen < len(op.successors) else len(op.successors) - 1

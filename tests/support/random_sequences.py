@@ -275,8 +275,6 @@ class Body:
                 else:
                     self.arm(block, scope, size, depth, merge, kinds)
         if not any(merge.label in op.targets for b in self.blocks for op in b.ops):
-            merge = arms[1] = self.block()
-            self.blocks.pop() if False else None
             raise Unusable
         self.start(merge)
         scope += merge.arguments
@@ -330,7 +328,8 @@ class Body:
         body = self.block()
         leaving = self.kinds() if self.rng.random() < 0.2 else ""
         left = self.block(leaving)
-        self.leave("util.cond_branch", [condition, *(out := self.given_late(leaving, scope))], [body, left], [0, len(out)])
+        out = self.given(leaving, scope)
+        self.leave("util.cond_branch", [condition, *out], [body, left], [0, len(out)])
         self.start(body)
         inner = list(scope)
         self.code(inner, self.rng.randrange(size + 1), depth)
@@ -339,9 +338,7 @@ class Body:
         if way < 0.15:  # another way back
             first = [turn, *self.following(header, kinds, inner, outer if self.rng.random() < 0.5 else [])]
             rest = self.block()
-            self.leave(
-                "util.cond_branch", [self.pick("P", inner), *first], [header, rest], [len(first), 0]
-            )
+            self.leave("util.cond_branch", [self.pick("P", inner), *first], [header, rest], [len(first), 0])
             self.start(rest)
             self.code(inner, 2, 0)
         elif way < 0.25:  # another way out
@@ -353,9 +350,6 @@ class Body:
         self.loops -= 1
         self.start(left)
         scope += left.arguments
-
-    def given_late(self, kinds: str, scope: list[str]) -> list[str]:
-        return self.given(kinds, scope)
 
     def do_while(self, scope: list[str], size: int, depth: int) -> None:
         kinds = self.kinds()
