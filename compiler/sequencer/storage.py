@@ -70,6 +70,7 @@ class Storage:
         self.blocks = top.body.blocks
         self.lifetimes = Lifetimes(self.blocks)
         self.group: dict[Value, Group] = {}
+        self.results: dict[Home | None, list[Value]] = {}  #: result -> what each return gives for it
         self.missing: list[Missing] = []
         self.next: dict[Value, Value] = {}  #: argument of a loop with a state -> its next value
         self.order = {block: index for index, block in enumerate(self.blocks)}
@@ -113,7 +114,7 @@ class Storage:
             case Return():
                 for index, value in enumerate(op.values):
                     assert isinstance(value.defining_op, hl_seq.Export)
-                    self._place(value.defining_op.source, Home("result", index))
+                    self._place_result(value.defining_op, Home("result", index))
             case _:
                 pass
 
@@ -122,6 +123,20 @@ class Storage:
         group = self.group.get(store.value)
         if group is not None and group.home is None and isinstance(store.value.defining_op, COMMANDS):
             group.home = Home("made", store.ref.root)
+
+    def _place_result(self, export: hl_seq.Export, home: Home) -> None:
+        """What several returns give for one result is not in its memory at one time."""
+        group = self.group.get(export.source)
+        if group is not None:
+            if self._is_taken(home, group):
+                self.missing.append(Missing(export, 0))
+            self.results.setdefault(home, []).append(export.source)
+            group.home = home
+
+    def _is_taken(self, home: Home | None, *wanted: Group) -> bool:
+        """Whether others are in the memory of a result at the time of these groups."""
+        others = [self.group[value] for value in self.results.get(home, ()) if self.group[value] not in wanted]
+        return any(group.live & other.live for group in wanted for other in others)
 
     def _place(self, value: Value, home: Home) -> None:
         if value in self.group:
@@ -147,7 +162,7 @@ class Storage:
         if one.size != other.size or (one.live & other.live & ~allowed) or not _compatible(one, other):
             return False
         home = one.home or other.home
-        if not self._fits_state(home, [*one.members, *other.members]):
+        if self._is_taken(home, one, other) or not self._fits_state(home, [*one.members, *other.members]):
             return False
         return home not in self.donors or self._handed_over(self.donors[home], one, other)
 
