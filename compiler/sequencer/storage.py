@@ -239,9 +239,15 @@ class Storage:
             if brought:
                 return brought
         if any(map(_is_fresh, failed)):
-            failed = [way for way in ways if not _is_fresh(way)]
-            assert failed, f"copies were made in vain: {self.order[argument.block]} {argument.index}"
+            failed = [way for way in ways if not _is_fresh(way)] or self._given_on(argument)
+            assert failed, "copies were made in vain"
         return failed
+
+    def _given_on(self, argument: BlockArgument) -> list[Missing]:
+        """What shares memory with an argument and goes to another, which keeps it out of a state of its own."""
+        uses = [use for value in self.group[argument].members for use in value.uses]
+        given = [Missing(op, at) for op, at in uses if isinstance(op, util.BranchOp) and at >= op.choosing]
+        return [way for way in given if not _is_fresh(way)]
 
     def _ways(self, argument: BlockArgument) -> list[Missing]:
         """What is given to an argument, as operands of branches."""
