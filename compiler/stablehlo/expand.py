@@ -16,12 +16,15 @@ from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
 
 from . import expand_chlo, jax_lapack
 from .base import is_supported
+from .bit_widths import expand_bitcast
 from .build import compare, constant, converted, elementwise
 from .contraction import DotDimensions, DotGeneral
 from .custom_call import canonical
 from .func import Call
+from .random_bits import expand_rng_bit_generator
 from .reduce_precision import expand_reduce_precision
 from .scatter import expand_scatter
+from .top_k import expand_top_k
 from .windowed import Convolution
 
 if TYPE_CHECKING:
@@ -146,7 +149,9 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "chlo.is_inf": (_infinity,),
     "chlo.is_pos_inf": (_infinity,),
     "chlo.is_neg_inf": (_infinity,),
+    "chlo.top_k": (expand_top_k,),
     "sdy.sharding_constraint": (_same,),
+    "stablehlo.bitcast_convert": (expand_bitcast,),
     "stablehlo.composite": (_composite,),
     "stablehlo.convolution": (_plain, _one_type),
     "stablehlo.custom_call": (_identity, canonical, jax_lapack.replace),
@@ -154,5 +159,6 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "stablehlo.dot_general": (_plain, _one_type),
     "stablehlo.optimization_barrier": (_same,),
     "stablehlo.reduce_precision": (expand_reduce_precision,),
+    "stablehlo.rng_bit_generator": (expand_rng_bit_generator,),
     "stablehlo.scatter": (expand_scatter,),
 }

@@ -183,7 +183,7 @@ def _bitcast(op: Operation) -> Iterator[str]:
     assert isinstance(source, TensorType) and isinstance(target, TensorType)
     a, b = BY_NAME[str(source.element)], BY_NAME[str(target.element)]
     if a.itemsize != b.itemsize or BOOL in (a.kind, b.kind) and a is not b:
-        yield f"from {a} to {b} is not supported; both must have the same width, and not be i1"
+        yield f"from {source} to {target} is not supported; a last axis holds the parts of what is wider; no i1"
 
 
 def _reduce(op: Operation) -> Iterator[str]:

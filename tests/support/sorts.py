@@ -38,6 +38,10 @@ def _sorted_loop(x: Any) -> Any:
     return lax.fori_loop(0, 3, lambda i, c: jnp.sort(c * 3 % 7) + i, x)
 
 
+def _top_k(x: Any) -> Any:
+    return lax.top_k(x, 3), lax.top_k(x, x.shape[-1])
+
+
 PROGRAMS: tuple[tuple[Any, ...], ...] = (
     *((f"sort_{n}", _sorts, ((n,), _F)) for n in (0, 1, 2, 1025)),
     ("sort_empty", _sorts, ((3, 0), _F)),
@@ -48,5 +52,8 @@ PROGRAMS: tuple[tuple[Any, ...], ...] = (
     ("sort_keys", _keys, ((50,), "int32"), ((50,), "uint8"), ((50,), "float64")),
     ("sort_keys_long", _keys, ((800,), "int32"), ((800,), "uint8"), ((800,), "float64")),
     ("sort_negative_nan", _negative_nan, ((777,), _F)),
+    ("top_k", _top_k, ((3, 11), _F)),
+    ("top_k_integers", lambda x: lax.top_k(x, 2, axis=0), ((30, 4), "int32")),
+    ("top_k_long", lambda x: lax.top_k(x, 5), ((3, 700), _F)),
     ("sort_loop", _sorted_loop, ((2, 530), "int32")),
 )

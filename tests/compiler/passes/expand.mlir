@@ -196,3 +196,31 @@
     "func.return"(%1#0, %1#1, %2, %3#0) : (tensor<4x4xf32>, tensor<i32>, tensor<4x4xf32>, tensor<4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: expand
+// The largest of a line: a sort downwards. Bits as parts, and parts as bits. What has another form stays.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<3x9xi32>, tensor<4xui16>) -> (tensor<3x2xi32>, tensor<3x2xi32>, tensor<4x2xi8>, tensor<2xui32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<3x9xi32>, %1: tensor<4xui16>):
+    %2:2 = "chlo.top_k"(%0) <{k = 2 : i64}> : (tensor<3x9xi32>) -> (tensor<3x2xi32>, tensor<3x2xi32>)
+    %3:2 = "chlo.top_k"(%0) <{k = 10 : i64}> : (tensor<3x9xi32>) -> (tensor<3x10xi32>, tensor<3x10xi32>)
+    %4 = "stablehlo.bitcast_convert"(%1) : (tensor<4xui16>) -> tensor<4x2xi8>
+    %5 = "stablehlo.reshape"(%1) : (tensor<4xui16>) -> tensor<2x2xui16>
+    %6 = "stablehlo.bitcast_convert"(%5) : (tensor<2x2xui16>) -> tensor<2xui32>
+    %7 = "stablehlo.bitcast_convert"(%1) : (tensor<4xui16>) -> tensor<2xui32>
+    "some.use"(%3#0, %7) : (tensor<3x10xi32>, tensor<2xui32>) -> ()
+    "func.return"(%2#0, %2#1, %4, %6) : (tensor<3x2xi32>, tensor<3x2xi32>, tensor<4x2xi8>, tensor<2xui32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// -----
+// passes: expand, canonicalize, cse
+// Two words of ThreeFry.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2xui64>) -> (tensor<2xui64>, tensor<2xui32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<2xui64>):
+    %1:2 = "stablehlo.rng_bit_generator"(%0) <{rng_algorithm = #stablehlo<rng_algorithm THREE_FRY>}> : (tensor<2xui64>) -> (tensor<2xui64>, tensor<2xui32>)
+    "func.return"(%1#0, %1#1) : (tensor<2xui64>, tensor<2xui32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
