@@ -207,12 +207,49 @@
     %4 = "stablehlo.bitcast_convert"(%1) : (tensor<4xui16>) -> tensor<4x2xi8>
     %5 = "stablehlo.reshape"(%1) : (tensor<4xui16>) -> tensor<2x2xui16>
     %6 = "stablehlo.bitcast_convert"(%5) : (tensor<2x2xui16>) -> tensor<2xui32>
-    %7 = "stablehlo.bitcast_convert"(%1) : (tensor<4xui16>) -> tensor<2xui32>
-    "some.use"(%3#0, %7) : (tensor<3x10xi32>, tensor<2xui32>) -> ()
+    "some.use"(%3#0) : (tensor<3x10xi32>) -> ()
     "func.return"(%2#0, %2#1, %4, %6) : (tensor<3x2xi32>, tensor<3x2xi32>, tensor<4x2xi8>, tensor<2xui32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<3x9xi32>, tensor<4xui16>) -> (tensor<3x2xi32>, tensor<3x2xi32>, tensor<4x2xi8>, tensor<2xui32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<3x9xi32>, %1: tensor<4xui16>):
+    %2 = "stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<3x9xi32>
+    %3:2 = "stablehlo.sort"(%0, %2) <{dimension = 1 : i64, is_stable = true}> ({
+    ^bb0(%29: tensor<i32>, %30: tensor<i32>, %31: tensor<i32>, %32: tensor<i32>):
+      %33 = "stablehlo.compare"(%29, %30) <{comparison_direction = #stablehlo<comparison_direction GT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      "stablehlo.return"(%33) : (tensor<i1>) -> ()
+    }) : (tensor<3x9xi32>, tensor<3x9xi32>) -> (tensor<3x9xi32>, tensor<3x9xi32>)
+    %4 = "stablehlo.slice"(%3#0) <{limit_indices = array<i64: 3, 2>, start_indices = array<i64: 0, 0>, strides = array<i64: 1, 1>}> : (tensor<3x9xi32>) -> tensor<3x2xi32>
+    %5 = "stablehlo.slice"(%3#1) <{limit_indices = array<i64: 3, 2>, start_indices = array<i64: 0, 0>, strides = array<i64: 1, 1>}> : (tensor<3x9xi32>) -> tensor<3x2xi32>
+    %6:2 = "chlo.top_k"(%0) <{k = 10 : i64}> : (tensor<3x9xi32>) -> (tensor<3x10xi32>, tensor<3x10xi32>)
+    %7 = "stablehlo.constant"() <{value = dense<0> : tensor<4xui16>}> : () -> tensor<4xui16>
+    %8 = "stablehlo.shift_right_logical"(%1, %7) : (tensor<4xui16>, tensor<4xui16>) -> tensor<4xui16>
+    %9 = "stablehlo.convert"(%8) : (tensor<4xui16>) -> tensor<4xui8>
+    %10 = "stablehlo.reshape"(%9) : (tensor<4xui8>) -> tensor<4x1xui8>
+    %11 = "stablehlo.constant"() <{value = dense<8> : tensor<4xui16>}> : () -> tensor<4xui16>
+    %12 = "stablehlo.shift_right_logical"(%1, %11) : (tensor<4xui16>, tensor<4xui16>) -> tensor<4xui16>
+    %13 = "stablehlo.convert"(%12) : (tensor<4xui16>) -> tensor<4xui8>
+    %14 = "stablehlo.reshape"(%13) : (tensor<4xui8>) -> tensor<4x1xui8>
+    %15 = "stablehlo.concatenate"(%10, %14) <{dimension = 1 : i64}> : (tensor<4x1xui8>, tensor<4x1xui8>) -> tensor<4x2xui8>
+    %16 = "stablehlo.bitcast_convert"(%15) : (tensor<4x2xui8>) -> tensor<4x2xi8>
+    %17 = "stablehlo.reshape"(%1) : (tensor<4xui16>) -> tensor<2x2xui16>
+    %18 = "stablehlo.slice"(%17) <{limit_indices = array<i64: 2, 1>, start_indices = array<i64: 0, 0>, strides = array<i64: 1, 1>}> : (tensor<2x2xui16>) -> tensor<2x1xui16>
+    %19 = "stablehlo.reshape"(%18) : (tensor<2x1xui16>) -> tensor<2xui16>
+    %20 = "stablehlo.convert"(%19) : (tensor<2xui16>) -> tensor<2xui32>
+    %21 = "stablehlo.constant"() <{value = dense<0> : tensor<2xui32>}> : () -> tensor<2xui32>
+    %22 = "stablehlo.shift_left"(%20, %21) : (tensor<2xui32>, tensor<2xui32>) -> tensor<2xui32>
+    %23 = "stablehlo.slice"(%17) <{limit_indices = array<i64: 2, 2>, start_indices = array<i64: 0, 1>, strides = array<i64: 1, 1>}> : (tensor<2x2xui16>) -> tensor<2x1xui16>
+    %24 = "stablehlo.reshape"(%23) : (tensor<2x1xui16>) -> tensor<2xui16>
+    %25 = "stablehlo.convert"(%24) : (tensor<2xui16>) -> tensor<2xui32>
+    %26 = "stablehlo.constant"() <{value = dense<16> : tensor<2xui32>}> : () -> tensor<2xui32>
+    %27 = "stablehlo.shift_left"(%25, %26) : (tensor<2xui32>, tensor<2xui32>) -> tensor<2xui32>
+    %28 = "stablehlo.or"(%22, %27) : (tensor<2xui32>, tensor<2xui32>) -> tensor<2xui32>
+    "some.use"(%6#0) : (tensor<3x10xi32>) -> ()
+    "func.return"(%4, %5, %16, %28) : (tensor<3x2xi32>, tensor<3x2xi32>, tensor<4x2xi8>, tensor<2xui32>) -> ()
+  }) : () -> ()
+}) : () -> ()
 // -----
 // passes: expand, canonicalize, cse
 // Two words of ThreeFry.
@@ -224,3 +261,167 @@
   }) : () -> ()
 }) : () -> ()
 // =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2xui64>) -> (tensor<2xui64>, tensor<2xui32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<2xui64>):
+    %1 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 1>, start_indices = array<i64: 0>, strides = array<i64: 1>}> : (tensor<2xui64>) -> tensor<1xui64>
+    %2 = "stablehlo.reshape"(%1) : (tensor<1xui64>) -> tensor<ui64>
+    %3 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 2>, start_indices = array<i64: 1>, strides = array<i64: 1>}> : (tensor<2xui64>) -> tensor<1xui64>
+    %4 = "stablehlo.reshape"(%3) : (tensor<1xui64>) -> tensor<ui64>
+    %5 = "stablehlo.constant"() <{value = dense<32> : tensor<1xui64>}> : () -> tensor<1xui64>
+    %6 = "stablehlo.shift_right_logical"(%3, %5) : (tensor<1xui64>, tensor<1xui64>) -> tensor<1xui64>
+    %7 = "stablehlo.convert"(%3) : (tensor<1xui64>) -> tensor<1xui32>
+    %8 = "stablehlo.convert"(%6) : (tensor<1xui64>) -> tensor<1xui32>
+    %9 = "stablehlo.constant"() <{value = dense<32> : tensor<ui64>}> : () -> tensor<ui64>
+    %10 = "stablehlo.shift_right_logical"(%2, %9) : (tensor<ui64>, tensor<ui64>) -> tensor<ui64>
+    %11 = "stablehlo.convert"(%2) : (tensor<ui64>) -> tensor<ui32>
+    %12 = "stablehlo.convert"(%10) : (tensor<ui64>) -> tensor<ui32>
+    %13 = "stablehlo.constant"() <{value = dense<466688986> : tensor<ui32>}> : () -> tensor<ui32>
+    %14 = "stablehlo.xor"(%11, %12) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+    %15 = "stablehlo.xor"(%14, %13) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+    %16 = "stablehlo.reshape"(%11) : (tensor<ui32>) -> tensor<1xui32>
+    %17 = "stablehlo.reshape"(%12) : (tensor<ui32>) -> tensor<1xui32>
+    %18 = "stablehlo.reshape"(%15) : (tensor<ui32>) -> tensor<1xui32>
+    %19 = "stablehlo.add"(%7, %16) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %20 = "stablehlo.add"(%8, %17) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %21 = "stablehlo.add"(%19, %20) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %22 = "stablehlo.constant"() <{value = dense<13> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %23 = "stablehlo.shift_left"(%20, %22) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %24 = "stablehlo.constant"() <{value = dense<19> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %25 = "stablehlo.shift_right_logical"(%20, %24) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %26 = "stablehlo.or"(%23, %25) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %27 = "stablehlo.xor"(%26, %21) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %28 = "stablehlo.add"(%21, %27) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %29 = "stablehlo.constant"() <{value = dense<15> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %30 = "stablehlo.shift_left"(%27, %29) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %31 = "stablehlo.constant"() <{value = dense<17> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %32 = "stablehlo.shift_right_logical"(%27, %31) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %33 = "stablehlo.or"(%30, %32) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %34 = "stablehlo.xor"(%33, %28) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %35 = "stablehlo.add"(%28, %34) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %36 = "stablehlo.constant"() <{value = dense<26> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %37 = "stablehlo.shift_left"(%34, %36) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %38 = "stablehlo.constant"() <{value = dense<6> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %39 = "stablehlo.shift_right_logical"(%34, %38) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %40 = "stablehlo.or"(%37, %39) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %41 = "stablehlo.xor"(%40, %35) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %42 = "stablehlo.add"(%35, %41) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %43 = "stablehlo.shift_left"(%41, %38) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %44 = "stablehlo.shift_right_logical"(%41, %36) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %45 = "stablehlo.or"(%43, %44) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %46 = "stablehlo.xor"(%45, %42) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %47 = "stablehlo.add"(%42, %17) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %48 = "stablehlo.add"(%46, %18) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %49 = "stablehlo.constant"() <{value = dense<1> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %50 = "stablehlo.add"(%48, %49) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %51 = "stablehlo.add"(%47, %50) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %52 = "stablehlo.shift_left"(%50, %31) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %53 = "stablehlo.shift_right_logical"(%50, %29) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %54 = "stablehlo.or"(%52, %53) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %55 = "stablehlo.xor"(%54, %51) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %56 = "stablehlo.add"(%51, %55) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %57 = "stablehlo.constant"() <{value = dense<29> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %58 = "stablehlo.shift_left"(%55, %57) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %59 = "stablehlo.constant"() <{value = dense<3> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %60 = "stablehlo.shift_right_logical"(%55, %59) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %61 = "stablehlo.or"(%58, %60) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %62 = "stablehlo.xor"(%61, %56) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %63 = "stablehlo.add"(%56, %62) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %64 = "stablehlo.constant"() <{value = dense<16> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %65 = "stablehlo.shift_left"(%62, %64) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %66 = "stablehlo.shift_right_logical"(%62, %64) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %67 = "stablehlo.or"(%65, %66) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %68 = "stablehlo.xor"(%67, %63) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %69 = "stablehlo.add"(%63, %68) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %70 = "stablehlo.constant"() <{value = dense<24> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %71 = "stablehlo.shift_left"(%68, %70) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %72 = "stablehlo.constant"() <{value = dense<8> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %73 = "stablehlo.shift_right_logical"(%68, %72) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %74 = "stablehlo.or"(%71, %73) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %75 = "stablehlo.xor"(%74, %69) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %76 = "stablehlo.add"(%69, %18) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %77 = "stablehlo.add"(%75, %16) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %78 = "stablehlo.constant"() <{value = dense<2> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %79 = "stablehlo.add"(%77, %78) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %80 = "stablehlo.add"(%76, %79) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %81 = "stablehlo.shift_left"(%79, %22) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %82 = "stablehlo.shift_right_logical"(%79, %24) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %83 = "stablehlo.or"(%81, %82) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %84 = "stablehlo.xor"(%83, %80) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %85 = "stablehlo.add"(%80, %84) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %86 = "stablehlo.shift_left"(%84, %29) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %87 = "stablehlo.shift_right_logical"(%84, %31) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %88 = "stablehlo.or"(%86, %87) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %89 = "stablehlo.xor"(%88, %85) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %90 = "stablehlo.add"(%85, %89) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %91 = "stablehlo.shift_left"(%89, %36) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %92 = "stablehlo.shift_right_logical"(%89, %38) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %93 = "stablehlo.or"(%91, %92) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %94 = "stablehlo.xor"(%93, %90) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %95 = "stablehlo.add"(%90, %94) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %96 = "stablehlo.shift_left"(%94, %38) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %97 = "stablehlo.shift_right_logical"(%94, %36) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %98 = "stablehlo.or"(%96, %97) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %99 = "stablehlo.xor"(%98, %95) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %100 = "stablehlo.add"(%95, %16) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %101 = "stablehlo.add"(%99, %17) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %102 = "stablehlo.add"(%101, %59) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %103 = "stablehlo.add"(%100, %102) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %104 = "stablehlo.shift_left"(%102, %31) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %105 = "stablehlo.shift_right_logical"(%102, %29) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %106 = "stablehlo.or"(%104, %105) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %107 = "stablehlo.xor"(%106, %103) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %108 = "stablehlo.add"(%103, %107) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %109 = "stablehlo.shift_left"(%107, %57) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %110 = "stablehlo.shift_right_logical"(%107, %59) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %111 = "stablehlo.or"(%109, %110) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %112 = "stablehlo.xor"(%111, %108) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %113 = "stablehlo.add"(%108, %112) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %114 = "stablehlo.shift_left"(%112, %64) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %115 = "stablehlo.shift_right_logical"(%112, %64) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %116 = "stablehlo.or"(%114, %115) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %117 = "stablehlo.xor"(%116, %113) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %118 = "stablehlo.add"(%113, %117) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %119 = "stablehlo.shift_left"(%117, %70) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %120 = "stablehlo.shift_right_logical"(%117, %72) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %121 = "stablehlo.or"(%119, %120) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %122 = "stablehlo.xor"(%121, %118) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %123 = "stablehlo.add"(%118, %17) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %124 = "stablehlo.add"(%122, %18) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %125 = "stablehlo.constant"() <{value = dense<4> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %126 = "stablehlo.add"(%124, %125) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %127 = "stablehlo.add"(%123, %126) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %128 = "stablehlo.shift_left"(%126, %22) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %129 = "stablehlo.shift_right_logical"(%126, %24) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %130 = "stablehlo.or"(%128, %129) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %131 = "stablehlo.xor"(%130, %127) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %132 = "stablehlo.add"(%127, %131) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %133 = "stablehlo.shift_left"(%131, %29) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %134 = "stablehlo.shift_right_logical"(%131, %31) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %135 = "stablehlo.or"(%133, %134) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %136 = "stablehlo.xor"(%135, %132) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %137 = "stablehlo.add"(%132, %136) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %138 = "stablehlo.shift_left"(%136, %36) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %139 = "stablehlo.shift_right_logical"(%136, %38) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %140 = "stablehlo.or"(%138, %139) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %141 = "stablehlo.xor"(%140, %137) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %142 = "stablehlo.add"(%137, %141) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %143 = "stablehlo.shift_left"(%141, %38) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %144 = "stablehlo.shift_right_logical"(%141, %36) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %145 = "stablehlo.or"(%143, %144) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %146 = "stablehlo.xor"(%145, %142) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %147 = "stablehlo.add"(%142, %18) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %148 = "stablehlo.add"(%146, %16) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %149 = "stablehlo.constant"() <{value = dense<5> : tensor<1xui32>}> : () -> tensor<1xui32>
+    %150 = "stablehlo.add"(%148, %149) : (tensor<1xui32>, tensor<1xui32>) -> tensor<1xui32>
+    %151 = "stablehlo.reshape"(%147) : (tensor<1xui32>) -> tensor<1x1xui32>
+    %152 = "stablehlo.reshape"(%150) : (tensor<1xui32>) -> tensor<1x1xui32>
+    %153 = "stablehlo.concatenate"(%151, %152) <{dimension = 1 : i64}> : (tensor<1x1xui32>, tensor<1x1xui32>) -> tensor<1x2xui32>
+    %154 = "stablehlo.reshape"(%153) : (tensor<1x2xui32>) -> tensor<2xui32>
+    %155 = "stablehlo.constant"() <{value = dense<1> : tensor<ui64>}> : () -> tensor<ui64>
+    %156 = "stablehlo.add"(%4, %155) : (tensor<ui64>, tensor<ui64>) -> tensor<ui64>
+    %157 = "stablehlo.reshape"(%156) : (tensor<ui64>) -> tensor<1xui64>
+    %158 = "stablehlo.concatenate"(%1, %157) <{dimension = 0 : i64}> : (tensor<1xui64>, tensor<1xui64>) -> tensor<2xui64>
+    "func.return"(%158, %154) : (tensor<2xui64>, tensor<2xui32>) -> ()
+  }) : () -> ()
+}) : () -> ()

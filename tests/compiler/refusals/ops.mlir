@@ -111,7 +111,7 @@
 // =====
 // 5:10: stablehlo.tanh: result_accuracy #stablehlo.result_accuracy<ulps = 1, mode = #stablehlo.result_accuracy_mode<TOLERANCE>> is not supported; supported are the modes DEFAULT and HIGHEST
 // 6:10: stablehlo.dot_general: algorithm #stablehlo.dot_algorithm<lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> is not supported; supported is arithmetic in the type of the operands
-// 7:10: stablehlo.bitcast_convert: from f32 to f64 is not supported; both must have the same width, and not be i1
+// 7:10: stablehlo.bitcast_convert: from tensor<4xf32> to tensor<2xf64> is not supported; a last axis holds the parts of what is wider; no i1
 // -----
 // Sorts: what is no axis, operands of two shapes, comparators of other types or of more than scalars.
 "builtin.module"() ({
