@@ -157,6 +157,41 @@ def test_pad(run, data):
     same(got, lax.pad(x, np.int32(7), list(zip(low, high, interior, strict=True))))
 
 
+@FAST
+@given(data=st.data())
+def test_windows(run, data):
+    """Of what is in memory, of a view the other way round, of one that repeats; also where no window fits."""
+    shape = data.draw(SHAPES)
+    x = np.arange(prod(shape), dtype=np.int32).reshape(shape)
+    axes = data.draw(st.permutations(range(len(shape))))[: data.draw(st.integers(0, len(shape)))]
+    numbers = [tuple(data.draw(st.integers(1, 4)) for _ in axes) for _ in range(3)]
+    wide = (3, *shape)
+    turned, repeated, plain = run(
+        lambda code, v: tuple(
+            code.emit("windows", (base,), tuple(axis + more for axis in axes), *numbers)[0]
+            for base, more in (
+                (code.emit("reverse", (v,), tuple(range(len(shape))))[0], 0),
+                (code.emit("broadcast_in_dim", (v,), wide, tuple(range(1, len(wide))))[0], 1),
+                (v, 0),
+            )
+        ),
+        x,
+    )
+    np.testing.assert_array_equal(plain, windows_of(x, axes, *numbers))
+    np.testing.assert_array_equal(turned, windows_of(np.flip(x), axes, *numbers))
+    for one in repeated:
+        np.testing.assert_array_equal(one, plain)
+
+
+def windows_of(x, axes, sizes, strides, dilations):
+    """By gathering along one axis after the other."""
+    for axis, size, stride, dilation in zip(axes, sizes, strides, dilations, strict=True):
+        starts = range(0, x.shape[axis] - (size - 1) * dilation, stride)
+        places = np.array([[start + at * dilation for at in range(size)] for start in starts], int)
+        x = np.moveaxis(np.take(x, places.reshape(-1, size), axis), axis + 1, -1)
+    return x
+
+
 @given(st.data())
 @FAST
 def test_concatenate(run, data):

@@ -72,6 +72,22 @@ def _selecting(x: Any, y: Any) -> Any:
     return first, _select_and_scatter(x, lax.gt, (3, 2), (2, 3), ((1, 1), (0, 0)), y, jnp.int32(100), least)
 
 
+def _loss(weights: Any, x: Any, y: Any) -> Any:
+    """Two stages with batch norm, pooling of both kinds, and a strided residual."""
+    first, scale, second, short, last = weights
+    h = _conv((1, 1))(x, first)
+    h = jax.nn.relu((h - h.mean((0, 1, 2))) * lax.rsqrt(h.var((0, 1, 2)) + 1e-5) * scale)
+    h = _pool(lax.max, -np.inf, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")(h)
+    h = _conv((2, 2))(h, second / 4) + _conv((2, 2), "VALID")(h, short)
+    h = _pool(lax.add, 0, (1, 2, 2, 1), (1, 1, 1, 1), "SAME")(jax.nn.relu(h)) / 4
+    return (jax.nn.log_softmax(h.mean((1, 2)) @ last) * y).mean()
+
+
+def _training_step(x: Any, y: Any, *weights: Any) -> Any:
+    loss, gradients = jax.value_and_grad(_loss)(list(weights), x, y)
+    return loss, [w - 0.1 * g for w, g in zip(weights, gradients, strict=True)]
+
+
 _IMAGE, _KERNEL = ((2, 9, 7, 3), _F), ((3, 3, 3, 5), _F)
 
 #: name, function, (shape, element type) of each argument
@@ -129,6 +145,13 @@ PROGRAMS: tuple[tuple[str, Any, tuple[tuple[tuple[int, ...], str], ...]], ...] =
     ("pool_of_two", _two_at_once, (((5, 8), _F), ((5, 8), "int32"))),
     ("max_pool_gradient", _pool_gradient, (_IMAGE, ((2, 5, 4, 3), _F))),
     ("select_and_scatter", _selecting, (((9, 8), "int32"), ((5, 3), "int32"))),
+    (
+        "convolutional_training_step",
+        _training_step,
+        tuple(
+            (shape, _F) for shape in ((4, 8, 8, 3), (4, 10), (3, 3, 3, 8), (8,), (3, 3, 8, 12), (1, 1, 8, 12), (12, 10))
+        ),
+    ),
     ("cumulative", _cumulative, (((70, 9), "int32"),)),
     ("cumulative_sum", lambda x: jnp.cumsum(x, 1), (((3, 300), _F),)),
 )
