@@ -170,7 +170,8 @@ def windows(b: KernelBuilder, op: Windows, result: int, at: Index) -> Requests:
     coordinates, inner = list(at.coordinates[: len(shape)]), at.coordinates[len(shape) :]
     rows = zip(op.axes.ints, op.strides.ints, op.dilations.ints, inner, strict=True)
     for axis, stride, dilation, element in rows:
-        first = b.op("multiply", coordinates[axis], b.index(stride))
+        # a step that is never taken may be larger than any index
+        first = b.op("multiply", coordinates[axis], b.index(stride if at.shape[axis] > 1 else 0))
         coordinates[axis] = b.op("add", first, b.op("multiply", element, b.index(dilation)))
     return (yield op.operand_, at.at(shape, coordinates))
 

@@ -60,13 +60,16 @@ def reverse(operand: TensorType, axes: Ints) -> View:
 
 
 def windows(operand: TensorType, axes: Ints, sizes: Ints, strides: Ints, dilations: Ints) -> View:
-    """The rule of the row has seen that all places lie in the operand. What is not repeated has no stride."""
+    """The rule of the row has seen that all places lie in the operand. What is not stepped along has no stride, and
+    where there is no window nothing has: the numbers may be any then."""
     shape = list(operand.shape)
     for axis, *window in zip(axes, sizes, strides, dilations, strict=True):
         shape[axis] = window_count(shape[axis], *window)
-    steps = {axis: stride if shape[axis] > 1 else 0 for axis, stride in zip(axes, strides, strict=True)}
-    inner = [(axis, step if size > 1 else 0) for axis, size, step in zip(axes, sizes, dilations, strict=True)]
     result = (*shape, *sizes)
+    any_window = 0 not in result
+    steps = {axis: by if any_window and shape[axis] > 1 else 0 for axis, by in zip(axes, strides, strict=True)}
+    rows = zip(axes, sizes, dilations, strict=True)
+    inner = [(axis, by if any_window and size > 1 else 0) for axis, size, by in rows]
 
     def view(x: Array) -> Array:
         outer = [stride * steps.get(axis, 1) for axis, stride in enumerate(x.strides)]

@@ -183,6 +183,13 @@ def test_windows(run, data):
         np.testing.assert_array_equal(one, plain)
 
 
+def test_steps_of_any_size_where_there_is_no_window(run):
+    x = np.zeros((0, 5), np.int32)
+    numbers = ((0, 1), (2**31, 7), (2**62, 2**62), (2**62, 2**62))
+    (got,) = run(lambda code, v: (code.emit("reshape", code.emit("windows", (v,), *numbers), (0,))[0],), x)
+    assert got.shape == (0,)
+
+
 def windows_of(x, axes, sizes, strides, dilations):
     """By gathering along one axis after the other."""
     for axis, size, stride, dilation in zip(axes, sizes, strides, dilations, strict=True):

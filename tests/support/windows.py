@@ -140,6 +140,7 @@ PROGRAMS: tuple[tuple[str, Any, tuple[tuple[tuple[int, ...], str], ...]], ...] =
         (((9, 7), _F),),
     ),
     ("strided_pool", _pool(lax.add, 0, (1, 1), (3, 2), "VALID"), (((9, 7), "int16"),)),
+    ("one_far_window", _pool(lax.add, 0, (3, 2), (1 << 40, 3), "VALID"), (((4, 7), _F),)),
     ("empty_pool", _pool(lax.add, 0, (3, 2), (1, 1), "VALID"), (((2, 7), _F),)),
     ("any_pool", _pool(lax.bitwise_or, 0, (2, 2), (1, 1), "SAME"), (((9, 7), "bool"),)),
     ("pool_of_two", _two_at_once, (((5, 8), _F), ((5, 8), "int32"))),
