@@ -9,6 +9,7 @@ from __future__ import annotations
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.types import Attribute
 from orchestrion.compiler.sequencer import ll_seq
+from orchestrion.compiler.stablehlo.func import aliases
 
 from . import vm
 
@@ -24,7 +25,7 @@ def export_of(function: ll_seq.Function) -> vm.Export:
         {"name": _name(attrs, f"result{i}"), "type": type}
         for i, (type, attrs) in enumerate(zip(results, given, strict=True))
     ]
-    for output, argument in _aliases(taken).items():
+    for output, argument in aliases(function.arg_attrs).items():
         outputs[output]["alias"] = IntegerAttr(argument)
     name = function.sym_name
     doc = function.get_as("orchestrion.doc", StringAttr)
@@ -43,13 +44,3 @@ def _attrs(given: ArrayAttr | None, count: int) -> list[DictAttr]:
 def _name(attrs: DictAttr, otherwise: str) -> StringAttr:
     name = attrs.get("orchestrion.name")
     return name if isinstance(name, StringAttr) else StringAttr(otherwise)
-
-
-def _aliases(arguments: list[DictAttr]) -> dict[int, int]:
-    """result -> argument"""
-    found = {}
-    for index, attrs in enumerate(arguments):
-        output = attrs.get("tf.aliasing_output")
-        if isinstance(output, IntegerAttr):
-            found[output.value] = index
-    return found

@@ -18,6 +18,7 @@ from orchestrion.compiler.sequencer.hl_seq import Program
 from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
+from orchestrion.compiler.stablehlo.func import signature_attributes
 from orchestrion.schema.rows import ACCESSES
 
 from .blocks import blocks
@@ -224,9 +225,7 @@ def _function(op: ll_seq.Function) -> Iterator[str]:
             yield f"returns {len(block.last.operands)} views, {len(results)} wanted"
         if number and not all(a.type == ll_seq.BUFFER or util.host_value(a.type) for a in block.arguments):
             yield f"block {number} takes what is neither {ll_seq.BUFFER} nor {I32}"
-    for attrs, wanted in ((op.arg_attrs, len(inputs)), (op.res_attrs, len(results))):
-        if isinstance(attrs, ArrayAttr) and len(attrs) != wanted:
-            yield f"{len(attrs)} attribute dictionaries, {wanted} wanted"
+    yield from signature_attributes(op.signature, op.arg_attrs, op.res_attrs)
 
 
 def _dispatch(op: ll_seq.Dispatch, tables: SymbolTables) -> Iterator[str]:

@@ -14,12 +14,12 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.ir.types import I32, FunctionType, TensorType
-from orchestrion.compiler.stablehlo.func import Func, Return
+from orchestrion.compiler.stablehlo.func import Func, Return, aliases
 
 from . import hl_seq, ll_seq
 from .arena import align
 from .lifetimes import COMMANDS
-from .storage import FOREIGN, Home, Storage, aliases
+from .storage import FOREIGN, Home, Storage
 from .unit import Constants, Unit
 
 #: bytes of what a branch reads -> how it is read
@@ -150,7 +150,7 @@ class Serving:
         assert terminator is not None
         pairs = [
             (self.unit.homes[Home("argument", argument)], self.unit.homes.get(Home("result", result)))
-            for result, argument in aliases(self.func).items()
+            for result, argument in aliases(self.func.arg_attrs).items()
         ]
         recorded = self.unit.record(source, self.builder, [(a, r) for a, r in pairs if r is not None])
         with self.builder.at(terminator.loc):

@@ -15,10 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from orchestrion.compiler.flow import util
-from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, OpResult, Value
 from orchestrion.compiler.ir.dominance import Dominance
-from orchestrion.compiler.stablehlo.func import Func, Return
+from orchestrion.compiler.stablehlo.func import Func, Return, aliases
 
 from . import hl_seq
 from .lifetimes import COMMANDS, Lifetimes
@@ -323,7 +322,7 @@ class Storage:
         if not isinstance(self.top, Func):
             return {}
         found: dict[Home | None, Group] = {}
-        for result, argument in aliases(self.top).items():
+        for result, argument in aliases(self.top.arg_attrs).items():
             source = next((g for g in self.group.values() if g.home == Home("argument", argument)), None)
             if source is not None:
                 found[Home("result", result)] = source
@@ -381,13 +380,3 @@ def _is_fresh(way: Missing) -> bool:
     copy = way.value.defining_op
     here = isinstance(copy, hl_seq.Clone) and copy.parent is way.op.parent
     return here and list(way.value.uses) == [(way.op, way.index)]
-
-
-def aliases(func: Func) -> dict[int, int]:
-    """result -> the argument whose memory the caller may give for it."""
-    found = {}
-    for index, attrs in enumerate(func.arg_attrs or ArrayAttr(())):
-        output = attrs.get("tf.aliasing_output") if isinstance(attrs, DictAttr) else None
-        if isinstance(output, IntegerAttr):
-            found[output.value] = index
-    return found

@@ -4,12 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr, SymbolRef, UnitAttr
+from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr, SymbolRef, UnitAttr
 from orchestrion.compiler.ir.core import Block, Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operands, optional, region, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import FunctionType
+
+
+def aliases(arg_attrs: ArrayAttr | None) -> dict[int, int]:
+    """result -> the argument whose memory the caller may give for it: `tf.aliasing_output` is JAX's word for that."""
+    found = {}
+    for index, attrs in enumerate(arg_attrs or ()):
+        output = attrs.get("tf.aliasing_output") if isinstance(attrs, DictAttr) else None
+        if isinstance(output, IntegerAttr):
+            found[output.value] = index
+    return found
+
+
+def signature_attributes(type: FunctionType, arg_attrs: ArrayAttr | None, res_attrs: ArrayAttr | None) -> Iterator[str]:
+    """What is wrong with the attributes of arguments and results: a dictionary each, and what they say of aliases."""
+    for attrs, types, what in ((arg_attrs, type.inputs, "arguments"), (res_attrs, type.results, "results")):
+        if attrs is None:
+            continue
+        if len(attrs) != len(types):
+            yield f"{len(attrs)} attribute dictionaries for {len(types)} {what}"
+        if not all(isinstance(item, DictAttr) for item in attrs):
+            yield f"the attributes of {what} are no dictionaries"
+    for result, argument in aliases(arg_attrs).items():
+        if not 0 <= result < len(type.results):
+            yield f"argument {argument} aliases result {result}, of which there are {len(type.results)}"
+        elif argument < len(type.inputs) and type.inputs[argument] != type.results[result]:
+            given, made = type.inputs[argument], type.results[result]
+            yield f"argument {argument} of type {given} aliases result {result} of type {made}"
 
 
 class Func(Operation):
@@ -45,12 +72,7 @@ class Func(Operation):
         given = tuple(argument.type for argument in self.entry.arguments)
         if given != self.function_type.inputs:
             yield f"type {self.function_type} does not fit the arguments ({', '.join(map(str, given))})"
-        for attrs, count, what in (
-            (self.arg_attrs, len(self.function_type.inputs), "arguments"),
-            (self.res_attrs, len(self.function_type.results), "results"),
-        ):
-            if attrs is not None and len(attrs) != count:
-                yield f"{len(attrs)} attribute dictionaries for {count} {what}"
+        yield from signature_attributes(self.function_type, self.arg_attrs, self.res_attrs)
 
 
 class Call(Operation):

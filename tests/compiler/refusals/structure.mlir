@@ -43,3 +43,16 @@
 // 3:3: func.func: 2 attribute dictionaries for 1 arguments
 // 5:10: func.call: calls @main in a circle: recursion is not supported
 // 6:5: func.return: returns (tensor<8xf32>) from a function of type (tensor<4xf32>) -> tensor<4xf32>
+// -----
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<f32>),
+      sym_name = "main",
+      arg_attrs = [{tf.aliasing_output = 2 : i32}, {tf.aliasing_output = 1 : i32}, {tf.aliasing_output = 0 : i32}]}> ({
+  ^bb0(%x: tensor<4xf32>, %y: tensor<4xf32>, %z: tensor<f32>):
+    "func.return"(%x, %z) : (tensor<4xf32>, tensor<f32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 2:3: func.func: argument 0 aliases result 2, of which there are 2
+// 2:3: func.func: argument 1 of type tensor<4xf32> aliases result 1 of type tensor<f32>
+// 2:3: func.func: argument 2 of type tensor<f32> aliases result 0 of type tensor<4xf32>
