@@ -29,13 +29,14 @@ def run(module: Module, options: Options) -> None:
         if isinstance(executable, Executable):
             (entry,) = executable.body.block
             assert isinstance(entry, Func)
-            found[executable.sym_name.value] = _candidates(entry.body.block)
+            found[executable.sym_name.value] = candidates(entry.body.block)
     for op in module.walk():
         if isinstance(op, Dispatch) and op.get("tied") is None and found[op.entry.root]:
             op.in_place = dense_ints(*found[op.entry.root])
 
 
-def _candidates(body: Block) -> list[int]:
+def candidates(body: Block) -> list[int]:
+    """The arguments, by number, that may give their memory to the result of an entry."""
     terminator = body.last
     assert terminator is not None
     if len(terminator.operands) != 1:

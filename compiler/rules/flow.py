@@ -18,6 +18,7 @@ from orchestrion.compiler.flow.dialect import (
 )
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.layout import problem, storage_elements
+from orchestrion.compiler.flow.mark_in_place import candidates
 from orchestrion.compiler.flow.util import (
     HOST_OPS,
     Branch,
@@ -189,9 +190,12 @@ def _entry(op: Dispatch, given: FunctionType, tables: SymbolTables) -> Iterator[
     entry = tables.lookup(op, op.entry)
     if not isinstance(entry, Func):
         yield f"{op.entry} is no entry of an executable"
-    elif entry.function_type != given:
+        return
+    if entry.function_type != given:
         yield f"{op.entry} is of type {entry.function_type}, dispatched as {given}"
-    elif op.tied is not None:
+        return
+    yield from in_place(op, entry)
+    if op.tied is not None:
         yield from updates(op, entry, op.tied.ints)
     elif op.outputs and op.workload.ints != (stored_elements(op.outputs[0].type), 1, 1):
         wanted = stored_elements(op.outputs[0].type)
@@ -217,6 +221,21 @@ def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
             wanted = _elements(update.update)
         if workload is not None and workload.ints != (wanted, 1, 1):
             yield f"workload {list(workload.ints)} must be [{wanted}, 1, 1] for result {output}"
+
+
+def in_place(op: Operation, entry: Func) -> Iterator[str]:
+    """Arguments that may give their memory to the result are those of which the entry reads element i for element i."""
+    given = op.get_as("in_place", DenseArray)
+    if given is None or len(entry.body.blocks) != 1 or not _all_sized(entry.body.block):
+        return
+    allowed = candidates(entry.body.block) if op.get("tied") is None else []
+    if not set(given.ints) <= set(allowed) or len(set(given.ints)) != len(given):
+        yield f"in_place {list(given.ints)} must be of {allowed}, the arguments that may give their memory, each once"
+
+
+def _all_sized(block: Block) -> bool:
+    """Otherwise it is said where the entry stands."""
+    return all(_elements(value) >= 0 for op in block for value in (*op.operands, *op.results))
 
 
 def one_binding(scope: Operation, kind: type[Operation]) -> Iterator[str]:
@@ -249,6 +268,8 @@ def constant(op: Global) -> Iterator[str]:
         yield f"is of type {op.type}, which is not supported"
     elif op.value is not None and op.value.type != op.type:
         yield f"is of type {op.type}, its value of type {op.value.type}"
+    elif not op.type.num_elements:
+        yield f"is of type {op.type}, which has no elements: it is made where it is used"
 
 
 def load(op: GlobalLoad, tables: SymbolTables) -> Iterator[str]:

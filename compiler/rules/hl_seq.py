@@ -45,7 +45,8 @@ from orchestrion.schema.profiles import PROFILES
 from .blocks import blocks
 from .encodings import encoded_values, is_entry_type
 from .engine import Rules
-from .flow import body, load, one_binding, stored_elements, updates
+from .flow import body, in_place, load, one_binding, stored_elements, updates
+from .globals import stored_once
 from .stablehlo import has_functions, one_block, signature
 
 #: an export: name, type, attributes of arguments and results
@@ -80,6 +81,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from programs(op)
         case Program():
             yield from has_functions(op)
+            yield from stored_once(op)
             yield from same_exports(op, _signatures)
             yield from one_binding(op, Dispatch)
         case Func() if isinstance(op.parent_op, Executable):
@@ -166,9 +168,7 @@ def _dispatch(op: Dispatch, tables: SymbolTables) -> Iterator[str]:
         yield f"workload {list(op.workload.ints)} is not the elements of a result of {op.entry}"
     elif op.tied is not None:
         yield from updates(op, entry, op.tied.ints)
-    for argument, output in op.reuses():
-        if size_of(argument.type) != size_of(output.type):
-            yield f"in_place: {output.type} is put into the memory of {argument.type}"
+    yield from in_place(op, entry)
 
 
 def _store(op: GlobalStore, tables: SymbolTables) -> Iterator[str]:
@@ -182,14 +182,6 @@ def _store(op: GlobalStore, tables: SymbolTables) -> Iterator[str]:
         yield f"{op.ref} is not mutable"
     elif not is_resource(op.value.type) or size_of(op.value.type) != size_of(variable.type):
         yield f"{op.ref} is of type {variable.type}, stored to as {op.value.type}"
-
-
-def _stores(variable: Global) -> int:
-    program = variable.parent_op
-    assert program is not None
-    initializers = [op for op in program.regions[0].block if isinstance(op, Initializer)]
-    stores = [op for initializer in initializers for op in initializer.body.walk() if isinstance(op, GlobalStore)]
-    return sum(op.ref.root == variable.sym_name.value for op in stores)
 
 
 def _made(op: Operation) -> Iterator[str]:
@@ -209,8 +201,8 @@ def _fits(op: Operation) -> Iterator[str]:
             yield f"must be a constant, or mutable and a variable, is {op.type}"
         case Global() if op.value is not None and op.value.nbytes != size_of(op.type):
             yield f"is of {size_of(op.type)} bytes, its value of {op.value.nbytes}"
-        case Global() if op.value is None and op.mutable is None and _stores(op) != 1:
-            yield f"is stored to by {_stores(op)} initializers, 1 wanted for a global without a value"
+        case Global() if not size_of(op.type):
+            yield f"is of type {op.type}, which has no bytes: it is made where it is used"
         case Import() if not isinstance(op.source, BlockArgument) or not isinstance(op.source.type, TensorType):
             yield "imports what is no argument"
         case Import() if _bytes(op.source.type) != size_of(op.output.type):

@@ -172,3 +172,34 @@ def test_an_entry_has_one_binding_for_what_is_tied() -> None:
     types = next(line for line in text.splitlines() if line.startswith("      : (tensor"))
     both = text.replace(types, f"{types}\n{again}\n{types}")
     assert said(both) == ["@e::@e is dispatched with tied = array<i64: 0> and with tied = None"]
+
+
+IN_PLACE = """"builtin.module"() ({
+  "flow.executable"() <{sym_name = "e"}> ({
+    "func.func"() <{function_type = (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>, sym_name = "e"}> ({
+    ^bb0(%x: tensor<3x3xf32>, %y: tensor<3x3xf32>):
+      %t = "stablehlo.transpose"(%y) <{permutation = array<i64: 1, 0>}> : (tensor<3x3xf32>) -> tensor<3x3xf32>
+      %r = "stablehlo.add"(%x, %t) : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+      "func.return"(%r) : (tensor<3x3xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>, sym_name = "main"}> ({
+  ^bb0(%x: tensor<3x3xf32>, %y: tensor<3x3xf32>):
+    %r = "flow.dispatch"(%x, %y) <{entry = @e::@e, in_place = array<i64: WHICH>, workload = array<i64: 9, 1, 1>}>
+      : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+    "func.return"(%r) : (tensor<3x3xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+
+
+@pytest.mark.parametrize("which", ["0", "1", "0, 1", "0, 0", "-1", "7"])
+def test_only_what_is_read_element_by_element_gives_its_memory(which: str) -> None:
+    told = f"in_place [{which}] must be of [0], the arguments that may give their memory, each once"
+    assert said(IN_PLACE.replace("WHICH", which)) == ([] if which == "0" else [told])
+
+
+def test_a_global_has_elements() -> None:
+    text = '"util.global"() <{mutable, sym_name = "g", type = tensor<0xf32>}> : () -> ()'
+    (found,) = said(f'"builtin.module"() ({{\n{text}\n{FUNC}\n}}) : () -> ()')
+    assert found == "is of type tensor<0xf32>, which has no elements: it is made where it is used"
