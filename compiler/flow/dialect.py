@@ -1,8 +1,9 @@
 """The flow dialect: tensors, dispatches, and executables as functions over tensors. One copy for all targets.
 
-Rules: after the phase no arithmetic stands outside executables; a function holds `util.global_load`, `flow.dispatch`,
-`flow.hoistable_dispatch`, `flow.splat`, `flow.empty` and its return. A dispatch's workload is the number of elements
-that each of its results has, padding included.
+Rules: after the phase no tensor arithmetic stands outside executables. A function holds dispatches, splats, empty
+tensors, loads and stores of globals, numbers of the host (loop counters), and the branches between its blocks; an
+initializer the same in one block (`rules/flow.py` has the list). A dispatch's workload is the number of elements that
+each of its results has, padding included, or that a tied result's update has.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What scalar code is written against: an emitter of ops over values that it knows the element type of.
 
-`op` takes every scalar op of `schema/scalars.py` and every primitive of `primitives.py`. The emitters there are
-(`builder.py` makes `kernel` IR, `numpy_emitter.py` computes over arrays) share what `lowering.py` does: a primitive is
-emitted as it is, everything else is expanded into primitives on the way.
+`op` takes every scalar op of `schema/scalars.py` and every primitive of `primitives.py`. Emitters (`builder.py` makes
+`kernel` IR; one in the tests computes over NumPy arrays) share what `lowering.py` does: a primitive is emitted as it
+is, everything else is expanded into primitives on the way.
 
 Element types are named as in `schema/dtypes.py`. Values are opaque: whoever writes expansions uses these methods only.
 """

@@ -1,4 +1,4 @@
-"""Emits the run loop of a function: what one request does, and for now also all that it needs.
+"""Emits the run loop of a function: what one request does, and what it needs for that, which later passes take out.
 
 A block of the function becomes a block. Loops with a state take its two buffers as arguments, `now` and `next`, and
 give them back swapped. Values of the sequencer itself (counters of loops) travel as they are.

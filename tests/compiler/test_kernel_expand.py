@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from numpy_emitter import NumpyEmitter
 from scalar_cases import applications, differing, grid, is_exact
 
 from orchestrion.compiler.kernel.emitter import UnsupportedScalar
 from orchestrion.compiler.kernel.lowering import EXPANSIONS, refusal
-from orchestrion.compiler.kernel.numpy_emitter import NumpyEmitter
 from orchestrion.compiler.kernel.primitives import KINDS
 from orchestrion.schema import scalars
 from orchestrion.schema.dtypes import BY_NAME, DTYPES, DType

@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from orchestrion.compiler.kernel.emitter import Number
+from orchestrion.compiler.kernel.lowering import LoweringEmitter
+from orchestrion.compiler.kernel.primitives import Primitive
 from orchestrion.schema.dtypes import BY_NAME, BY_NUMPY, DType
 from orchestrion.schema.scalar_meanings import Array
-
-from .emitter import Number
-from .lowering import LoweringEmitter
-from .primitives import Primitive
 
 
 class NumpyEmitter(LoweringEmitter[Array]):
