@@ -85,7 +85,8 @@ def test_gather(computes: Any, target: str, dtype: str) -> None:
     """A batched axis, a collapsed one, one of which two elements are taken; the index vectors lie along the first."""
     rng, info = np.random.default_rng(5), np.iinfo(DTYPES[dtype])
     x = filled((3, 5, 4))
-    starts = rng.choice([info.min, info.max, 0, 1, 2, 3, 4, 5], (2, 6, 3)).astype(DTYPES[dtype])
+    chosen = np.array([info.min, info.max, 0, 1, 2, 3, 4, 5], DTYPES[dtype])
+    starts = rng.choice(chosen, (2, 6, 3))
     axes = "offset_dims = [1], collapsed_slice_dims = [1], operand_batching_dims = [0], "
     axes += "start_indices_batching_dims = [2], start_index_map = [2, 1], index_vector_dim = 0"
     attributes = f"dimension_numbers = #stablehlo.gather<{axes}>, slice_sizes = {ints((1, 1, 2))}"
