@@ -215,11 +215,20 @@ class Storage:
         if all(self._may_merge(argument, way.value) for way in back):
             for way in back:
                 self._merge(argument, way.value)
+        if len(back) == 1 and self._overwrite(argument, back[0].value):
+            return
         for way in back:
             if argument in self.next:
                 self._merge(self.next[argument], way.value)
             else:
                 self._alternate(argument, way.value)
+
+    def _overwrite(self, argument: BlockArgument, given: Value) -> bool:
+        """Puts a loop's next value where its argument lies, if the op that makes it may do so."""
+        op = given.defining_op
+        if not isinstance(op, hl_seq.Dispatch):
+            return False
+        return any(a is argument and o is given and self._take_over(op, a, o) for a, o in op.reuses())
 
     def _miss_copies(self) -> None:
         found = [m for block in self.blocks[1:] for a in block.arguments if a in self.group for m in self._missing(a)]

@@ -157,8 +157,8 @@
         %4 = "ll_seq.create_executable"() <{executable = @test}> : () -> !hal.executable
         %5 = "ll_seq.allocate"() <{label = "transient", lifetime = "transient", live = array<i64: 4, 5>, size = 1 : i64}> : () -> !hal.buffer
         %6 = "ll_seq.create_executable"() <{executable = @step}> : () -> !hal.executable
-        %7 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
-        %8 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
+        %7 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 256 : i64}> : () -> !hal.buffer
+        %8 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 256 : i64}> : () -> !hal.buffer
         %9 = "ll_seq.check"(%0) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
         %10 = "ll_seq.check"(%1) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.buffer
         %11 = "ll_seq.destination"(%2) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.view
@@ -166,13 +166,13 @@
         %13 = "ll_seq.storage"(%11) : (!hal.view) -> !hal.buffer
         %14 = "ll_seq.storage"(%12) : (!hal.view) -> !hal.buffer
         %15 = "ll_seq.record"() ({
-        ^bb0(%22: !ll_seq.slot, %23: !ll_seq.slot):
-          "ll_seq.copy"(%22, %7) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
+        ^bb0(%22: !ll_seq.slot, %23: !ll_seq.slot, %24: !ll_seq.slot):
+          "ll_seq.copy"(%22, %24) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
           "ll_seq.barrier"() : () -> ()
-          "ll_seq.copy"(%23, %7) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 256 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
+          "ll_seq.copy"(%23, %7) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
           "ll_seq.end"() : () -> ()
         }) : () -> !hal.recording
-        "ll_seq.enqueue"(%15, %9, %10) : (!hal.recording, !hal.buffer, !hal.buffer) -> ()
+        "ll_seq.enqueue"(%15, %9, %10, %13) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
         "util.branch"(%7, %8)[^bb1] : (!hal.buffer, !hal.buffer) -> ()
       ^bb1(%16: !hal.buffer, %17: !hal.buffer):
         %18 = "ll_seq.record"() ({
@@ -180,28 +180,26 @@
           "ll_seq.dispatch"(%4, %22, %5) <{entry = @test::@test, offsets = array<i64: 0, 0>}> : (!hal.executable, !ll_seq.slot, !hal.buffer) -> ()
           "ll_seq.end"() : () -> ()
         }) : () -> !hal.recording
-        "ll_seq.execute"(%18, %16) : (!hal.recording, !hal.buffer) -> ()
+        "ll_seq.execute"(%18, %13) : (!hal.recording, !hal.buffer) -> ()
         %19 = "ll_seq.read"(%5) <{offset = 0 : i64, type = "i1"}> : (!hal.buffer) -> i32
         "util.cond_branch"(%19)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (i32) -> ()
       ^bb2:
         %20 = "ll_seq.record"() ({
-        ^bb0(%22: !ll_seq.slot, %23: !ll_seq.slot):
-          "ll_seq.dispatch"(%6, %22, %22, %23) <{entry = @step::@step, offsets = array<i64: 0, 256, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
+        ^bb0(%22: !ll_seq.slot, %23: !ll_seq.slot, %24: !ll_seq.slot):
+          "ll_seq.dispatch"(%6, %24, %22, %24) <{entry = @step::@step, offsets = array<i64: 0, 0, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
           "ll_seq.barrier"() : () -> ()
-          "ll_seq.dispatch"(%6, %23, %22, %23) <{entry = @step::@step, offsets = array<i64: 0, 256, 256>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
+          "ll_seq.dispatch"(%6, %24, %22, %23) <{entry = @step::@step, offsets = array<i64: 0, 0, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
           "ll_seq.end"() : () -> ()
         }) : () -> !hal.recording
-        "ll_seq.enqueue"(%20, %16, %17) : (!hal.recording, !hal.buffer, !hal.buffer) -> ()
+        "ll_seq.enqueue"(%20, %16, %17, %13) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
         "util.branch"(%17, %16)[^bb1] : (!hal.buffer, !hal.buffer) -> ()
       ^bb3:
         %21 = "ll_seq.record"() ({
-        ^bb0(%22: !ll_seq.slot, %23: !ll_seq.slot, %24: !ll_seq.slot):
+        ^bb0(%22: !ll_seq.slot, %23: !ll_seq.slot):
           "ll_seq.copy"(%22, %23) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
-          "ll_seq.barrier"() : () -> ()
-          "ll_seq.copy"(%22, %24) <{length = 16 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
           "ll_seq.end"() : () -> ()
         }) : () -> !hal.recording
-        "ll_seq.execute"(%21, %16, %13, %14) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
+        "ll_seq.execute"(%21, %16, %14) : (!hal.recording, !hal.buffer, !hal.buffer) -> ()
         "ll_seq.return"(%11, %12) : (!hal.view, !hal.view) -> ()
       }) : () -> ()
     }) : () -> ()

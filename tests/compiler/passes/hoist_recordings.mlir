@@ -149,14 +149,14 @@
     }) : () -> ()
     "ll_seq.instance"() ({
       %0 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = 256 : i64}> : () -> !hal.buffer
-      %1 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
-      %2 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
+      %1 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 256 : i64}> : () -> !hal.buffer
+      %2 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 256 : i64}> : () -> !hal.buffer
       %3 = "ll_seq.create_executable"() <{executable = @test}> : () -> !hal.executable
       %4 = "ll_seq.create_executable"() <{executable = @step}> : () -> !hal.executable
       %5 = "ll_seq.record"() ({
-      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot):
-        "ll_seq.copy"(%9, %1) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
-        "ll_seq.copy"(%10, %1) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 256 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
+      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot, %11: !ll_seq.slot):
+        "ll_seq.copy"(%9, %11) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
+        "ll_seq.copy"(%10, %1) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
       %6 = "ll_seq.record"() ({
@@ -165,16 +165,15 @@
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
       %7 = "ll_seq.record"() ({
-      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot):
-        "ll_seq.dispatch"(%4, %9, %9, %10) <{entry = @step::@step, offsets = array<i64: 0, 256, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
+      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot, %11: !ll_seq.slot):
+        "ll_seq.dispatch"(%4, %11, %9, %11) <{entry = @step::@step, offsets = array<i64: 0, 0, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
         "ll_seq.barrier"() : () -> ()
-        "ll_seq.dispatch"(%4, %10, %9, %10) <{entry = @step::@step, offsets = array<i64: 0, 256, 256>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
+        "ll_seq.dispatch"(%4, %11, %9, %10) <{entry = @step::@step, offsets = array<i64: 0, 0, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
       %8 = "ll_seq.record"() ({
-      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot, %11: !ll_seq.slot):
+      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot):
         "ll_seq.copy"(%9, %10) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
-        "ll_seq.copy"(%9, %11) <{length = 16 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
       "ll_seq.serve"() <{signature = (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>), sym_name = "main"}> ({
@@ -185,17 +184,17 @@
         %16 = "ll_seq.destination"(%12) <{type = tensor<4xf32>}> : (!hal.view) -> !hal.view
         %17 = "ll_seq.storage"(%15) : (!hal.view) -> !hal.buffer
         %18 = "ll_seq.storage"(%16) : (!hal.view) -> !hal.buffer
-        "ll_seq.enqueue"(%5, %13, %14) : (!hal.recording, !hal.buffer, !hal.buffer) -> ()
+        "ll_seq.enqueue"(%5, %13, %14, %17) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
         "util.branch"(%1, %2)[^bb1] : (!hal.buffer, !hal.buffer) -> ()
       ^bb1(%19: !hal.buffer, %20: !hal.buffer):
-        "ll_seq.execute"(%6, %19) : (!hal.recording, !hal.buffer) -> ()
+        "ll_seq.execute"(%6, %17) : (!hal.recording, !hal.buffer) -> ()
         %21 = "ll_seq.read"(%0) <{offset = 0 : i64, type = "i1"}> : (!hal.buffer) -> i32
         "util.cond_branch"(%21)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (i32) -> ()
       ^bb2:
-        "ll_seq.enqueue"(%7, %19, %20) : (!hal.recording, !hal.buffer, !hal.buffer) -> ()
+        "ll_seq.enqueue"(%7, %19, %20, %17) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
         "util.branch"(%20, %19)[^bb1] : (!hal.buffer, !hal.buffer) -> ()
       ^bb3:
-        "ll_seq.execute"(%8, %19, %17, %18) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
+        "ll_seq.execute"(%8, %19, %18) : (!hal.recording, !hal.buffer, !hal.buffer) -> ()
         "ll_seq.return"(%15, %16) : (!hal.view, !hal.view) -> ()
       }) : () -> ()
     }) : () -> ()

@@ -189,14 +189,14 @@
     "util.initializer"() <{kind = "context"}> ({
       %0 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = 256 : i64}> : () -> !hal.buffer
       "util.global_store"(%0) <{ref = @arena}> : (!hal.buffer) -> ()
-      %1 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
+      %1 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 256 : i64}> : () -> !hal.buffer
       "util.global_store"(%1) <{ref = @main_state}> : (!hal.buffer) -> ()
-      %2 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 512 : i64}> : () -> !hal.buffer
+      %2 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = 256 : i64}> : () -> !hal.buffer
       "util.global_store"(%2) <{ref = @main_state_1}> : (!hal.buffer) -> ()
       %3 = "ll_seq.record"() ({
-      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot):
-        "ll_seq.copy"(%9, %1) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
-        "ll_seq.copy"(%10, %1) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 256 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
+      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot, %11: !ll_seq.slot):
+        "ll_seq.copy"(%9, %11) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
+        "ll_seq.copy"(%10, %1) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !hal.buffer) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
       "util.global_store"(%3) <{ref = @main_recording}> : (!hal.recording) -> ()
@@ -209,17 +209,16 @@
       "util.global_store"(%5) <{ref = @main_recording_1}> : (!hal.recording) -> ()
       %6 = "util.global_load"() <{ref = @step_executable}> : () -> !hal.executable
       %7 = "ll_seq.record"() ({
-      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot):
-        "ll_seq.dispatch"(%6, %9, %9, %10) <{entry = @step::@step, offsets = array<i64: 0, 256, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
+      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot, %11: !ll_seq.slot):
+        "ll_seq.dispatch"(%6, %11, %9, %11) <{entry = @step::@step, offsets = array<i64: 0, 0, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
         "ll_seq.barrier"() : () -> ()
-        "ll_seq.dispatch"(%6, %10, %9, %10) <{entry = @step::@step, offsets = array<i64: 0, 256, 256>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
+        "ll_seq.dispatch"(%6, %11, %9, %10) <{entry = @step::@step, offsets = array<i64: 0, 0, 0>}> : (!hal.executable, !ll_seq.slot, !ll_seq.slot, !ll_seq.slot) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
       "util.global_store"(%7) <{ref = @main_recording_2}> : (!hal.recording) -> ()
       %8 = "ll_seq.record"() ({
-      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot, %11: !ll_seq.slot):
+      ^bb0(%9: !ll_seq.slot, %10: !ll_seq.slot):
         "ll_seq.copy"(%9, %10) <{length = 16 : i64, source_offset = 0 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
-        "ll_seq.copy"(%9, %11) <{length = 16 : i64, source_offset = 256 : i64, target_offset = 0 : i64}> : (!ll_seq.slot, !ll_seq.slot) -> ()
         "ll_seq.end"() : () -> ()
       }) : () -> !hal.recording
       "util.global_store"(%8) <{ref = @main_recording_3}> : (!hal.recording) -> ()
@@ -234,23 +233,23 @@
       %8 = "ll_seq.storage"(%6) : (!hal.view) -> !hal.buffer
       %9 = "ll_seq.storage"(%7) : (!hal.view) -> !hal.buffer
       %10 = "util.global_load"() <{ref = @main_recording}> : () -> !hal.recording
-      "ll_seq.enqueue"(%10, %4, %5) : (!hal.recording, !hal.buffer, !hal.buffer) -> ()
+      "ll_seq.enqueue"(%10, %4, %5, %8) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
       %11 = "util.global_load"() <{ref = @main_state}> : () -> !hal.buffer
       %12 = "util.global_load"() <{ref = @main_state_1}> : () -> !hal.buffer
       "util.branch"(%11, %12)[^bb1] : (!hal.buffer, !hal.buffer) -> ()
     ^bb1(%13: !hal.buffer, %14: !hal.buffer):
       %15 = "util.global_load"() <{ref = @main_recording_1}> : () -> !hal.recording
-      "ll_seq.execute"(%15, %13) : (!hal.recording, !hal.buffer) -> ()
+      "ll_seq.execute"(%15, %8) : (!hal.recording, !hal.buffer) -> ()
       %16 = "util.global_load"() <{ref = @arena}> : () -> !hal.buffer
       %17 = "ll_seq.read"(%16) <{offset = 0 : i64, type = "i1"}> : (!hal.buffer) -> i32
       "util.cond_branch"(%17)[^bb2, ^bb3] <{counts = array<i64: 0, 0>}> : (i32) -> ()
     ^bb2:
       %18 = "util.global_load"() <{ref = @main_recording_2}> : () -> !hal.recording
-      "ll_seq.enqueue"(%18, %13, %14) : (!hal.recording, !hal.buffer, !hal.buffer) -> ()
+      "ll_seq.enqueue"(%18, %13, %14, %8) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
       "util.branch"(%14, %13)[^bb1] : (!hal.buffer, !hal.buffer) -> ()
     ^bb3:
       %19 = "util.global_load"() <{ref = @main_recording_3}> : () -> !hal.recording
-      "ll_seq.execute"(%19, %13, %8, %9) : (!hal.recording, !hal.buffer, !hal.buffer, !hal.buffer) -> ()
+      "ll_seq.execute"(%19, %13, %9) : (!hal.recording, !hal.buffer, !hal.buffer) -> ()
       "ll_seq.return"(%6, %7) : (!hal.view, !hal.view) -> ()
     }) : () -> ()
     "util.finalizer"() <{kind = "context"}> ({
