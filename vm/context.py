@@ -42,7 +42,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in (("fuel", self.fuel), ("deadline", self.deadline), ("memory", self.memory)):
-            if value is not None and value < 0:
+            if value is not None and not value >= 0:  # NaN neither
                 raise CallerError(f"limit {name} is {value}, 0 or more expected")
         if self.depth < 1:
             raise CallerError(f"limit depth is {self.depth}, 1 or more expected")

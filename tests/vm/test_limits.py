@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from orchestrion.vm.context import Limits
 from orchestrion.vm.errors import (
     CallerError,
     Cancelled,
@@ -246,3 +247,9 @@ def test_no_fuel_at_all(program: Any) -> None:
     context.invoke(program.codes["forget"])
     with pytest.raises(LimitError):
         context.invoke(program.codes["loop"], (2,))
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan")])
+def test_a_limit_that_is_no_amount_is_refused(value: float) -> None:
+    with pytest.raises(CallerError, match=r"limit deadline is .*, 0 or more expected"):
+        Limits(deadline=value)
