@@ -8,7 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from stablehlo_text import literal
+
+# how long an example takes is no condition of a test: machines are slow, and busy
+settings.register_profile("no-deadline", settings(), deadline=None)
+settings.load_profile("no-deadline")
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")

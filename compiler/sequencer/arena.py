@@ -11,6 +11,9 @@ It knows nothing of IR.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+
+from .positions import spans
 
 #: The most that Vulkan lets a device ask of a storage buffer's offset; no OpenCL device asks for more.
 ALIGNMENT = 256
@@ -31,8 +34,12 @@ def align(size: int) -> int:
 
 def peak(tenants: Sequence[Tenant]) -> int:
     """The most bytes, over aligned sizes, that are live at one position: no arena can be smaller."""
-    last = max((tenant.live.bit_length() for tenant in tenants), default=0)
-    return max((sum(align(t.size) for t in tenants if t.live >> now & 1) for now in range(last)), default=0)
+    changes: dict[int, int] = {}
+    for tenant in tenants:
+        for first, last in spans(tenant.live):
+            changes[first] = changes.get(first, 0) + align(tenant.size)
+            changes[last + 1] = changes.get(last + 1, 0) - align(tenant.size)
+    return max(accumulate(change for _, change in sorted(changes.items())), default=0)
 
 
 def pack(tenants: Sequence[Tenant]) -> tuple[list[int], int]:

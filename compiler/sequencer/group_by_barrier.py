@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.stablehlo.func import Func
 
 from . import hl_seq
-from .arena import Tenant, pack
+from .arena import Tenant, peak
 from .lifetimes import COMMANDS, Lifetimes, overwritten
 
 if TYPE_CHECKING:
@@ -34,15 +34,16 @@ def run(module: Module, options: Options) -> None:
 
 
 def _group(blocks: list[Block]) -> None:
-    waves, arena = _cost(blocks)
     for block in blocks:
         *before, terminator = block.ops
-        _reorder(block, sorted(before, key=_waves(before).__getitem__), terminator)
+        order = sorted(before, key=_waves(before).__getitem__)
+        if order == before:
+            continue
+        waves, arena = _cost(blocks)
+        _reorder(block, order, terminator)
         fewer, larger = _cost(blocks)
         if fewer >= waves or larger > max(SMALL, arena * GROWTH // 100):
             _reorder(block, before, terminator)
-        else:
-            waves, arena = fewer, larger
 
 
 def _waves(ops: list[Operation]) -> dict[Operation, int]:
@@ -67,8 +68,7 @@ def _reorder(block: Block, ops: list[Operation], terminator: Operation) -> None:
 
 
 def _cost(blocks: list[Block]) -> tuple[int, int]:
-    """Waves, and bytes of the arena, of the order as it is."""
+    """Waves, and the most bytes that live at one time, of the order as it is."""
     lifetimes = Lifetimes(blocks)
     transient = [v for v in lifetimes.of if hl_seq.lifetime_of(v.type) == "transient" and hl_seq.size_of(v.type)]
-    _, size = pack([Tenant(hl_seq.size_of(value.type), lifetimes.of[value]) for value in transient])
-    return lifetimes.waves, size
+    return lifetimes.waves, peak([Tenant(hl_seq.size_of(value.type), lifetimes.of[value]) for value in transient])

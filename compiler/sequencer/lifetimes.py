@@ -8,12 +8,13 @@ and takes loops into account: what is used in a later turn lives through the who
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.core import Block, Operation, Value
 
 from . import hl_seq
+from .positions import bits
 
 #: ops that become commands of a recording
 COMMANDS = (hl_seq.Dispatch, hl_seq.Clone, hl_seq.Splat, util.GlobalStore)
@@ -88,34 +89,12 @@ class Lifetimes:
         for value, begin in first.items():
             stop = self.end[block] if value in leaves else last[value]
             if hl_seq.is_resource(value.type):
-                self.of[value] = self.of.get(value, 0) | _bits(begin, stop)
+                self.of[value] = self.of.get(value, 0) | bits(begin, stop)
 
 
 def overwritten(op: Operation) -> list[Value]:
     """The operands whose memory an op changes."""
     return [argument for argument, _ in op.updates()] if isinstance(op, hl_seq.Dispatch) else []
-
-
-def spans(live: int) -> Iterator[tuple[int, int]]:
-    """The runs of positions in a lifetime: first and last of each."""
-    while live:
-        first = (live & -live).bit_length() - 1
-        run = live >> first
-        length = ((run + 1) & ~run).bit_length() - 1
-        yield first, first + length - 1
-        live &= ~_bits(first, first + length - 1)
-
-
-def union(ranges: Iterable[tuple[int, int]]) -> int:
-    """The lifetime of these runs."""
-    live = 0
-    for first, last in ranges:
-        live |= _bits(first, last)
-    return live
-
-
-def _bits(first: int, last: int) -> int:
-    return (1 << last + 1) - (1 << first)
 
 
 def _successors(block: Block) -> list[Block]:

@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.core import Block
 
 from . import ll_seq
 from .arena import Tenant, pack
-from .lifetimes import union
+from .positions import union
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options

@@ -18,7 +18,8 @@ from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region
 
 from . import hl_seq, ll_seq
 from .arena import align
-from .lifetimes import COMMANDS, spans
+from .lifetimes import COMMANDS
+from .positions import spans
 from .storage import Group, Home, Storage
 
 #: a buffer and an offset in bytes
