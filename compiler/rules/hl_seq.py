@@ -201,7 +201,7 @@ def _fits(op: Operation) -> Iterator[str]:
             yield f"must be a constant, or mutable and a variable, is {op.type}"
         case Global() if op.value is not None and op.value.nbytes != size_of(op.type):
             yield f"is of {size_of(op.type)} bytes, its value of {op.value.nbytes}"
-        case Global() if not size_of(op.type):
+        case Global() if op.mutable is None and not size_of(op.type):
             yield f"is of type {op.type}, which has no bytes: it is made where it is used"
         case Import() if not isinstance(op.source, BlockArgument) or not isinstance(op.source.type, TensorType):
             yield "imports what is no argument"
