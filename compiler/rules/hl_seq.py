@@ -91,6 +91,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case Func():
             yield from signature(op)
             yield from blocks(op.body)
+            yield from _imports(op)
             yield from _travels(op)
         case CondBranch() | Switch():
             yield from _choice(op)
@@ -113,6 +114,16 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from _fits(op)
         case _:
             pass
+
+
+def _imports(func: Func) -> Iterator[str]:
+    """Arguments live from the start, each in one place: they are imported in front of everything, once."""
+    ops = [op for block in func.body.blocks for op in block]
+    imports = [op for op in ops if isinstance(op, Import)]
+    if ops[: len(imports)] != imports:
+        yield "imports an argument behind other ops"
+    if len({op.source for op in imports}) != len(imports):
+        yield "imports an argument twice"
 
 
 def _travels(func: Func) -> Iterator[str]:

@@ -62,3 +62,25 @@ def test_globals(text: str, messages: list[str]) -> None:
     else:
         read_module(module)
         assert not messages
+
+
+IMPORT = '%{} = "hl_seq.import"(%{}) : (tensor<4xf32>) -> !hl_seq.resource<external, 16>\n'
+SPLAT = f'%s = "hl_seq.splat"() <{{value = dense<1.0> : tensor<f32>}}> : () -> {TRANSIENT}\n'
+IMPORTS = [
+    (IMPORT.format("a", "x") + IMPORT.format("b", "y") + SPLAT, []),
+    (IMPORT.format("a", "x") + SPLAT + IMPORT.format("b", "y"), ["imports an argument behind other ops"]),
+    (IMPORT.format("a", "x") + IMPORT.format("b", "x"), ["imports an argument twice"]),
+]
+
+
+@pytest.mark.parametrize(("body", "messages"), IMPORTS)
+def test_arguments_are_imported_in_front_once(body: str, messages: list[str]) -> None:
+    """An argument lives from the start: what is done to its memory by a donated result must know."""
+    text = PROGRAM.format("").replace("type = () -> ()", "type = (tensor<4xf32>, tensor<4xf32>) -> ()")
+    text = text.replace('"func.return"', "^bb0(%x: tensor<4xf32>, %y: tensor<4xf32>):\n" + body + '"func.return"')
+    try:
+        Compilation(targets=("reference",), start="hl_seq").rows(text)
+        found = []
+    except CompileError as error:
+        found = [diagnostic.message for diagnostic in error.diagnostics]
+    assert found == messages
