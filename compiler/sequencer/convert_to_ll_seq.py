@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.flow import util
-from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, dense_ints
+from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region, Value
@@ -19,7 +19,7 @@ from orchestrion.compiler.stablehlo.func import Func
 from . import hl_seq, ll_seq
 from .serve import Serving
 from .storage import Storage
-from .unit import Constants, Unit
+from .unit import Constants, Unit, constant
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -60,12 +60,10 @@ def _global(variable: util.Global, builder: Builder) -> Value:
     name, size = variable.sym_name.value, hl_seq.size_of(variable.type)
     lifetime = "constant" if variable.mutable is None else "variable"
     with builder.at(variable.loc):
-        buffer = builder.build(
-            ll_seq.Allocate, label=name, size=size, lifetime=lifetime, output=ll_seq.BUFFER
-        ).output  # fmt: skip
+        made = builder.build(ll_seq.Allocate, label=name, size=size, lifetime=lifetime, output=ll_seq.BUFFER)
         if variable.mutable is not None:
-            _begin(variable.value or ZERO, name, buffer, size, builder)
-    return buffer
+            _begin(variable.value or ZERO, name, made.output, size, builder)
+    return made.output
 
 
 def _begin(value: DenseElements, name: str, buffer: Value, size: int, builder: Builder) -> None:
@@ -76,13 +74,8 @@ def _begin(value: DenseElements, name: str, buffer: Value, size: int, builder: B
         scalar = DenseElements(value.type.with_shape(()), value.data)
         commands.build(ll_seq.Fill, target=buffer, offset=0, length=size, value=scalar)
     else:
-        constant = builder.build(
-            ll_seq.Constant, label=name, values=ArrayAttr((value,)), offsets=dense_ints(0), size=size,
-            output=ll_seq.BUFFER,
-        )  # fmt: skip
-        commands.build(
-            ll_seq.Copy, source=constant.output, source_offset=0, target=buffer, target_offset=0, length=size
-        )
+        source = constant(name, [(value, 0)], builder)
+        commands.build(ll_seq.Copy, source=source, source_offset=0, target=buffer, target_offset=0, length=size)
     commands.build(ll_seq.End)
     record = builder.build(ll_seq.Record, body=Region([body]), output=ll_seq.RECORDING)
     builder.build(ll_seq.Execute, recording=record.output, slots=[])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from orchestrion.compiler.errors import Diagnostic, InternalError
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
@@ -46,22 +47,21 @@ def _complete(top: Func | util.Initializer) -> None:
             return
         for found in missing:
             _copy(found)
-    raise AssertionError(f"copies are still missing after {rounds} rounds")
+    fault = Diagnostic(f"copies are missing after {rounds} rounds", top.loc, top.name)
+    raise InternalError("materialize-copies", [fault])
 
 
 def _copy(missing: Missing) -> None:
     op, index = missing.op, missing.index
     source = op.operands[index]
     size = hl_seq.size_of(source.type)
-    if isinstance(op, hl_seq.Export):  # the storage itself was external
-        made = source.defining_op
-        assert made is not None
-        source.type = hl_seq.resource("transient", size)
-        anchor = op.parent.last if op.parent is not None else None
-        assert anchor is not None
+    lifetime = "transient"
+    if isinstance(op, hl_seq.Export):  # the storage itself was external: the copy is, when all else is done
+        source.type, lifetime = hl_seq.resource("transient", size), "external"
+        block = op.parent
+        assert block is not None
         op.detach()
-        anchor.parent.insert_before(op, anchor)  # type: ignore[union-attr]
-    lifetime = "external" if isinstance(op, hl_seq.Export) else "transient"
+        block.insert_before(op, block.last)
     copy = Builder.before(op).build(hl_seq.Clone, source=source, output=hl_seq.resource(lifetime, size))
     op.set_operand(index, copy.output)
 

@@ -57,6 +57,7 @@ class _Split:
         self.bodies = {kind: Block() for kind in util.KINDS}
         self.kinds: dict[Operation, str] = {}
         self.globals: dict[Value, util.Global] = {}
+        self.loaded: dict[tuple[Block, Value], Value] = {}  #: what a block has loaded of what is stored elsewhere
 
     def run(self) -> None:
         serves = [op for op in self.instance.body.block if isinstance(op, ll_seq.Serve)]
@@ -96,7 +97,7 @@ class _Split:
         body = self.bodies[kind]
         op.detach()
         body.append(op)
-        self._load_used(op, body, {})
+        self._load_used(op, body)
         for value in op.results:
             if any(self._elsewhere(user, kind) for user in value.users()):
                 self._store(op, value, Builder(body, loc=op.loc))
@@ -113,35 +114,24 @@ class _Split:
         self.globals[value] = util.Global.build(sym_name=name, type=value.type, loc=op.loc)
         builder.build(util.GlobalStore, ref=SymbolRef(name), value=value)
 
-    def _load_used(self, op: Operation, body: Block, loaded: dict[Value, Value]) -> None:
-        """What an op uses of another initializer is loaded in front of it."""
+    def _load_used(self, op: Operation, body: Block) -> None:
+        """What an op uses of another initializer is loaded in front of the first that does."""
         for inner in op.walk():
             for index, value in enumerate(inner.operands):
                 variable = self.globals.get(value)
                 if variable is None or value.parent_block is body:
                     continue
-                if value not in loaded:
-                    loaded[value] = (
-                        self._known(variable, body)
-                        or Builder.before(op)
-                        .build(util.GlobalLoad, ref=SymbolRef(variable.sym_name.value), value=variable.type)
-                        .value
-                    )
-                inner.set_operand(index, loaded[value])
-
-    def _known(self, variable: util.Global, body: Block) -> Value | None:
-        """A load of the same global earlier in an initializer."""
-        for op in body:
-            if isinstance(op, util.GlobalLoad) and op.ref.root == variable.sym_name.value:
-                return op.value
-        return None
+                if (body, value) not in self.loaded:
+                    ref = SymbolRef(variable.sym_name.value)
+                    load = Builder.before(op).build(util.GlobalLoad, ref=ref, value=variable.type)
+                    self.loaded[body, value] = load.value
+                inner.set_operand(index, self.loaded[body, value])
 
     def _load_in(self, serve: ll_seq.Serve) -> None:
         """A function loads what it uses in each block where it does."""
         for block in serve.body.blocks:
-            loaded: dict[Value, Value] = {}
             for op in block.ops:
-                self._load_used(op, block, loaded)
+                self._load_used(op, block)
 
     def _finish(self, kind: str, builder: Builder) -> None:
         stores = [op for op in self.bodies[kind] if isinstance(op, util.GlobalStore)]

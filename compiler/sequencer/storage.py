@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from orchestrion.compiler.errors import Diagnostic, InternalError
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, OpResult, Value
 from orchestrion.compiler.ir.dominance import Dominance
@@ -74,7 +75,7 @@ class Storage:
         self.next: dict[Value, Value] = {}  #: argument of a loop with a state -> its next value
         self.order = {block: index for index, block in enumerate(self.blocks)}
         self.dominance = Dominance()
-        self.edges = {block: self._edges(block) for block in self.blocks}
+        self.edges = self._edges()
         self._make_groups()
         self.donors = self._donors()
         self._donate()
@@ -194,11 +195,14 @@ class Storage:
     def _now(self, op: Operation) -> int:
         return self.lifetimes.position[op]
 
-    def _edges(self, block: Block) -> list[Way]:
-        """The ways into a block; those back to it last, as they may need a state."""
-        branches = [other.last for other in self.blocks if isinstance(other.last, util.BranchOp)]
-        ways = [(branch, edge) for branch in branches for edge in branch.edges if edge.target is block]
-        return sorted(ways, key=lambda way: self._is_back(way[0], block))
+    def _edges(self) -> dict[Block, list[Way]]:
+        """The ways into each block; those back to it last, as they may need a state."""
+        ways: dict[Block, list[Way]] = {block: [] for block in self.blocks}
+        for branch in (block.last for block in self.blocks):
+            if isinstance(branch, util.BranchOp):
+                for edge in branch.edges:
+                    ways[edge.target].append((branch, edge))
+        return {block: sorted(found, key=lambda way: self._is_back(way[0], block)) for block, found in ways.items()}
 
     def _join_arguments(self, block: Block) -> None:
         for argument in block.arguments:
@@ -248,7 +252,9 @@ class Storage:
                 return brought
         if any(map(_is_fresh, failed)):
             failed = [way for way in ways if not _is_fresh(way)] or self._given_on(argument)
-            assert failed, "copies were made in vain"
+            if not failed:
+                fault = Diagnostic("no copies give this block its arguments", argument.block.ops[0].loc)
+                raise InternalError("materialize-copies", [fault])
         return failed
 
     def _given_on(self, argument: BlockArgument) -> list[Missing]:
@@ -264,9 +270,9 @@ class Storage:
     def _brought_back(self, argument: BlockArgument) -> list[Missing]:
         """What a loop gives to arguments in front of it that share memory with one of its own."""
         header, members = argument.block, self.group[argument].members
-        before = [v for v in members if isinstance(v, BlockArgument) and self._is_before(v, header)]
+        before = [v for v in members if isinstance(v, BlockArgument) and self.is_before(v, header)]
         ways = [way for value in before if value.block is not self.blocks[0] for way in self._ways(value)]
-        return [way for way in ways if way.value in members and not self._is_before(way.value, header)]
+        return [way for way in ways if way.value in members and not self.is_before(way.value, header)]
 
     def _arrives(self, argument: BlockArgument, way: Missing) -> bool:
         alternates = argument in self.next and self._is_back(way.op, argument.block)
@@ -292,8 +298,8 @@ class Storage:
         loop's header; what is made in front of the loop lies in the first. So nothing may go from there to here, also
         by way of a loop around this one, and nothing here may be needed when the other buffer is in use.
         """
-        before = [value for value in now if self._is_before(value, header)]
-        inside = [value for value in now if not self._is_before(value, header)] + after
+        before = [value for value in now if self.is_before(value, header)]
+        inside = [value for value in now if not self.is_before(value, header)] + after
         if not all(self._is_inside(value, header) for value in inside):
             return False
         live = 0
@@ -309,7 +315,8 @@ class Storage:
         assert value.parent_block is not None
         return self.dominance.dominates(header, value.parent_block)
 
-    def _is_before(self, value: Value, header: Block) -> bool:
+    def is_before(self, value: Value, header: Block) -> bool:
+        """Whether a value is made in front of a loop."""
         assert value.parent_block is not None
         return self.order[value.parent_block] < self.order[header]
 

@@ -51,6 +51,19 @@ class Constants:
             end += align(value.nbytes)
 
 
+def constant(label: str, content: Content, builder: Builder) -> Value:
+    """A constant buffer with this content."""
+    last, offset = content[-1]
+    return builder.build(
+        ll_seq.Constant,
+        label=label,
+        values=ArrayAttr(tuple(value for value, _ in content)),
+        offsets=dense_ints(*(offset for _, offset in content)),
+        size=offset + last.nbytes,
+        output=ll_seq.BUFFER,
+    ).output
+
+
 class Unit:
     """What is at hand while the code of one function or initializer is emitted.
 
@@ -109,19 +122,17 @@ class Unit:
         if home.kind == "constant" and home.key in self.constants.places:
             assert isinstance(home.key, str)
             name, offset = self.constants.places[home.key]
-            return self._once(("constant", name), lambda: self._constant(name)), offset
+            return self._once(
+                ("constant", name), lambda: constant(name, self.constants.buffers[name], self.front)
+            ), offset
         if home.kind in ("constant", "variable", "made"):
             assert isinstance(home.key, str)
             return self.globals[home.key], 0
-        if home.kind == "now" and self._is_before(value, home.key):
+        if home.kind == "now":
             assert isinstance(home.key, Block)
-            return self.states[home.key], self.offsets[id(group)]
+            if self.storage.is_before(value, home.key):
+                return self.states[home.key], self.offsets[id(group)]
         return self.homes[home], self.offsets.get(id(group), 0)
-
-    def _is_before(self, value: Value, header: object) -> bool:
-        order = self.storage.order
-        assert isinstance(header, Block) and value.parent_block is not None
-        return order[value.parent_block] < order[header]
 
     def _once(self, key: object, make: Callable[[], Value]) -> Value:
         if key not in self.made:
@@ -136,18 +147,6 @@ class Unit:
             size=group.size,
             lifetime=self.lifetime,
             live=dense_ints(*live),
-            output=ll_seq.BUFFER,
-        ).output
-
-    def _constant(self, name: str) -> Value:
-        content = self.constants.buffers[name]
-        last, offset = content[-1]
-        return self.front.build(
-            ll_seq.Constant,
-            label=name,
-            values=ArrayAttr(tuple(value for value, _ in content)),
-            offsets=dense_ints(*(offset for _, offset in content)),
-            size=offset + last.nbytes,
             output=ll_seq.BUFFER,
         ).output
 
@@ -207,9 +206,7 @@ class _Commands:
         given, offset = self._slot(self.unit.place(source))
         taken, to = self._slot(target)
         length = hl_seq.size_of(source.type)
-        self._command(
-            ll_seq.Copy, source=given, source_offset=offset, target=taken, target_offset=to, length=length
-        )  # fmt: skip
+        self._command(ll_seq.Copy, source=given, source_offset=offset, target=taken, target_offset=to, length=length)
 
     def _place_of(self, value: Value) -> Place | None:
         return self.unit.place(value) if value in self.unit.storage.group else None
