@@ -1,0 +1,211 @@
+"""The heroes of real programs on Vulkan, beside IREE's Vulkan output of the same StableHLO text.
+
+A row of `ROWS` is a JAX function with the arguments it is called with. Its StableHLO text, as JAX writes it, is
+compiled by us (SPIR-V and OpenCL) and by IREE (`vulkan-spirv`, every set of `FLAGS`, of which the fastest counts).
+Weights are arguments, as in what JAX exports: what lays them out anew is in each call. Everything is resident on the
+device.
+
+IREE runs as `iree-benchmark-module`, a process of its own between our rounds, without transfers either: its reported
+time per call counts, as ours does, from submission until the result is there. Ratios are of the least times. XLA on
+the CPU stands beside PoCL for orientation: both run the same two cores. Results are compared with XLA's first.
+
+    bench_heroes.py [--rounds N] [--no-iree] [group or row ...]
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import machine, measure, need, unit, versions
+
+BIN = Path(sys.executable).parent
+#: how IREE compiles: the fastest of what was tried counts
+FLAGS = ((), ("--iree-opt-level=O3",), ("--iree-opt-level=O3", "--iree-opt-data-tiling"))
+#: how often the two sides take turns
+TURNS = 3
+#: profile -> device
+DEVICES = {"spirv": "vulkan", "opencl": "opencl"}
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One benchmark: a JAX function of f32 arguments of these shapes."""
+
+    group: str
+    name: str
+    function: Callable[..., Any]
+    shapes: tuple[Shape, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.group} {self.name}"
+
+    def arguments(self) -> list[Array]:
+        rng = np.random.default_rng(0)
+        return [rng.standard_normal(shape, np.float32) for shape in self.shapes]
+
+
+def matmul(x: Any, y: Any) -> Any:
+    return x @ y
+
+
+def convolution(stride: int = 1, groups: int = 1) -> Callable[[Any, Any], Any]:
+    """NHWC by HWIO, the order of Flax and of TensorFlow."""
+
+    def apply(x: Any, w: Any) -> Any:
+        from jax import lax
+
+        order = ("NHWC", "HWIO", "NHWC")
+        return lax.conv_general_dilated(
+            x, w, (stride, stride), "SAME", dimension_numbers=order, feature_group_count=groups
+        )
+
+    return apply
+
+
+def attention(q: Any, k: Any, v: Any) -> Any:
+    """Scaled dot product attention with a causal mask; batch, heads, tokens, width."""
+    import jax
+    import jax.numpy as jnp
+
+    scores = jnp.einsum("bhqd,bhkd->bhqk", q, k) / jnp.sqrt(jnp.float32(q.shape[-1]))
+    tokens = q.shape[-2]
+    scores = jnp.where(jnp.tril(jnp.ones((tokens, tokens), bool)), scores, -jnp.inf)
+    return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(scores), v)
+
+
+ROWS = (
+    Row("matmul", "128 x 128 x 128", matmul, ((128, 128), (128, 128))),
+    Row("matmul", "512 x 512 x 512", matmul, ((512, 512), (512, 512))),
+    Row("matmul", "1000 x 37 x 513", matmul, ((1000, 37), (37, 513))),
+    Row("matmul", "1 x 768 x 3072", matmul, ((1, 768), (768, 3072))),
+    Row("matmul", "12 x 128 x 64 x 128", matmul, ((12, 128, 64), (12, 64, 128))),
+    Row("convolution", "ResNet 7x7/2, 224, 3 -> 64", convolution(2), ((1, 224, 224, 3), (7, 7, 3, 64))),
+    Row("convolution", "ResNet 3x3, 56, 64 -> 64", convolution(), ((1, 56, 56, 64), (3, 3, 64, 64))),
+    Row("convolution", "ResNet 3x3/2, 56, 64 -> 128", convolution(2), ((1, 56, 56, 64), (3, 3, 64, 128))),
+    Row("convolution", "ResNet 1x1/2, 56, 64 -> 128", convolution(2), ((1, 56, 56, 64), (1, 1, 64, 128))),
+    Row("convolution", "ResNet 3x3, 14, 256 -> 256", convolution(), ((1, 14, 14, 256), (3, 3, 256, 256))),
+    Row("convolution", "MobileNet depthwise 3x3, 56, 128", convolution(1, 128), ((1, 56, 56, 128), (3, 3, 1, 128))),
+    Row("convolution", "MobileNet 1x1, 56, 128 -> 128", convolution(), ((1, 56, 56, 128), (1, 1, 128, 128))),
+    Row("attention", "1 x 12 x 128 x 64, causal", attention, ((1, 12, 128, 64),) * 3),
+)
+
+
+class Peer:
+    """A row by IREE: the module of the flags that are fastest."""
+
+    def __init__(self, row: Row, text: str, arguments: Sequence[Array], folder: Path) -> None:
+        import iree.compiler
+
+        self.inputs = [folder / f"{number}.npy" for number in range(len(arguments))]
+        for path, array in zip(self.inputs, arguments, strict=True):
+            np.save(path, array)
+        found = []
+        for number, flags in enumerate(FLAGS):
+            self.module = folder / f"{number}.vmfb"
+            self.module.write_bytes(
+                iree.compiler.compile_str(
+                    text, target_backends=["vulkan-spirv"], input_type="stablehlo", extra_args=list(flags)
+                )
+            )
+            found.append((self.seconds(), flags, self.module))
+        self.least, self.flags, self.module = min(found)
+
+    def seconds(self) -> float:
+        """The least time of a call in two repetitions."""
+        inputs = [f"--input=@{path}" for path in self.inputs]
+        how = ["--benchmark_min_time=0.1s", "--benchmark_repetitions=2", "--benchmark_format=json"]
+        command = [BIN / "iree-benchmark-module", f"--module={self.module}", "--device=vulkan", "--function=main"]
+        done = subprocess.run([*command, *inputs, *how], capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout[done.stdout.index("{") :])["benchmarks"]
+        scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+        return min(row["real_time"] * scale[row["time_unit"]] for row in found if row["run_type"] == "iteration")
+
+    def measure(self) -> None:
+        self.least = min(self.least, self.seconds())
+
+
+def candidates(row: Row, text: str, arguments: Sequence[Array], folder: Path) -> dict[str, Callable[[], Any]]:
+    """Our devices and XLA, each checked against the last."""
+    import jax
+
+    from orchestrion import compiler, vm
+
+    on_cpu, compiled = [jax.device_put(array) for array in arguments], jax.jit(row.function)
+    want = np.asarray(compiled(*on_cpu))
+    compiler.compile_to_file(text, folder / "row.fb", targets=list(DEVICES))
+    found: dict[str, Callable[[], Any]] = {}
+    for device in DEVICES.values():
+        program = vm.load(folder / "row.fb", device=device, allow_native_code=True)
+        given, out = [program.put(array) for array in arguments], program.put(np.zeros_like(want))
+        got = np.asarray(program.main(*given, out=out))
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * np.abs(want).max())
+        found[device] = lambda function=program.main, given=given, out=out: function(*given, out=out)
+    found["xla"] = lambda: compiled(*on_cpu).block_until_ready()
+    return found
+
+
+def run(row: Row, rounds: int, with_iree: bool) -> dict[str, float]:
+    """The least seconds of a call, by device; IREE's under `iree`."""
+    import jax
+
+    arguments = row.arguments()
+    text = jax.jit(row.function).lower(*arguments).as_text()
+    with tempfile.TemporaryDirectory() as name:
+        calls = candidates(row, text, arguments, Path(name))
+        peer = Peer(row, text, arguments, Path(name)) if with_iree else None
+        least = dict.fromkeys(calls, float("inf"))
+        for _ in range(TURNS):
+            if peer is not None:
+                peer.measure()
+            for key, timing in measure(calls, calls=1, rounds=max(rounds // TURNS, 1), warm_up=1).items():
+                least[key] = min(least[key], *timing.rounds)
+    if peer is None:
+        return least
+    return {**least, "iree": peer.least}
+
+
+def selected(names: Sequence[str]) -> list[Row]:
+    rows = [row for row in ROWS if not names or any(name in row.title for name in names)]
+    if not rows:
+        raise SystemExit(f"no row is called {' or '.join(names)}; groups are {', '.join({row.group for row in ROWS})}")
+    return rows
+
+
+def report(row: Row, least: dict[str, float]) -> None:
+    vulkan, opencl, xla = least["vulkan"], least["opencl"], least["xla"]
+    line = f"{row.title:<48} vulkan {unit(vulkan):>9}"
+    if "iree" in least:
+        line += f"  IREE {unit(least['iree']):>9}  ahead {least['iree'] / vulkan:6.2f}x"
+    print(f"{line}   opencl {unit(opencl):>9}  XLA {unit(xla):>9}  {opencl / xla:6.2f}x of XLA", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="heroes of real programs, f32, device-resident")
+    parser.add_argument("rows", nargs="*", help="groups or rows, by a part of their title; all by default")
+    parser.add_argument("--rounds", type=int, default=30, help="how often each candidate is timed")
+    parser.add_argument("--json", metavar="FILE", help="also write the least times, in seconds")
+    parser.add_argument("--no-iree", action="store_true", help="leave IREE out")
+    options = parser.parse_args()
+    need("jax", *(() if options.no_iree else ("iree-base-compiler", "iree-base-runtime")))
+    print(f"{parser.description}\n{machine()}\n{versions('jax', 'iree-base-compiler', 'pyopencl', 'vulkan')}")
+    every = {}
+    for row in selected(options.rows):
+        every[row.title] = run(row, options.rounds, not options.no_iree)
+        report(row, every[row.title])
+    if options.json:
+        Path(options.json).write_text(json.dumps(every, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
