@@ -11,11 +11,17 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from coefficients import render
 from mpmath import mp, mpf
 
 from orchestrion.compiler.kernel import math
 
 FILE = Path(math.__file__).with_name("coefficients_generated.py")
+DOC = """Constants and polynomial coefficients of the expansions, per float format. Generated: do not edit.
+
+Polynomials give the constant term first. What each is a fit of, on which interval and how exactly, stands in
+tests/compiler/test_math_coefficients.py, which recomputes every number.
+"""
 LARGEST_F = mpmath.sqrt(2) - 1
 LARGEST_Z = (LARGEST_F / (2 + LARGEST_F)) ** 2
 
@@ -142,50 +148,9 @@ def table(name: str) -> dict[str, Any]:
     }
 
 
-def render(tables: dict[str, dict[str, Any]]) -> str:
-    def annotation(key: str, value: Any) -> str:
-        if isinstance(value, tuple):
-            return "tuple[int, ...]" if key == "two_over_pi" else "tuple[float, ...]"
-        return type(value).__name__
-
-    fields = "\n".join(f"    {key}: {annotation(key, value)}" for key, value in tables["f32"].items())
-
-    def literal(value: Any) -> str:
-        if isinstance(value, tuple):
-            return "(" + "".join(f"\n            {literal(item)}," for item in value) + "\n        )"
-        return f"0x{value:X}" if isinstance(value, int) else repr(value)
-
-    rows = "\n".join(
-        f'    "{name}": Table(\n'
-        + "".join(f"        {key}={literal(value)},\n" for key, value in row.items())
-        + "    ),"
-        for name, row in tables.items()
-    )
-    return f'''"""Constants and polynomial coefficients of the expansions, per float format. Generated: do not edit.
-
-Polynomials give the constant term first. What each is a fit of, on which interval and how exactly, stands in
-tests/compiler/test_math_coefficients.py, which recomputes every number.
-"""
-
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The numbers of one format. A `high` and `low` pair sums to the constant."""
-
-{fields}
-
-
-TABLES: dict[str, Table] = {{
-{rows}
-}}
-'''
-
-
 def test_the_coefficients_are_what_they_are_said_to_be() -> None:
     with mp.workprec(1400):
-        text = render({name: table(name) for name in FORMATS})
+        text = render(DOC, {name: table(name) for name in FORMATS})
     if os.environ.get("BLESS"):
         FILE.write_text(text)
     assert FILE.read_text() == text

@@ -171,6 +171,10 @@ def _attention(q: Any, k: Any, v: Any) -> Any:
     return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(jnp.where(mask, scores, -1e9)), v)
 
 
+def _normal(key: Any) -> Any:
+    return jax.random.normal(key, (33,), _F), jax.random.normal(key, (33,), "float64")
+
+
 def _statistics(x: Any) -> Any:
     return [x.sum(0), x.mean(1), x.var((0, 2)), x.max((0, 1, 2)), x.min(2), x.prod(1), jnp.abs(x).sum()]
 
@@ -360,6 +364,7 @@ CASES: tuple[Case, ...] = (
     _case("next_after", jnp.nextafter, ((61,), _F), ((61,), _F), fill=special, exact=True),
     _case("gelu_exact", lambda x: jax.nn.gelu(x, approximate=False), ((70,), _F), fill=special),
     _case("error_function", lambda x: (lax.erf(x), lax.erfc(x)), ((99,), "float64"), fill=special),
+    _case("normal", _normal, ((2,), "uint32")),
     _case("gelu", lambda x: (jax.nn.gelu(x), jax.nn.silu(x), jax.nn.softplus(x)), ((70,), _F)),
     _case("matmul", lambda x, y: x @ y, ((13, 29), _F), ((29, 17), _F)),
     _case("matmul_fused", _dense, ((29, 13), _F), ((29, 17), "int8"), ((17,), _F)),
