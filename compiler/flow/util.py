@@ -8,11 +8,17 @@ Branches end the blocks of a function of several blocks and give the arguments o
 type may travel; a value is used in other blocks freely, too, where its definition dominates.
 
 Values of type i32 live on the host: the turns of a loop of known length, which no device needs to know. `constant`,
-`add` and `compare_lt` compute them, in every phase the same.
+`dim`, `add` and `compare_lt` compute them, in every phase the same.
+
+Sizes that each call brings are symbols of a function, and stand in its types (`compiler/ir/dims.py`). Its attribute
+`dims` says where a symbol comes from: {name, least, greatest, value}, the value being a size over those defined before
+and over `argI_J`, the size of axis J of argument I. An entry of an executable has the same without values: its
+parameters. `assert` is what a caller must keep to.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -21,7 +27,7 @@ from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, Intege
 from orchestrion.compiler.ir.core import Block, Operation, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, successor, successors
 from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.types import I32, Type
+from orchestrion.compiler.ir.types import I32, TensorType, Type
 
 #: kind of initializer -> when it runs
 KINDS: Final[dict[str, str]] = {
@@ -233,6 +239,58 @@ class CompareLt(Operation):
     traits = frozenset({Trait.PURE})
 
 
+def dim_value(type: Type) -> bool:
+    """i32, on the host, or a scalar tensor of integers"""
+    if isinstance(type, TensorType):
+        return not type.shape and str(type.element).strip("ui").isdecimal()
+    return host_value(type)
+
+
+class DimValue(Operation):
+    """A size as a number: of the host, or, among what a device computes, as a scalar, modulo what its type holds."""
+
+    name = "util.dim"
+    value = attr(DenseArray)
+    out = result(dim_value)
+    traits = frozenset({Trait.PURE})
+
+    @property
+    def size(self) -> int:
+        return self.value.ints[0]
+
+    def check(self) -> Iterator[str]:
+        if len(self.value) != 1:
+            yield f"value {self.value} is not one size"
+
+
+#: predicate of an assertion -> what it says of `lhs` and `rhs`
+PREDICATES: Final[dict[str, str]] = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_PLACE: Final = re.compile(r"\{([0-9]{1,3})\}")
+
+
+class Assert(Operation):
+    """The caller is at fault, and told so, unless `lhs` and `rhs` compare as the predicate says.
+
+    In the message stands `{i}` for number i of `numbers`.
+    """
+
+    name = "util.assert"
+    predicate = attr(StringAttr)
+    lhs = attr(DenseArray)
+    rhs = attr(DenseArray)
+    numbers = attr(DenseArray)
+    message = attr(StringAttr)
+
+    def check(self) -> Iterator[str]:
+        if self.predicate.value not in PREDICATES:
+            yield f"predicate {self.predicate} is none of {', '.join(PREDICATES)}"
+        if len(self.lhs) != 1 or len(self.rhs) != 1:
+            yield f"compares {self.lhs} with {self.rhs}, which are not one size each"
+        missing = [place for place in _PLACE.findall(self.message.value) if int(place) >= len(self.numbers)]
+        if missing:
+            yield f"the message names number {missing[0]}, of which there are {len(self.numbers)}"
+
+
 #: what computes on the host
 HOST_OPS: Final = (Constant, Add, CompareLt)
 
@@ -240,6 +298,6 @@ DIALECT = Dialect(
     "util",
     [
         Global, GlobalLoad, GlobalStore, GlobalRelease, Initializer, Finalizer, Return,
-        Branch, CondBranch, Switch, *HOST_OPS,
+        Branch, CondBranch, Switch, *HOST_OPS, DimValue, Assert,
     ],
 )  # fmt: skip

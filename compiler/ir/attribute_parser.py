@@ -20,6 +20,7 @@ from .attributes import (
     DenseElements,
     DialectAttr,
     DictAttr,
+    DimArray,
     FloatAttr,
     IntegerAttr,
     RawAttr,
@@ -27,10 +28,12 @@ from .attributes import (
     SymbolRef,
     UnitAttr,
 )
+from .dims import Dim, parse_sizes
 from .elements import bytes_of_body, bytes_of_numbers, float_bits, integer_of
 from .lexer import NUMBER, STRING, Tokens
 from .locations import UNKNOWN, CallSiteLoc, FileLoc, FusedLoc, Location, NameLoc
 from .types import (
+    DIMS,
     DYNAMIC,
     F64,
     I64,
@@ -159,7 +162,23 @@ class AttributeParser(Tokens):
         if found is None:
             self.fail(f"expected an element type, found '{element}'", self.at - 1)
         self._types[element] = found
-        return TensorType(shape, found, self._expand(encoding.strip()))
+        encoding = self._expand(encoding.strip())
+        if encoding.startswith(DIMS):
+            return TensorType(self._sized(shape, self._sizes(encoding[len(DIMS) : -1])), found)
+        return TensorType(shape, found, encoding)
+
+    def _sized(self, shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape with an expression for each `?`."""
+        if shape.count(DYNAMIC) != len(sizes) or not all(isinstance(size, Dim) for size in sizes):
+            self.fail(f"{len(sizes)} expressions for {shape.count(DYNAMIC)} dynamic dimensions", self.at - 1)
+        rest = iter(sizes)
+        return tuple(next(rest) if size == DYNAMIC else size for size in shape)
+
+    def _sizes(self, text: str) -> tuple[int, ...]:
+        try:
+            return parse_sizes(text)
+        except ValueError as error:
+            self.fail(str(error), self.at - 1)
 
     def function_type(self) -> FunctionType:
         inputs = self.types()
@@ -219,6 +238,8 @@ class AttributeParser(Tokens):
             self.at += 1
             if token in self._aliases:
                 return self._alias(token, self.attribute)
+            if token.startswith(DIMS):
+                return DimArray(self._sizes(self._expand(token[len(DIMS) : -1])))
             name, body = self._split(token)
             if "." not in name and not body:
                 self.fail(f"{token} is not defined", self.at - 1)

@@ -16,7 +16,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from .types import I64, Attribute, TensorType, Type, scalar
+from .dims import Dim
+from .types import DIMS, I64, Attribute, TensorType, Type, scalar
 
 if TYPE_CHECKING:
     from typing import Any
@@ -178,6 +179,18 @@ class DenseArray(Attribute):
 
     def __len__(self) -> int:
         return len(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class DimArray(DenseArray):
+    """`#util.dims<2 * b, 4>`: a list of sizes of which some are expressions."""
+
+    def text(self, resources: Resources | None = None) -> str:
+        return f"{DIMS}{', '.join(map(str, self.values))}>"
+
+    @property
+    def ints(self) -> tuple[int, ...]:
+        return self.values  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -344,8 +357,8 @@ def attribute_of(value: Convertible) -> Attribute:
 
 
 def dense_ints(*values: int) -> DenseArray:
-    """`array<i64: ...>`."""
-    return DenseArray(values)
+    """`array<i64: ...>`, or `#util.dims<...>` where one is an expression."""
+    return DimArray(values) if any(isinstance(value, Dim) for value in values) else DenseArray(values)
 
 
 def entries_text(mapping: Mapping[str, Attribute], resources: Resources | None) -> str:

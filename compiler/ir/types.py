@@ -13,11 +13,15 @@ from functools import cache, cached_property
 from math import prod
 from typing import TYPE_CHECKING, Final
 
+from .dims import Dim
+
 if TYPE_CHECKING:
     from .attributes import Resources
 
-#: a dimension that is not known at compile time, printed as `?`
+#: a dimension of which nothing is known, printed as `?`
 DYNAMIC: Final = -1
+#: what stands before the sizes of a shape or an array that are expressions
+DIMS: Final = "#util.dims<"
 
 
 class Attribute:
@@ -51,7 +55,10 @@ class ScalarType(Type):
 
 @dataclass(frozen=True)
 class TensorType(Type):
-    """`tensor<4x?xf32>`: shape (DYNAMIC for `?`), element type, encoding text (usually empty)."""
+    """`tensor<4x?xf32>`: shape (DYNAMIC for `?`), element type, encoding text (usually empty).
+
+    A size may be a `Dim`; then all that are no numbers are, and stand behind: `tensor<4x?xf32, #util.dims<2 * b>>`.
+    """
 
     shape: tuple[int, ...]
     element: Type
@@ -62,21 +69,35 @@ class TensorType(Type):
 
     @cached_property
     def _text(self) -> str:
-        dims = "".join("?x" if d == DYNAMIC else f"{d}x" for d in self.shape)
+        if not self.is_static:
+            return self._text_of_dims()
+        dims = "".join(f"{d}x" for d in self.shape)
         return f"tensor<{dims}{self.element}{', ' + self.encoding if self.encoding else ''}>"
+
+    def _text_of_dims(self) -> str:
+        sizes = [str(d) for d in self.shape if isinstance(d, Dim)]
+        dims = "".join("?x" if isinstance(d, Dim) or d == DYNAMIC else f"{d}x" for d in self.shape)
+        encoding = f"{DIMS}{', '.join(sizes)}>" if sizes else self.encoding
+        return f"tensor<{dims}{self.element}{', ' + encoding if encoding else ''}>"
 
     @property
     def rank(self) -> int:
         return len(self.shape)
 
     @property
-    def is_static(self) -> bool:
+    def is_known(self) -> bool:
+        """Whether every size is a number or an expression."""
         return DYNAMIC not in self.shape
 
     @cached_property
+    def is_static(self) -> bool:
+        """Whether every size is a number."""
+        return all(type(d) is int for d in self.shape) and DYNAMIC not in self.shape
+
+    @cached_property
     def num_elements(self) -> int:
-        """Number of elements; only for a static shape."""
-        if not self.is_static:
+        """Number of elements, an expression where a size is one; only for a shape that is known."""
+        if not self.is_known:
             raise ValueError(f"{self} has no fixed number of elements")
         return prod(self.shape)
 

@@ -40,7 +40,10 @@ def signature_attributes(type: FunctionType, arg_attrs: ArrayAttr | None, res_at
 
 
 class Func(Operation):
-    """A function. Public (visible from outside) unless `sym_visibility` says otherwise."""
+    """A function. Public (visible from outside) unless `sym_visibility` says otherwise.
+
+    `dims`: the symbols of its types, where sizes are known only when it is called (`flow/util.py`).
+    """
 
     name = "func.func"
     sym_name = attr(StringAttr)
@@ -49,6 +52,7 @@ class Func(Operation):
     arg_attrs = optional(ArrayAttr)
     res_attrs = optional(ArrayAttr)
     no_inline = optional(UnitAttr)
+    dims = optional(ArrayAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
 

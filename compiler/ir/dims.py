@@ -1,0 +1,558 @@
+"""Sizes that are known only at run time: integer expressions over symbols, which stand in shapes beside numbers.
+
+A `Dim` is a sum of products of atoms: symbols, each with a least and a greatest value, and `floordiv`, `mod`, `max` and
+`min` of two sizes where they do not simplify. It is kept in one normal form, so equal expressions are equal objects to
+`==` and `hash`, and one that is a number is an int. To a type checker a Dim is an int, for whatever computes with sizes
+computes with it; at run time it is none, so nothing takes it for a number by mistake.
+
+`==` is equality of expressions. `<` and truth are decided by the bounds of the symbols: what they leave open raises
+`UndecidedError`. Text: `2 * b * s + floordiv(b + 1, 2) - 3`; a symbol with other bounds than 1 to 2^31 - 1 has them
+behind its name, `b{4..64}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Final
+
+#: bounds of a symbol that says nothing else: no size is larger, and none of JAX's is smaller
+LEAST: Final = 1
+GREATEST: Final = 2**31 - 1
+
+if TYPE_CHECKING:
+    _Number = int
+else:
+    _Number = object
+
+
+class UndecidedError(ValueError):
+    """A comparison of sizes that is true for some values of their symbols and false for others."""
+
+
+class Atom:
+    """What products are made of; ordered by text."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: Atom) -> bool:
+        return str(self) < str(other)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The least and the greatest value it may have."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol(Atom):
+    """A size that each call brings."""
+
+    name: str
+    least: int = LEAST
+    greatest: int = GREATEST
+
+    def __str__(self) -> str:
+        if (self.least, self.greatest) == (LEAST, GREATEST):
+            return self.name
+        least = "" if self.least == LEAST else self.least
+        greatest = "" if self.greatest == GREATEST else self.greatest
+        return f"{self.name}{{{least}..{greatest}}}"
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        return self.least, self.greatest
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Atom):
+    """A row of `OPS` on two sizes."""
+
+    op: str
+    lhs: int
+    rhs: int
+
+    def __str__(self) -> str:
+        return f"{self.op}({self.lhs}, {self.rhs})"
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        (low, high), (least, most) = bounds(self.lhs), bounds(self.rhs)
+        match self.op:
+            case "max":
+                return max(low, least), max(high, most)
+            case "min":
+                return min(low, least), min(high, most)
+            case "mod":
+                return 0, most - 1
+            case _:
+                return min(low // least, low // most), max(high // least, high // most)
+
+
+#: name -> what it computes; divisors are positive, as they are for all values of their symbols
+OPS: Final[dict[str, Callable[[int, int], int]]] = {
+    "floordiv": lambda x, y: x // y,
+    "mod": lambda x, y: x % y,
+    "max": max,
+    "min": min,
+}
+
+#: a product: its atoms, sorted
+Factors = tuple[Atom, ...]
+Terms = dict[Factors, int]
+
+
+class Dim(_Number):
+    """An expression that is no number: (coefficient, factors) pairs, which are summed up. Immutable."""
+
+    __slots__ = ("terms", "__dict__")
+
+    terms: tuple[tuple[int, Factors], ...]
+
+    if TYPE_CHECKING:
+
+        def __new__(cls, terms: tuple[tuple[int, Factors], ...]) -> Dim: ...
+
+    else:
+
+        def __init__(self, terms: tuple[tuple[int, Factors], ...]) -> None:
+            self.terms = terms
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.terms)
+
+    @cached_property
+    def _text(self) -> str:
+        return _text_of(self.terms)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dim) and self.terms == other.terms
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return format(self._text, spec)
+
+    def __reduce__(self) -> tuple[type[Dim], tuple[object]]:
+        return Dim, (self.terms,)
+
+    def __add__(self, other: int) -> int:
+        return _sum(self, other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: int) -> int:
+        return _sum(self, other, -1)
+
+    def __rsub__(self, other: int) -> int:
+        return _sum(other, self, -1)
+
+    def __neg__(self) -> int:
+        return _sum(0, self, -1)
+
+    def __mul__(self, other: int) -> int:
+        return _product(self, other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: int) -> int:
+        return floordiv(self, other)
+
+    def __rfloordiv__(self, other: int) -> int:
+        return floordiv(other, self)
+
+    def __mod__(self, other: int) -> int:
+        return mod(self, other)
+
+    def __rmod__(self, other: int) -> int:
+        return mod(other, self)
+
+    def __bool__(self) -> bool:
+        low, high = bounds(self)
+        if low > 0 or high < 0:
+            return True
+        raise UndecidedError(f"whether {self} is 0 depends on the sizes of a call")
+
+    def __lt__(self, other: int) -> bool:
+        return _is_positive(other - self, f"{self} < {other}")
+
+    def __gt__(self, other: int) -> bool:
+        return _is_positive(self - other, f"{self} > {other}")
+
+    def __le__(self, other: int) -> bool:
+        return not _is_positive(self - other, f"{self} > {other}")
+
+    def __ge__(self, other: int) -> bool:
+        return not _is_positive(other - self, f"{self} < {other}")
+
+
+def symbol(name: str, least: int = LEAST, greatest: int = GREATEST) -> int:
+    """The size that is this symbol."""
+    return Dim(((1, (Symbol(name, least, greatest),)),))
+
+
+def bounds(size: int) -> tuple[int, int]:
+    """A least and a greatest value that it cannot leave, as close as intervals tell."""
+    if not isinstance(size, Dim):
+        return size, size
+    return _lower(size), -_lower(-size)
+
+
+def _lower(size: int) -> int:
+    """Each atom is its least value and a rest of at least 0; what then has a negative sign counts at its greatest."""
+    if not isinstance(size, Dim):
+        return size
+    rests: dict[Atom, tuple[int, int]] = {a: a.bounds for _, factors in size.terms for a in factors}
+    shifted: dict[Factors, int] = {}
+    for coefficient, factors in size.terms:
+        parts: Terms = {(): coefficient}
+        for atom in factors:
+            least = rests[atom][0]
+            grown: Terms = {}
+            for some, count in parts.items():
+                grown[some] = grown.get(some, 0) + count * least
+                more = tuple(sorted((*some, atom)))
+                grown[more] = grown.get(more, 0) + count
+            parts = grown
+        for some, count in parts.items():
+            shifted[some] = shifted.get(some, 0) + count
+    least = shifted.pop((), 0)
+    return least + sum(
+        count * prod(rests[atom][1] - rests[atom][0] for atom in factors)
+        for factors, count in shifted.items()
+        if count < 0
+    )
+
+
+def _is_positive(size: int, said: str) -> bool:
+    low, high = bounds(size)
+    if low > 0:
+        return True
+    if high <= 0:
+        return False
+    raise UndecidedError(f"whether {said} depends on the sizes of a call")
+
+
+def is_decided(test: Iterable[bool]) -> bool:
+    """Whether all of the tests are known to be true; False, too, where the bounds leave one open."""
+    try:
+        return all(test)
+    except UndecidedError:
+        return False
+
+
+# arithmetic
+
+
+def _terms(size: int) -> Terms:
+    if isinstance(size, Dim):
+        return {factors: coefficient for coefficient, factors in size.terms}
+    return {(): size} if size else {}
+
+
+def _made(terms: Terms) -> int:
+    """The size that is a sum of products; an int where no atom is left."""
+    kept = sorted(((factors, count) for factors, count in terms.items() if count), key=_order)
+    if not kept:
+        return 0
+    if len(kept) == 1 and not kept[0][0]:
+        return kept[0][1]
+    return Dim(tuple((count, factors) for factors, count in kept))
+
+
+def _order(term: tuple[Factors, int]) -> tuple[int, list[str]]:
+    """Long products first, the number last."""
+    factors = term[0]
+    return -len(factors), [str(atom) for atom in factors]
+
+
+def _sum(lhs: int, rhs: int, sign: int) -> int:
+    if not isinstance(rhs, Dim | int) or not isinstance(lhs, Dim | int):
+        return NotImplemented
+    terms = _terms(lhs)
+    for factors, count in _terms(rhs).items():
+        terms[factors] = terms.get(factors, 0) + sign * count
+    return _made(terms)
+
+
+def _product(lhs: int, rhs: int) -> int:
+    if not isinstance(rhs, Dim | int):
+        return NotImplemented
+    terms: Terms = {}
+    for some, count in _terms(lhs).items():
+        for others, times in _terms(rhs).items():
+            factors = tuple(sorted((*some, *others)))
+            terms[factors] = terms.get(factors, 0) + count * times
+    return _made(terms)
+
+
+def floordiv(lhs: int, rhs: int) -> int:
+    """lhs / rhs rounded down; what divides leaves the quotient. The divisor must be positive."""
+    if not isinstance(lhs, Dim) and not isinstance(rhs, Dim):
+        return lhs // rhs
+    whole, rest = _divided(lhs, rhs)
+    if _is_remainder(rest, rhs):
+        return whole
+    return whole + _call("floordiv", rest, rhs)
+
+
+def mod(lhs: int, rhs: int) -> int:
+    """lhs - rhs * floordiv(lhs, rhs). The divisor must be positive."""
+    if not isinstance(lhs, Dim) and not isinstance(rhs, Dim):
+        return lhs % rhs
+    _, rest = _divided(lhs, rhs)
+    if _is_remainder(rest, rhs):
+        return rest
+    return _call("mod", rest, rhs)
+
+
+def _is_remainder(size: int, divisor: int) -> bool:
+    """Whether it is known to lie between 0 and the divisor."""
+    return bounds(size)[0] >= 0 and bounds(divisor - size)[0] > 0
+
+
+def _divided(lhs: int, rhs: int) -> tuple[int, int]:
+    """lhs = whole * rhs + rest, each product of lhs that the divisor divides being in the whole."""
+    if isinstance(rhs, int) and rhs <= 0 or isinstance(rhs, Dim) and bounds(rhs)[0] <= 0:
+        raise UndecidedError(f"{lhs} divided by {rhs}, which may not be positive")
+    divisor = _terms(rhs)
+    if len(divisor) > 1:
+        times = _multiple(_terms(lhs), divisor)
+        return (times, 0) if times is not None else (0, lhs)
+    ((by, count),) = divisor.items()
+    whole: Terms = {}
+    rest: Terms = {}
+    for factors, number in _terms(lhs).items():
+        left = _without(factors, by)
+        if left is None or (by and number % count):
+            rest[factors] = number
+            continue
+        whole[left] = number // count
+        if number % count:
+            rest[factors] = number % count
+    return _made(whole), _made(rest)
+
+
+def _multiple(terms: Terms, divisor: Terms) -> int | None:
+    """The size that, times the divisor, is the sum of these terms: found from the first term of each."""
+    (by, count), *_ = sorted(divisor.items(), key=_order)
+    rest, whole = _made(terms), 0
+    while rest != 0:
+        factors, number = min(_terms(rest).items(), key=_order)
+        left = _without(factors, by)
+        if left is None or number % count:
+            return None
+        part = _made({left: number // count})
+        whole, rest = whole + part, rest - part * _made(divisor)
+    return whole
+
+
+def _without(factors: Factors, gone: Factors) -> Factors | None:
+    """The factors without some; None where they are not all there."""
+    left = list(factors)
+    for atom in gone:
+        if atom not in left:
+            return None
+        left.remove(atom)
+    return tuple(left)
+
+
+def dim_max(lhs: int, rhs: int) -> int:
+    """The larger one."""
+    return _chosen("max", lhs, rhs)
+
+
+def dim_min(lhs: int, rhs: int) -> int:
+    """The smaller one."""
+    return _chosen("min", lhs, rhs)
+
+
+def _chosen(op: str, lhs: int, rhs: int) -> int:
+    if not isinstance(lhs, Dim) and not isinstance(rhs, Dim):
+        return OPS[op](lhs, rhs)
+    low, high = bounds(lhs - rhs)
+    if low >= 0:
+        return lhs if op == "max" else rhs
+    if high <= 0:
+        return rhs if op == "max" else lhs
+    return _call(op, *sorted((lhs, rhs), key=str))
+
+
+def _call(op: str, lhs: int, rhs: int) -> int:
+    return Dim(((1, (Call(op, lhs, rhs),)),))
+
+
+# use
+
+
+def evaluate(size: int, values: Mapping[str, int]) -> int:
+    """The number that a size is when its symbols have these values."""
+    if not isinstance(size, Dim):
+        return size
+    return sum(count * prod(_value(atom, values) for atom in factors) for count, factors in size.terms)
+
+
+def _value(atom: Atom, values: Mapping[str, int]) -> int:
+    if isinstance(atom, Symbol):
+        return values[atom.name]
+    assert isinstance(atom, Call)
+    return OPS[atom.op](evaluate(atom.lhs, values), evaluate(atom.rhs, values))
+
+
+def substitute(size: int, sizes: Mapping[str, int]) -> int:
+    """The size with others in the place of symbols; a symbol that is not named stays."""
+    if not isinstance(size, Dim):
+        return size
+    return sum(count * prod(_replaced(atom, sizes) for atom in factors) for count, factors in size.terms)
+
+
+def _replaced(atom: Atom, sizes: Mapping[str, int]) -> int:
+    if isinstance(atom, Symbol):
+        return sizes.get(atom.name, Dim(((1, (atom,)),)))
+    assert isinstance(atom, Call)
+    lhs, rhs = substitute(atom.lhs, sizes), substitute(atom.rhs, sizes)
+    return _FUNCTIONS[atom.op](lhs, rhs)
+
+
+#: name -> how it is made of sizes
+_FUNCTIONS: Final[dict[str, Callable[[int, int], int]]] = {
+    "floordiv": floordiv,
+    "mod": mod,
+    "max": dim_max,
+    "min": dim_min,
+}
+
+
+def symbols_of(*sizes: int) -> tuple[Symbol, ...]:
+    """The symbols that sizes depend on, by name."""
+    found: set[Symbol] = set()
+    stack = list(sizes)
+    while stack:
+        size = stack.pop()
+        for _, factors in size.terms if isinstance(size, Dim) else ():
+            for atom in factors:
+                if isinstance(atom, Call):
+                    stack += (atom.lhs, atom.rhs)
+                elif isinstance(atom, Symbol):
+                    found.add(atom)
+    return tuple(sorted(found))
+
+
+# text
+
+
+def _text_of(terms: tuple[tuple[int, Factors], ...]) -> str:
+    text = ""
+    for count, factors in terms:
+        shown = " * ".join([str(abs(count))] * (abs(count) != 1 or not factors) + [str(atom) for atom in factors])
+        sign = "-" if count < 0 else "+"
+        text += f" {sign} {shown}" if text else shown if count > 0 else f"-{shown}"
+    return text
+
+
+_TOKEN: Final = re.compile(
+    r"\s*(?:(?P<number>[0-9]{1,18})|(?P<name>[A-Za-z_]\w*)(?:\{(?P<least>[0-9]{0,10})\.\.(?P<greatest>[0-9]{0,10})\})?"
+    r"|(?P<sign>[-+*(),]))"
+)
+_DEEPEST: Final = 32
+
+
+class _Reader:
+    """Reads expressions from their text. Raises ValueError."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[re.Match[str]] = []
+        at = 0
+        while text[at:].strip():
+            match = _TOKEN.match(text, at)
+            if match is None:
+                raise ValueError(f"{text!r} is no list of sizes")
+            self.tokens.append(match)
+            at = match.end()
+        self.at = 0
+        self.depth = 0
+
+    @property
+    def sign(self) -> str:
+        token = self.tokens[self.at] if self.at < len(self.tokens) else None
+        return (token["sign"] or "") if token is not None else ""
+
+    def accept(self, sign: str) -> bool:
+        found = self.sign == sign
+        self.at += found
+        return found
+
+    def expect(self, sign: str) -> None:
+        if not self.accept(sign):
+            raise ValueError(f"{self.text!r} is no list of sizes: expected {sign!r}")
+
+    def sizes(self) -> tuple[int, ...]:
+        if not self.tokens:
+            return ()
+        found = [self.size()]
+        while self.accept(","):
+            found.append(self.size())
+        if self.at != len(self.tokens):
+            raise ValueError(f"{self.text!r} is no list of sizes: something follows {found[-1]}")
+        return tuple(found)
+
+    def size(self) -> int:
+        total = -self.product() if self.accept("-") else self.product()
+        while self.sign and self.sign in "+-":
+            minus = self.accept("-")
+            if not minus:
+                self.expect("+")
+            total = total - self.product() if minus else total + self.product()
+        return total
+
+    def product(self) -> int:
+        found = self.factor()
+        while self.accept("*"):
+            found = found * self.factor()
+        return found
+
+    def factor(self) -> int:
+        if self.at >= len(self.tokens) or self.sign:
+            raise ValueError(f"{self.text!r} is no list of sizes: expected a number or a symbol")
+        token = self.tokens[self.at]
+        self.at += 1
+        if token["number"]:
+            return int(token["number"])
+        name = token["name"]
+        if name in _FUNCTIONS and self.accept("("):
+            return self.call(name)
+        least = int(token["least"]) if token["least"] else LEAST
+        greatest = int(token["greatest"]) if token["greatest"] else GREATEST
+        if least > greatest or greatest > GREATEST:
+            raise ValueError(f"{self.text!r} is no list of sizes: {name} lies between {least} and {greatest}")
+        return symbol(name, least, greatest)
+
+    def call(self, name: str) -> int:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise ValueError(f"{self.text!r} is no list of sizes: calls in more than {_DEEPEST} others")
+        lhs = self.size()
+        self.expect(",")
+        rhs = self.size()
+        self.expect(")")
+        self.depth -= 1
+        return _FUNCTIONS[name](lhs, rhs)
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """`4, 2 * b + 1`. Raises ValueError."""
+    return _Reader(text).sizes()
