@@ -6,6 +6,8 @@ what the phase `stablehlo` made of a program what it computes from the program.
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,28 +16,27 @@ import pytest
 from orchestrion.compiler.driver import Compilation, load
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
-from orchestrion.compiler.pipeline import PHASES
+from orchestrion.compiler.pipeline import LAST, PHASES
 from orchestrion.schema import writer
 
 Check = Callable[[Any, list[np.ndarray]], None]
 Xla = Callable[..., list[np.ndarray]]
 
 
-def texts_of(source: Any, job: Compilation) -> dict[str, str]:
-    return {phase: job.text(source, phase) for phase in PHASES}
-
-
-def test_every_phase_continues_to_the_same_bytes(graph_case: Any) -> None:
-    source = graph_case.lowered()
-    wanted = writer.write(Compilation().rows(source))
+def test_every_phase_continues_to_the_same_bytes(graph_case: Any, tmp_path: Path) -> None:
+    """Each phase's text gives the next one's, and the last the bytes; so all of them give the same bytes."""
+    wanted = writer.write(Compilation(dump=tmp_path).rows(graph_case.lowered()))
+    texts = {path.stem.partition("-")[2]: path.read_text() for path in sorted(tmp_path.iterdir())}
+    assert list(texts) == list(PHASES)
     ir = pytest.importorskip("jaxlib.mlir.ir")
     context = ir.Context()
     context.allow_unregistered_dialects = True
-    for phase, text in texts_of(source, Compilation()).items():
+    for phase, text in texts.items():
         assert print_module(parse(text)) == text, phase
         ir.Module.parse(text, context)
-        rest = Compilation(start=phase)
-        assert writer.write(rest.rows(text)) == wanted, phase
+    for phase, following in pairwise(PHASES):
+        assert Compilation(start=phase).text(texts[phase], following) == texts[following], phase
+    assert writer.write(Compilation(start=LAST).rows(texts[LAST])) == wanted
 
 
 def test_simplifying_changes_no_result(case: Any, xla: Xla, check: Check) -> None:
