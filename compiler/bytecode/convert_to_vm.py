@@ -5,6 +5,7 @@ Every target serializes its executables here. What the module declares once, imp
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from orchestrion.compiler.flow import util
@@ -102,13 +103,15 @@ class _Program:
 
     def _is_per_context(self, variable: util.Global) -> bool:
         """What a context initializer stores belongs to the context, and so does what functions store."""
-        if variable.mutable is not None:
-            return True
-        for op in self.program.walk():
-            if isinstance(op, util.GlobalStore) and op.ref.root == variable.sym_name.value:
-                initializer = op.parent_op
-                return isinstance(initializer, util.Initializer) and initializer.kind.value == "context"
-        return False
+        return variable.mutable is not None or variable.sym_name.value in self._stored_per_context
+
+    @cached_property
+    def _stored_per_context(self) -> set[str]:
+        found: set[str] = set()
+        for op in self.program.body.block:
+            if isinstance(op, util.Initializer) and op.kind.value == "context":
+                found.update(store.ref.root for store in op.walk() if isinstance(store, util.GlobalStore))
+        return found
 
     def _initializer(self, op: util.Initializer) -> None:
         name = self.names.fresh(f"{op.kind.value}_initializer")

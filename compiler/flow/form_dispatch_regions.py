@@ -13,6 +13,7 @@ the program is kept, but who reads a tensor comes before who updates it in place
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -77,11 +78,11 @@ def _form(block: Block) -> None:
     _sink_stores(block)
     _place_splats(block)
     order = {op: index for index, op in enumerate(block)}
-    grouping = Grouping()
+    grouping = Grouping(order)
     for op in reversed(list(block)[:-1]):
         if not isinstance(op, OUTSIDE) and not is_sink(op):
             _place(op, grouping)
-    _emit(block, grouping, order)
+    _emit(block, grouping)
 
 
 def _refuse_wide(block: Block) -> None:
@@ -188,11 +189,12 @@ def _siblings(op: Operation, grouping: Grouping) -> list[Group]:
     return [found[number] for number in sorted(found)]
 
 
-def _emit(block: Block, grouping: Grouping, order: dict[Operation, int]) -> None:
+def _emit(block: Block, grouping: Grouping) -> None:
     """Builds the regions before what takes values out of the block, and erases the ops they were made from."""
     ending = next(op for op in block if is_sink(op))
+    order = grouping.order
     made: dict[Value, Value] = {}
-    for group in _sorted(grouping, order):
+    for group in _sorted(grouping):
         ops = sorted(group.roots, key=order.__getitem__)
         roots = [result for op in ops for result in op.results if grouping.escapes(result, group)]
         made.update(_build(group, roots, made, ending, order))
@@ -205,9 +207,9 @@ def _emit(block: Block, grouping: Grouping, order: dict[Operation, int]) -> None
             op.erase()
 
 
-def _sorted(grouping: Grouping, order: dict[Operation, int]) -> list[Group]:
+def _sorted(grouping: Grouping) -> list[Group]:
     """The groups so that each comes after those it reads; the earliest in the program first."""
-    place = {group.number: min(order[op] for op in group.roots) for group in grouping.groups}
+    place = {group.number: min(grouping.order[op] for op in group.roots) for group in grouping.groups}
     readers = {group.number: {g.number for g in grouping.consumers(group)} for group in grouping.groups}
     _read_first(grouping, readers)
     missing = {group.number: 0 for group in grouping.groups}
@@ -249,7 +251,7 @@ def _leads(first: int, last: int, readers: dict[int, set[int]]) -> bool:
 
 
 def _build(
-    group: Group, roots: list[OpResult], made: dict[Value, Value], ending: Operation, order: dict[Operation, int]
+    group: Group, roots: list[OpResult], made: dict[Value, Value], ending: Operation, order: Mapping[Operation, int]
 ) -> dict[Value, Value]:
     """Inserts one region; gives the values that stand for its roots from now on."""
     body = Block()

@@ -11,7 +11,7 @@ nothing else in the group reads, since elements are computed in any order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
@@ -138,9 +138,13 @@ def work_of(root: Operation) -> int:
 
 
 class Grouping:
-    """The groups of one block, in the order they were made, and which groups compute an op."""
+    """The groups of one block, in the order they were made, and which groups compute an op.
 
-    def __init__(self) -> None:
+    `order` is the place of each op in the block. Ops are given from the last to the first.
+    """
+
+    def __init__(self, order: Mapping[Operation, int]) -> None:
+        self.order = order
         self.groups: list[Group] = []
         self._of: dict[Operation, list[Group]] = {}
 
@@ -181,13 +185,18 @@ class Grouping:
 
     def reaches(self, first: Group, last: Group) -> bool:
         """Whether `last` needs, directly or not, what `first` computes."""
+        end = self.order[next(iter(last.roots))]
         seen: set[int] = set()
         stack = [first]
         while stack:
             group = stack.pop()
             if group is last:
                 return True
-            if group.number not in seen:
+            if group.number not in seen and self._first_place(group) < end:
                 seen.add(group.number)
                 stack.extend(self.consumers(group))
         return False
+
+    def _first_place(self, group: Group) -> int:
+        """Of what it gives to others: roots are added from the last to the first, and only what stands behind reads."""
+        return self.order[next(reversed(group.roots))]

@@ -160,7 +160,7 @@ def encoder(random: np.random.Generator, layers: int, width: int, vocabulary: in
 def apply_encoder(p: Params, tokens: Any, heads: int, causal: bool = False) -> Any:
     """Logits over the vocabulary for tokens of batch x time."""
     time = tokens.shape[1]
-    x = p["tokens"][tokens] + p["places"][:time]
+    x = jnp.asarray(p["tokens"])[tokens] + p["places"][:time]
     mask = jnp.arange(time)[:, None] >= jnp.arange(time)[None, :] if causal else None
     for layer in p["layers"]:
         x = apply_transformer_layer(layer, x, heads, mask)
