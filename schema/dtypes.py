@@ -1,50 +1,117 @@
 """Element types: one row each, read by the compiler, the module file, the VM and every device.
 
-A code is `kind << 8 | bits` and never changes. Storage is little endian; `i1` takes one byte, 0 or 1.
+A code is `family << 8 | bits` and never changes. Storage is little endian; a type of less than a byte takes one: `i1`
+is 0 or 1, `i4` has its sign in all bits above. Devices compute on the types without a `storage`; one of the others is
+known by signatures, views, arrays and tools, and its elements lie in memory as those of its storage type.
 A type that has no row does not exist yet and is refused by name.
+
+NumPy has no type of its own for some of them: those are of the package ml_dtypes, which is asked for when one is used.
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 BOOL, SIGNED, UNSIGNED, FLOAT = 1, 2, 3, 4
 
+#: the extra that brings ml_dtypes
+EXTRA = "pip install 'orchestrion[narrow]'"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class DType:
-    """One element type: its StableHLO name, its code in files, its kind, width and NumPy type."""
+    """One element type: its StableHLO name, kind, width and NumPy type, where it is kept, the family of its code."""
 
     name: str
     kind: int
     bits: int
-    numpy: np.dtype
+    #: as `np.dtype` takes it, or the name of a type of ml_dtypes
+    numpy_name: str
+    #: the type whose elements hold it; empty: devices compute on it
+    storage: str = ""
+    #: what its code starts with, where that is not its kind
+    family: int = 0
     #: worked out once: calls compare codes
     code: int = field(init=False, repr=False, compare=False)
     itemsize: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "code", self.kind << 8 | self.bits)
-        object.__setattr__(self, "itemsize", self.numpy.itemsize)
+        object.__setattr__(self, "code", (self.family or self.kind) << 8 | self.bits)
+        object.__setattr__(self, "itemsize", (self.bits + 7) // 8)
 
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def computed(self) -> bool:
+        """Devices compute on it."""
+        return not self.storage
+
+    @property
+    def foreign(self) -> bool:
+        """Its NumPy type is one of ml_dtypes."""
+        return self.numpy_name[0] not in "<|"
+
+    @cached_property
+    def numpy(self) -> "np.dtype[Any]":
+        """Its NumPy type. ImportError names the extra where it needs ml_dtypes, which is not there."""
+        if not self.foreign:
+            return np.dtype(self.numpy_name)
+        try:
+            import ml_dtypes
+
+            found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.numpy_name))
+            return found
+        except (ImportError, AttributeError) as error:
+            wanted = f"arrays of {self.name} need ml_dtypes.{self.numpy_name}: {EXTRA} ({error})"
+            raise ImportError(wanted, name="ml_dtypes") from None
+
 
 DTYPES: tuple[DType, ...] = (
-    DType("i1", BOOL, 1, np.dtype(np.bool_)),
-    DType("i8", SIGNED, 8, np.dtype("<i1")),
-    DType("i16", SIGNED, 16, np.dtype("<i2")),
-    DType("i32", SIGNED, 32, np.dtype("<i4")),
-    DType("i64", SIGNED, 64, np.dtype("<i8")),
-    DType("ui8", UNSIGNED, 8, np.dtype("<u1")),
-    DType("ui16", UNSIGNED, 16, np.dtype("<u2")),
-    DType("ui32", UNSIGNED, 32, np.dtype("<u4")),
-    DType("ui64", UNSIGNED, 64, np.dtype("<u8")),
-    DType("f32", FLOAT, 32, np.dtype("<f4")),
-    DType("f64", FLOAT, 64, np.dtype("<f8")),
+    DType("i1", BOOL, 1, "|b1"),
+    DType("i8", SIGNED, 8, "|i1"),
+    DType("i16", SIGNED, 16, "<i2"),
+    DType("i32", SIGNED, 32, "<i4"),
+    DType("i64", SIGNED, 64, "<i8"),
+    DType("ui8", UNSIGNED, 8, "|u1"),
+    DType("ui16", UNSIGNED, 16, "<u2"),
+    DType("ui32", UNSIGNED, 32, "<u4"),
+    DType("ui64", UNSIGNED, 64, "<u8"),
+    DType("f32", FLOAT, 32, "<f4"),
+    DType("f64", FLOAT, 64, "<f8"),
+    DType("i2", SIGNED, 2, "int2", "i8"),
+    DType("i4", SIGNED, 4, "int4", "i8"),
+    DType("ui2", UNSIGNED, 2, "uint2", "ui8"),
+    DType("ui4", UNSIGNED, 4, "uint4", "ui8"),
+    DType("f16", FLOAT, 16, "<f2", "ui16"),
+    DType("bf16", FLOAT, 16, "bfloat16", "ui16", 6),
+    DType("f8E3M4", FLOAT, 8, "float8_e3m4", "ui8", 16),
+    DType("f8E4M3", FLOAT, 8, "float8_e4m3", "ui8", 17),
+    DType("f8E4M3FN", FLOAT, 8, "float8_e4m3fn", "ui8", 18),
+    DType("f8E4M3FNUZ", FLOAT, 8, "float8_e4m3fnuz", "ui8", 19),
+    DType("f8E4M3B11FNUZ", FLOAT, 8, "float8_e4m3b11fnuz", "ui8", 20),
+    DType("f8E5M2", FLOAT, 8, "float8_e5m2", "ui8", 21),
+    DType("f8E5M2FNUZ", FLOAT, 8, "float8_e5m2fnuz", "ui8", 22),
+    DType("f8E8M0FNU", FLOAT, 8, "float8_e8m0fnu", "ui8", 23),
 )
+
+#: those that devices compute on
+COMPUTED: tuple[DType, ...] = tuple(row for row in DTYPES if row.computed)
 
 BY_NAME: dict[str, DType] = {row.name: row for row in DTYPES}
 BY_CODE: dict[int, DType] = {row.code: row for row in DTYPES}
-BY_NUMPY: dict[np.dtype, DType] = {row.numpy: row for row in DTYPES}
+#: those of NumPy itself; `of_numpy` knows all
+BY_NUMPY: "dict[np.dtype[Any], DType]" = {row.numpy: row for row in DTYPES if not row.foreign}
+_BY_FOREIGN_NAME: dict[str, DType] = {row.numpy_name: row for row in DTYPES if row.foreign}
+
+
+def of_numpy(dtype: "np.dtype[Any]") -> DType | None:
+    """The row of a NumPy type; None where there is none."""
+    row = BY_NUMPY.get(dtype)
+    if row is None:
+        row = _BY_FOREIGN_NAME.get(dtype.name)
+        if row is not None and row.numpy != dtype:
+            row = None
+    return row

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import scalar_meanings as m
-from .dtypes import BOOL, BY_NUMPY, DTYPES, FLOAT, SIGNED, UNSIGNED, DType
+from .dtypes import BOOL, BY_NUMPY, COMPUTED, FLOAT, SIGNED, UNSIGNED, DType
 from .scalar_meanings import Array, Meaning
 
 
@@ -74,11 +74,11 @@ def evaluate(row: ScalarOp, operands: Sequence[Array], result: DType) -> Array:
         return row.meaning(row.subject(types).kind)(*operands, out)
 
 
-_I1 = DTYPES[0]
+_I1 = COMPUTED[0]
 
 
 def _same_width(a: DType, b: DType) -> bool:
-    return a.itemsize == b.itemsize and BOOL not in (a.kind, b.kind)
+    return a.bits == b.bits and BOOL not in (a.kind, b.kind)
 
 
 def _row(name: str, operands: str, result: str, doc: str, **meanings: Any) -> ScalarOp:

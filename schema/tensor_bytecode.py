@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import tensor_shapes as shapes
-from .dtypes import DTYPES, DType
+from .dtypes import COMPUTED, DType
 from .library_call import library_call
 from .scalars import SCALARS, ScalarOp
 from .tensor_shapes import ShapeError, TensorType, Types
@@ -228,7 +228,7 @@ def _elementwise(scalar: ScalarOp) -> Rule:
 
     def find(types: tuple[DType, ...]) -> DType | None:
         operands = types[: scalar.arity]
-        wanted = types[scalar.arity :] or DTYPES
+        wanted = types[scalar.arity :] or COMPUTED
         return next((result for result in wanted if scalar.accepts(operands, result)), None)
 
     def rule(operands: Types, *attributes: DType) -> Types:

@@ -181,7 +181,7 @@ class _Reader:
     def dtype(self) -> DType:
         code = self.u16()
         dtype = dtypes.BY_CODE.get(code)
-        if dtype is None:
+        if dtype is None or not dtype.computed:
             raise ShapeError(f"unknown element type {code:#x}")
         return dtype
 

@@ -25,7 +25,7 @@ from orchestrion.hal.fork import ForkedLock
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.schema.container import open_bytes, open_file
-from orchestrion.schema.dtypes import BY_NUMPY, DType
+from orchestrion.schema.dtypes import DTYPES, DType, of_numpy
 from orchestrion.schema.module import Module
 
 from .array import DeviceArray
@@ -286,7 +286,7 @@ def _open(
 
 
 def _dtype(dtype: np.dtype[Any]) -> DType:
-    row = BY_NUMPY.get(dtype)
+    row = of_numpy(dtype)
     if row is None:
-        raise CallerError(f"{dtype} is not an element type; there are {', '.join(map(str, BY_NUMPY.values()))}")
+        raise CallerError(f"{dtype} is not an element type; there are {', '.join(map(str, DTYPES))}")
     return row

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from orchestrion.schema.dtypes import BOOL, BY_NUMPY, FLOAT, DType
+from orchestrion.schema.dtypes import BOOL, FLOAT, DType, of_numpy
 
 from .errors import CallerError
 
@@ -25,7 +25,7 @@ def describe(dtype: DType, shape: Sequence[int]) -> str:
 
 def describe_array(array: Array) -> str:
     """`f64[4]`, with NumPy's name where the element type is none of ours."""
-    row = BY_NUMPY.get(array.dtype)
+    row = of_numpy(array.dtype)
     name = row.name if row is not None else str(array.dtype)
     return f"{name}[{','.join(map(str, array.shape))}]"
 

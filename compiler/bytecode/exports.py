@@ -1,7 +1,8 @@
 """What callers see of a function: names, types, which result may alias which argument, from its attributes.
 
 The name of an argument or result is the frontend's `orchestrion.name`, else `argN` or `resultN`. `tf.aliasing_output`
-on an argument is JAX's word for: this result may take the argument's storage.
+on an argument is JAX's word for: this result may take the argument's storage. The type is `orchestrion.type`, where
+callers see another one than the devices.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.types import Attribute
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.func import aliases
+from orchestrion.compiler.stablehlo.func import aliases, true_types
 
 from . import vm
 
 
 def export_of(function: ll_seq.Function) -> vm.Export:
-    inputs, results = function.signature.inputs, function.signature.results
+    inputs = true_types(function.signature.inputs, function.arg_attrs)
+    results = true_types(function.signature.results, function.res_attrs)
     taken, given = _attrs(function.arg_attrs, len(inputs)), _attrs(function.res_attrs, len(results))
     arguments = [
         {"name": _name(attrs, f"arg{i}"), "type": type}

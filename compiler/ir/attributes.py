@@ -16,6 +16,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from orchestrion.schema.float_formats import FLOAT_FORMATS
+
 from .dims import Dim
 from .types import DIMS, I64, Attribute, TensorType, Type, scalar
 
@@ -36,13 +38,14 @@ ELIDED: Final = "__elided__"
 #: bytes of one stored element; a type without a row cannot be held in `DenseElements`
 ELEMENT_BYTES: Final[dict[str, int]] = {
     "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8,
-    "f32": 4, "f64": 8, "index": 8,
+    "f32": 4, "f64": 8, "index": 8, "i2": 1, "i4": 1, "ui2": 1, "ui4": 1,
+    **{name: row.bits // 8 for name, row in FLOAT_FORMATS.items()},
 }  # fmt: skip
 
 _FLOAT_CODES: Final = {"f16": "<e", "f32": "<f", "f64": "<d"}
 _STRUCT_CODES: Final = {
     "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "ui8": "B", "ui16": "H", "ui32": "I", "ui64": "Q",
-    "f32": "f", "f64": "d", "index": "q",
+    "f32": "f", "f64": "d", "index": "q", "i2": "b", "i4": "b", "ui2": "B", "ui4": "B",
 }  # fmt: skip
 _BARE_KEY: Final = re.compile(r"[A-Za-z_][\w$.]*\Z")
 _BARE_SYMBOL: Final = re.compile(r"[A-Za-z_][\w$.]*\Z")
@@ -294,8 +297,11 @@ class DenseElements(Attribute):
 
     def scalars(self) -> tuple[int | float, ...]:
         """The stored elements as Python numbers: one for a splat. For small ones; needs no NumPy."""
-        count = len(self.data) // self.itemsize
-        return struct.unpack(f"<{count}{_STRUCT_CODES[str(self.type.element)]}", self.data)
+        count, name = len(self.data) // self.itemsize, str(self.type.element)
+        if name in FLOAT_FORMATS:
+            bits = struct.unpack(f"<{count}{'H' if self.itemsize == 2 else 'B'}", self.data)
+            return tuple([FLOAT_FORMATS[name].value(item) for item in bits])
+        return struct.unpack(f"<{count}{_STRUCT_CODES[name]}", self.data)
 
     @property
     def digest(self) -> bytes:
@@ -374,13 +380,13 @@ def entries_text(mapping: Mapping[str, Attribute], resources: Resources | None) 
 def _number_text(value: int | float, name: str) -> str:
     if name == "i1":
         return "true" if value else "false"
-    if name in _FLOAT_CODES:
+    if name in _FLOAT_CODES or name in FLOAT_FORMATS:
         return float_text(int.from_bytes(struct.pack(_FLOAT_CODES[name], value), "little"), name)
     return str(int(value))
 
 
 def _element_text(data: bytes | memoryview, name: str) -> str:
-    if name in _FLOAT_CODES:
+    if name in _FLOAT_CODES or name in FLOAT_FORMATS:
         return float_text(int.from_bytes(data, "little"), name)
     value = struct.unpack("<" + _STRUCT_CODES[name], data)[0]
     return ("true" if value else "false") if name == "i1" else str(value)

@@ -11,29 +11,30 @@ import struct
 from math import isinf, prod
 from typing import Final
 
+from orchestrion.schema.float_formats import FLOAT_FORMATS
+
 from .attributes import _FLOAT_CODES, _STRUCT_CODES, ELEMENT_BYTES
 from .types import TensorType
 
 _ITEM: Final = re.compile(r"[-+]?0x[0-9A-Fa-f]+|[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|true|false")
 _INTEGER: Final = re.compile(r"([su]?)i([1-9][0-9]{0,7})")
 _SPACE: Final = re.compile(r"\s+")
-_FLOAT_BYTES: Final = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
+_FLOATS: Final = frozenset({"f32", "f64", *FLOAT_FORMATS})
 _TO_BOOL: Final = bytes([0]) + bytes([1]) * 255
 
 
 def float_bits(text: str, name: str) -> int:
     """The bits of a float given in digits or, for `0x..`, as its bits."""
-    width = _FLOAT_BYTES.get(name)
-    if width is None:
+    if name not in _FLOATS:
         raise ValueError("floats of this type are not read")
+    width = ELEMENT_BYTES[name]
     if "x" in text:
         bits = int(text, 16)
         if not 0 <= bits < 1 << 8 * width:
             raise ValueError(f"bits do not fit {width} bytes")
         return bits
-    if name == "bf16":
-        bits = int.from_bytes(struct.pack("<f", _finite(text)), "little")
-        return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+    if name in FLOAT_FORMATS:
+        return FLOAT_FORMATS[name].rounded(_finite(text))
     return int.from_bytes(struct.pack(_FLOAT_CODES[name], _finite(text)), "little")
 
 
@@ -45,12 +46,12 @@ def _finite(text: str) -> float:
 
 
 def _pack(items: list[str], name: str) -> bytes:
-    code = _STRUCT_CODES[name]
-    if name in _FLOAT_CODES:
-        if any("x" in item for item in items):
+    if name in _FLOATS:
+        if name in FLOAT_FORMATS or any("x" in item for item in items):
             width = ELEMENT_BYTES[name]
             return b"".join(float_bits(item, name).to_bytes(width, "little") for item in items)
-        return struct.pack(f"<{len(items)}{code}", *map(_finite, items))
+        return struct.pack(f"<{len(items)}{_STRUCT_CODES[name]}", *map(_finite, items))
+    code = _STRUCT_CODES[name]
     return struct.pack(f"<{len(items)}{code}", *(_element(item, name) for item in items))
 
 

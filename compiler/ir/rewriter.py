@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from .builder import Builder
 from .core import Operation, Value
 from .effects import is_dead
-from .locations import UNKNOWN, fused
+from .locations import UNKNOWN, Location, fused
 
 if TYPE_CHECKING:
     from typing import Any
@@ -32,10 +32,12 @@ class Rewriter:
     def __init__(self, worklist: dict[Operation, None]) -> None:
         self._worklist = worklist
         self._op: Operation | None = None
+        self._loc: Location = UNKNOWN
 
-    def at(self, op: Operation) -> None:
-        """The op that the pattern looks at."""
+    def at(self, op: Operation, loc: Location = UNKNOWN) -> None:
+        """The op that the pattern looks at. `loc` is given to what is built before it, in place of its location."""
         self._op = op
+        self._loc = loc
 
     def build(self, cls: type[Op], **fields: Any) -> Op:
         """A new op before the one looked at, with its location unless `loc` is given."""
@@ -44,6 +46,8 @@ class Rewriter:
     def insert(self, op: Op) -> Op:
         """Inserts a detached op before the one looked at."""
         assert self._op is not None, "inside a pattern"
+        if op.loc is UNKNOWN:
+            op.loc = self._loc
         Builder.before(self._op).insert(op)
         self._worklist[op] = None
         return op

@@ -27,8 +27,9 @@ MOST_PARAMETERS = 32
 
 
 def is_scalar(type: Type) -> bool:
-    """an element type"""
-    return str(type) in BY_NAME
+    """an element type that devices compute on"""
+    dtype = BY_NAME.get(str(type))
+    return dtype is not None and dtype.computed
 
 
 def is_index(type: Type) -> bool:
@@ -59,7 +60,9 @@ def shared_type(count: int, dtype: str) -> DialectType:
 def shared_shape(type: Type) -> tuple[int, DType] | None:
     """The number of elements of a shared array and their type; None for text that says neither."""
     count, _, dtype = type.body.partition("x") if isinstance(type, DialectType) else ("", "", "")
-    return (int(count), BY_NAME[dtype]) if count.isdecimal() and int(count) and dtype in BY_NAME else None
+    element = BY_NAME.get(dtype)
+    known = element is not None and element.computed
+    return (int(count), BY_NAME[dtype]) if count.isdecimal() and int(count) and known else None
 
 
 def dtype_of(value: Value) -> DType:

@@ -22,7 +22,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, OpResult, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import Attribute, TensorType
-from orchestrion.compiler.stablehlo.base import is_supported
+from orchestrion.compiler.stablehlo.base import is_known
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.isa import BANKS
 from orchestrion.schema.profiles import FEATURES, PROFILES
@@ -106,7 +106,7 @@ def _is_value(item: Attribute, aliases: int) -> bool:
     if not isinstance(item, DictAttr) or not set(item.mapping) <= {"name", "type", "alias"}:
         return False
     type, alias = item.get("type"), item.get("alias")
-    if not isinstance(item.get("name"), StringAttr) or not isinstance(type, TensorType) or not is_supported(type):
+    if not isinstance(item.get("name"), StringAttr) or not isinstance(type, TensorType) or not is_known(type):
         return False
     return alias is None or isinstance(alias, IntegerAttr) and 0 <= alias.value < aliases
 

@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, Attribute, TensorType, Type
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.sequencer.hl_seq import Program
-from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
+from orchestrion.compiler.stablehlo.base import StablehloOp, is_known, is_supported
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
 from orchestrion.compiler.stablehlo.func import signature_attributes
@@ -108,7 +108,7 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
             yield f"{op.executable} is no executable"
         case ll_seq.Dispatch():
             yield from _dispatch(op, tables)
-        case ll_seq.Check() | ll_seq.Destination() if not is_supported(op.type):
+        case ll_seq.Check() | ll_seq.Destination() if not is_known(op.type):
             yield f"checks for {op.type}, which is not supported"
         case ll_seq.Constant():
             yield from values_fit(op.values, op.offsets.ints, op.size.value)

@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.ir.types import I32, FunctionType, TensorType
-from orchestrion.compiler.stablehlo.func import Func, Return, aliases
+from orchestrion.compiler.stablehlo.func import Func, Return, aliases, true_types
 
 from . import hl_seq, ll_seq
 from .arena import align
@@ -99,13 +99,13 @@ class Serving:
         """Arguments and destinations are checked before anything runs."""
         source = self.sources[0]
         views = self.entry.arguments
-        for index, type in enumerate(self.signature.inputs):
+        for index, type in enumerate(true_types(self.signature.inputs, self.func.arg_attrs)):
             assert isinstance(type, TensorType)
             loc = source.arguments[index].loc
             with self.builder.at(self.func.loc if loc is UNKNOWN else loc):
                 checked = self.builder.build(ll_seq.Check, type=type, view=views[index], output=ll_seq.BUFFER)
             self.unit.bring(Home("argument", index), checked.output)
-        for index, type in enumerate(self.signature.results):
+        for index, type in enumerate(true_types(self.signature.results, self.func.res_attrs)):
             view = views[len(self.signature.inputs) + index]
             made = self.builder.build(ll_seq.Destination, type=type, view=view, output=ll_seq.VIEW)
             self.results.append(made.output)

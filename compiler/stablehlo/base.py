@@ -1,7 +1,7 @@
 """What StableHLO ops have in common: a shape rule, checked against the result types that the text states.
 
-A shape rule gives the result types an op must have, or raises `ShapeError`. Ops on types that no device takes (complex,
-f16, dynamic dimensions) are left to the legality check, which names them; the rules see supported types only.
+A shape rule gives the result types an op must have, or raises `ShapeError`. Ops on types that nobody knows (dynamic
+dimensions, quantized elements) are left to the legality check, which names them; the rules see known types only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class StablehloOp(Operation):
 
     def check(self) -> Iterator[str]:
         values = (*self.operands, *self.results)
-        if not all(is_supported(value.type) for value in values):
+        if not all(is_known(value.type) for value in values):
             return
         try:
             wanted = self.infer()
@@ -39,9 +39,17 @@ class StablehloOp(Operation):
                 yield f"result {index} must be {type}, is {result.type}"
 
 
-def is_supported(type: Type) -> bool:
+def is_known(type: Type) -> bool:
     """A tensor of static shape, without encoding, of an element type in `schema/dtypes.py`."""
     return isinstance(type, TensorType) and type.is_static and not type.encoding and str(type.element) in BY_NAME
+
+
+def is_supported(type: Type) -> bool:
+    """A known tensor type that devices compute on: what stands in a program after the expansions of types."""
+    if not isinstance(type, TensorType) or not type.is_static or type.encoding:
+        return False
+    dtype = BY_NAME.get(str(type.element))
+    return dtype is not None and dtype.computed
 
 
 def tensor_of(value: Value) -> TensorType:

@@ -8,16 +8,16 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 
-from .base import dtype_of, is_supported, tensor_of
+from .base import dtype_of, is_known, tensor_of
 from .build import bitcast, constant, converted, elementwise
 from .structural import Concatenate, Reshape, Slice
 
 
 def expand_bitcast(op: Operation, rewriter: Rewriter) -> bool:
     """Leaves alone what is of one width, or does not have the form it should."""
-    if len(op.operands) != 1 or len(op.results) != 1 or not is_supported(op.operands[0].type):
+    if len(op.operands) != 1 or len(op.results) != 1 or not is_known(op.operands[0].type):
         return False
-    if not is_supported(op.results[0].type):
+    if not is_known(op.results[0].type):
         return False
     x, out = op.operands[0], tensor_of(op.results[0])
     source, target = dtype_of(x), BY_NAME[str(out.element)]

@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 
 from .base import tensor_of
-from .elementwise import Convert, Select
+from .elementwise import BitcastConvert, Convert, Select
 from .fold import fold
 from .indexing import DynamicSlice, DynamicUpdateSlice
 from .simplify_control_flow import PATTERNS as CONTROL_FLOW
@@ -81,6 +81,17 @@ def _twice(op: Operation, rewriter: Rewriter) -> bool:
     if inner is None or inner.name != op.name:
         return False
     rewriter.replace(op, [inner.operands[0]])
+    return True
+
+
+def _bits_of_bits(op: Operation, rewriter: Rewriter) -> bool:
+    """A bitcast of a bitcast."""
+    inner = op.operands[0].defining_op
+    if not isinstance(inner, BitcastConvert):
+        return False
+    source, out = inner.operand_, op.results[0].type
+    made = source if source.type == out else rewriter.build(BitcastConvert, operand_=source, out=out).result
+    rewriter.replace(op, [made])
     return True
 
 
@@ -280,6 +291,7 @@ _MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
     "pad": (_unchanged,),
     "dynamic_slice": (_dynamic_slice,),
     "dynamic_update_slice": (_dynamic_update_slice,),
+    "bitcast_convert": (_bits_of_bits,),
     "convert": (_unchanged,),
     "select": (_select,),
 }

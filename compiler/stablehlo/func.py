@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr, SymbolRef, UnitAttr
 from orchestrion.compiler.ir.core import Block, Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operands, optional, region, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import FunctionType
+from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.schema.dtypes import BY_NAME
+
+from .base import is_known, is_supported
 
 
 def aliases(arg_attrs: ArrayAttr | None) -> dict[int, int]:
@@ -31,12 +35,48 @@ def signature_attributes(type: FunctionType, arg_attrs: ArrayAttr | None, res_at
             yield f"{len(attrs)} attribute dictionaries for {len(types)} {what}"
         if not all(isinstance(item, DictAttr) for item in attrs):
             yield f"the attributes of {what} are no dictionaries"
+        for index, (made, seen) in enumerate(zip(types, true_types(types, attrs), strict=False)):
+            if seen is not made and not (is_known(seen) and is_supported(made) and _bytes(seen) == _bytes(made)):
+                yield f"{what[:-1]} {index} of type {made} is {seen} to callers, which has not the same bytes"
     for result, argument in aliases(arg_attrs).items():
         if not 0 <= result < len(type.results):
             yield f"argument {argument} aliases result {result}, of which there are {len(type.results)}"
         elif argument < len(type.inputs) and type.inputs[argument] != type.results[result]:
             given, made = type.inputs[argument], type.results[result]
             yield f"argument {argument} of type {given} aliases result {result} of type {made}"
+
+
+#: what an argument or result is to callers, where that is another type than the devices' (an attribute of it)
+TRUE_TYPE: Final = "orchestrion.type"
+
+
+def true_types(types: Sequence[Type], attrs: ArrayAttr | None) -> list[Type]:
+    """What callers see of arguments or results of these types."""
+    given = list(attrs) if attrs is not None else [DictAttr(())] * len(types)
+    pairs = zip(types, given, strict=False)
+    seen = [(type, item.get(TRUE_TYPE) if isinstance(item, DictAttr) else None) for type, item in pairs]
+    return [true if isinstance(true, TensorType) else type for type, true in seen]
+
+
+def set_types(func: Func, inputs: Sequence[Type], results: Sequence[Type]) -> None:
+    """Gives a function another signature; what callers see stays."""
+    old = func.function_type
+    for key, before, after in (("arg_attrs", old.inputs, inputs), ("res_attrs", old.results, results)):
+        attrs = func.get_as(key, ArrayAttr)
+        items = list(attrs) if attrs is not None else [DictAttr(())] * len(before)
+        seen = true_types(before, attrs)
+        changed = [
+            DictAttr.of({**item.mapping, TRUE_TYPE: type}) if isinstance(item, DictAttr) and type != made else item
+            for item, type, made in zip(items, seen, after, strict=True)
+        ]
+        if changed != items:
+            func.properties[key] = ArrayAttr(tuple(changed))
+    func.properties["function_type"] = FunctionType(tuple(inputs), tuple(results))
+
+
+def _bytes(type: Type) -> int:
+    assert isinstance(type, TensorType)
+    return type.num_elements * BY_NAME[str(type.element)].itemsize
 
 
 class Func(Operation):

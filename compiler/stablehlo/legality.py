@@ -16,13 +16,14 @@ from orchestrion.compiler.ir.core import Operation, Region, UnregisteredOp
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
 from orchestrion.compiler.ir.verifier import declaration_problems, problems
-from orchestrion.schema.dtypes import BOOL, BY_NAME
+from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED
 
 from . import chlo, contraction, dialect, structural
 from .annotations import MESHES
-from .base import is_supported
+from .base import is_known, is_supported
 from .calls import CallGraph
 from .contraction import DotGeneral, Reduce
+from .custom_call import CustomCall
 from .elementwise import BitcastConvert, Elementwise
 from .func import Call, Func, Return
 from .sort import Sort
@@ -135,7 +136,7 @@ def _unknown(op: Operation) -> str:
 
 def _type(type: Type) -> Iterator[str]:
     """Why a type is refused."""
-    if is_supported(type):
+    if is_known(type):
         assert isinstance(type, TensorType)
         if type.num_elements * BY_NAME[str(type.element)].itemsize >= 2**63:
             yield "the tensor does not fit an address space"
@@ -178,12 +179,21 @@ def _dot(op: Operation) -> Iterator[str]:
 def _bitcast(op: Operation) -> Iterator[str]:
     assert isinstance(op, BitcastConvert)
     source, target = op.operand_.type, op.out.type
-    if not (is_supported(source) and is_supported(target)):
+    if not (is_known(source) and is_known(target)):
         return
     assert isinstance(source, TensorType) and isinstance(target, TensorType)
     a, b = BY_NAME[str(source.element)], BY_NAME[str(target.element)]
-    if a.itemsize != b.itemsize or BOOL in (a.kind, b.kind) and a is not b:
+    if a.bits != b.bits or BOOL in (a.kind, b.kind) and a is not b:
         yield f"from {source} to {target} is not supported; a last axis holds the parts of what is wider; no i1"
+
+
+def _custom_call(op: Operation) -> Iterator[str]:
+    assert isinstance(op, CustomCall)
+    for what, values in (("operand", op.operands), ("result", op.results)):
+        for index, value in enumerate(values):
+            if is_known(value.type) and not is_supported(value.type):
+                names = ", ".join(map(str, COMPUTED))
+                yield f"{what} {index} is {value.type}; library functions are over {names}"
 
 
 def _reduce(op: Operation) -> Iterator[str]:
@@ -236,6 +246,7 @@ _SCALAR_NOOPS: Final = structural.Reshape | structural.BroadcastInDim | structur
 
 _RULES: Final[dict[type[Operation], Callable[[Operation], Iterator[str]]]] = {
     Func: _func,
+    CustomCall: _custom_call,
     DotGeneral: _dot,
     BitcastConvert: _bitcast,
     Reduce: _reduce,

@@ -10,7 +10,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 
-from .base import is_supported, tensor_of
+from .base import is_known, tensor_of
 from .sort import Sort, ordering
 from .structural import Iota, Slice
 
@@ -18,7 +18,7 @@ from .structural import Iota, Slice
 def expand_top_k(op: Operation, rewriter: Rewriter) -> bool:
     """Leaves alone what does not have the form it should."""
     k = op.get_as("k", IntegerAttr)
-    if k is None or len(op.operands) != 1 or len(op.results) != 2 or not is_supported(op.operands[0].type):
+    if k is None or len(op.operands) != 1 or len(op.results) != 2 or not is_known(op.operands[0].type):
         return False
     type = tensor_of(op.operands[0])
     if not type.rank or not 0 <= k.value <= type.shape[-1]:

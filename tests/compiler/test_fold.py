@@ -14,7 +14,7 @@ from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.stablehlo.elementwise import OPS, Compare, Elementwise
-from orchestrion.schema.dtypes import BOOL, BY_NAME, DTYPES, FLOAT, SIGNED, UNSIGNED, DType
+from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED, FLOAT, SIGNED, UNSIGNED, DType
 from orchestrion.schema.scalars import SCALARS
 
 Oracle = Callable[..., list[np.ndarray]]
@@ -99,12 +99,12 @@ def cases() -> list[Any]:
         if cls is Compare:
             for direction in COMPARISONS:
                 attribute = f" <{{comparison_direction = #stablehlo<comparison_direction {direction}>}}>"
-                found += [(cls, [t, t], DTYPES[0], attribute, f"{short}_{direction}_{t}") for t in DTYPES]
+                found += [(cls, [t, t], COMPUTED[0], attribute, f"{short}_{direction}_{t}") for t in COMPUTED]
             continue
         row = next(row for row in SCALARS if row.name == ("bitcast" if short == "bitcast_convert" else short))
-        for t in DTYPES:
-            for u in DTYPES if "U" in (*row.operands, row.result) else (DTYPES[0],):
-                by = {"T": t, "U": u, "i1": DTYPES[0]}
+        for t in COMPUTED:
+            for u in COMPUTED if "U" in (*row.operands, row.result) else (COMPUTED[0],):
+                by = {"T": t, "U": u, "i1": COMPUTED[0]}
                 types, out = [by[v] for v in row.operands], by[row.result]
                 if row.accepts(types, out):
                     found.append((cls, types, out, "", f"{short}_{t}_{out}"))

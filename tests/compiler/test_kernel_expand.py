@@ -9,10 +9,10 @@ from orchestrion.compiler.kernel.emitter import UnsupportedScalar
 from orchestrion.compiler.kernel.lowering import EXPANSIONS, refusal
 from orchestrion.compiler.kernel.primitives import KINDS
 from orchestrion.schema import scalars
-from orchestrion.schema.dtypes import BY_NAME, DTYPES, DType
+from orchestrion.schema.dtypes import BY_NAME, COMPUTED, DType
 from orchestrion.schema.scalars import ScalarOp
 
-ALL = [(row, operands, result) for subject in DTYPES for row, operands, result in applications(subject)]
+ALL = [(row, operands, result) for subject in COMPUTED for row, operands, result in applications(subject)]
 EXACT = [case for case in ALL if is_exact(case[0], case[1][-1])]
 
 

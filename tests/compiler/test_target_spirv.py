@@ -22,7 +22,7 @@ from orchestrion.compiler.targets.spirv.scalars import CONVERSIONS, INSTRUCTIONS
 from orchestrion.compiler.targets.spirv.target import TARGET
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.vulkan.spirv_check import verify
-from orchestrion.schema.dtypes import BY_NAME, DTYPES, DType
+from orchestrion.schema.dtypes import BY_NAME, COMPUTED, DType
 from orchestrion.schema.spirv import CAPABILITY_BY_NAME, EXT_BY_NAME, MAGIC, OP_BY_NAME
 
 
@@ -34,7 +34,7 @@ def test_each_primitive_has_a_row_for_each_kind_and_no_other() -> None:
 
 def test_each_instruction_is_in_the_shared_table() -> None:
     names = set(INSTRUCTIONS.values())
-    for row, source, target in product(PRIMITIVES, DTYPES, DTYPES):
+    for row, source, target in product(PRIMITIVES, COMPUTED, COMPUTED):
         if row.result == "U" and row.accepts([source], target):
             names.add(instruction(row.name, source, target) or "OpNot")
     assert names <= set(OP_BY_NAME) | set(EXT_BY_NAME)
@@ -53,7 +53,7 @@ def checked(lowered: Any) -> Any:
     return verify(memoryview(lowered.payload.data), (point,))
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", COMPUTED, ids=str)
 @pytest.mark.parametrize("shape", [[3, 5], [2, 600]], ids=str)
 def test_the_runtime_agrees_on_features_and_shared_memory(lowered: Any, dtype: DType, shape: list[int]) -> None:
     start = {"f": "0.0", "i1": "false"}.get(dtype.name if dtype.name == "i1" else dtype.name[0], "0")
@@ -116,7 +116,7 @@ def test_two_to_the_31_elements_are_counted_in_64_bits(lowered: Any, count: int)
 
 
 def test_the_assembler_declares_the_capabilities_that_types_need() -> None:
-    for dtype in DTYPES:
+    for dtype in COMPUTED:
         assembler = Assembler()
         if dtype.name != "i1":
             assembler.in_buffers(dtype)

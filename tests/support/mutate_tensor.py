@@ -12,7 +12,7 @@ from mutate_rows import Modules, in_program
 
 from orchestrion.hal.libraries.registry import libraries
 from orchestrion.schema import tensor_encoding, writer
-from orchestrion.schema.dtypes import DTYPES
+from orchestrion.schema.dtypes import COMPUTED
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.library_call import Attributes
 from orchestrion.schema.tensor_bytecode import FORMAT, ROWS, Body, Code, EntryCode, Instruction, TensorOp
@@ -134,9 +134,9 @@ def _attribute(choose: random.Random, kind: str, old: Any) -> Any:
         case "binding" | "axis":
             return choose.choice((old + 1, max(0, old - 1), 0, 0xFFFF))
         case "dtype":
-            return choose.choice(DTYPES)
+            return choose.choice(COMPUTED)
         case "type" if choose.random() < 0.3:
-            return TensorType(choose.choice(DTYPES), old.shape)
+            return TensorType(choose.choice(COMPUTED), old.shape)
         case "type":
             return TensorType(old.dtype, _ints(choose, old.shape))
         case "ints":

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from orchestrion.schema import scalars
-from orchestrion.schema.dtypes import BOOL, BY_NAME, DTYPES, FLOAT, DType
+from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED, FLOAT, DType
 from orchestrion.schema.scalars import ScalarOp
 
 #: of the scalar table, but made by no StableHLO op: no kernel needs it yet
@@ -24,7 +24,7 @@ def applications(subject: DType) -> Iterator[tuple[ScalarOp, tuple[DType, ...], 
     """(row, operand types, result type) for each op of StableHLO that takes the type."""
     for row in scalars.SCALARS:
         operands = tuple(subject if variable == "T" else BY_NAME["i1"] for variable in row.operands)
-        results = DTYPES if row.result == "U" else (subject if row.result == "T" else BY_NAME["i1"],)
+        results = COMPUTED if row.result == "U" else (subject if row.result == "T" else BY_NAME["i1"],)
         for result in results:
             if row.name not in UNREACHED and row.accepts(operands, result):
                 yield row, operands, result

@@ -192,14 +192,14 @@ def test_an_unreadable_source_is_refused(command: Command, tmp_path: Path) -> No
 
 def test_everything_unsupported_is_said_at_once(command: Command, tmp_path: Path) -> None:
     (tmp_path / "two.mlir").write_text(
-        '"builtin.module"() ({ "func.func"() <{function_type = (tensor<4xf16>, tensor<4xf32>) -> tensor<4xf32>, '
-        'sym_name = "f"}> ({ ^bb0(%x: tensor<4xf16>, %y: tensor<4xf32>):\n'
-        '  %0 = "stablehlo.cosine"(%x) : (tensor<4xf16>) -> tensor<4xf16> loc("here")\n'
+        '"builtin.module"() ({ "func.func"() <{function_type = (tensor<4xf80>, tensor<4xf32>) -> tensor<4xf32>, '
+        'sym_name = "f"}> ({ ^bb0(%x: tensor<4xf80>, %y: tensor<4xf32>):\n'
+        '  %0 = "stablehlo.cosine"(%x) : (tensor<4xf80>) -> tensor<4xf80> loc("here")\n'
         '  %1 = "stablehlo.cholesky"(%y) : (tensor<4xf32>) -> tensor<4xf32> loc("there")\n'
         '  "func.return"(%1) : (tensor<4xf32>) -> () }) : () -> () }) : () -> ()'
     )
     done = command("compile", "two.mlir", "-o", "out.fb")
-    refused(done, 1, "f16", "stablehlo.cholesky", "there")
+    refused(done, 1, "f80", "stablehlo.cholesky", "there")
     assert not (tmp_path / "out.fb").exists()
 
 

@@ -1,26 +1,26 @@
 // Element types, dynamic dimensions, encodings, what is no tensor, what no address space holds.
 "builtin.module"() ({
-  "func.func"() <{function_type = (tensor<4xf16>, tensor<?xf32>, i32, tensor<4xf32, #stablehlo.bounds<4>>) -> tensor<4xcomplex<f32>>, sym_name = "main"}> ({
-  ^bb0(%0: tensor<4xf16>, %1: tensor<?xf32>, %2: i32, %3: tensor<4xf32, #stablehlo.bounds<4>>):
-    %4 = "stablehlo.add"(%0, %0) : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  "func.func"() <{function_type = (tensor<4xf80>, tensor<?xf32>, i32, tensor<4xf32, #stablehlo.bounds<4>>) -> tensor<4xcomplex<f32>>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf80>, %1: tensor<?xf32>, %2: i32, %3: tensor<4xf32, #stablehlo.bounds<4>>):
+    %4 = "stablehlo.add"(%0, %0) : (tensor<4xf80>, tensor<4xf80>) -> tensor<4xf80>
     %5 = "stablehlo.negate"(%1) : (tensor<?xf32>) -> tensor<?xf32>
     %6 = "stablehlo.constant"() <{value = dense<(1.0, 2.0)> : tensor<4xcomplex<f32>>}> : () -> tensor<4xcomplex<f32>>
     %7 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4294967296x4294967296xf32>
-    %8 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xi4>
-    %9 = "some.use"(%4, %5, %7, %8) : (tensor<4xf16>, tensor<?xf32>, tensor<4294967296x4294967296xf32>, tensor<4xi4>) -> tensor<4xcomplex<f32>>
+    %8 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xi5>
+    %9 = "some.use"(%4, %5, %7, %8) : (tensor<4xf80>, tensor<?xf32>, tensor<4294967296x4294967296xf32>, tensor<4xi5>) -> tensor<4xcomplex<f32>>
     "func.return"(%6) : (tensor<4xcomplex<f32>>) -> ()
   }) : () -> ()
 }) : () -> ()
 // =====
-// 3:3: func.func: argument 0 is tensor<4xf16>: element type f16 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
+// 3:3: func.func: argument 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
 // 3:3: func.func: argument 1 is tensor<?xf32>: dynamic dimensions are not supported; every dimension must be a number
 // 3:3: func.func: argument 2 is i32: values must be tensors
 // 3:3: func.func: argument 3 is tensor<4xf32, #stablehlo.bounds<4>>: encoding #stablehlo.bounds<4> is not supported
-// 5:10: stablehlo.add: result 0 is tensor<4xf16>: element type f16 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
+// 5:10: stablehlo.add: result 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
 // 6:10: stablehlo.negate: result 0 is tensor<?xf32>: dynamic dimensions are not supported; every dimension must be a number
 // 7:10: stablehlo.constant: result 0 is tensor<4xcomplex<f32>>: element type complex<f32> is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
 // 8:10: stablehlo.iota: result 0 is tensor<4294967296x4294967296xf32>: the tensor does not fit an address space
-// 9:10: stablehlo.iota: result 0 is tensor<4xi4>: element type i4 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
+// 9:10: stablehlo.iota: result 0 is tensor<4xi5>: element type i4 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
 // 10:10: some.use: is not supported (dialect some)
 // supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, convolution, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, reduce_window, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, select_and_scatter, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
 // -----
@@ -28,10 +28,10 @@
 "builtin.module"() ({
   "func.func"() <{function_type = (tensor<4xi16>) -> tensor<4xi16>, sym_name = "main"}> ({
   ^bb0(%x: tensor<4xi16>):
-    %0 = "stablehlo.bitcast_convert"(%x) : (tensor<4xi16>) -> tensor<4xf16>
-    %1 = "stablehlo.bitcast_convert"(%0) : (tensor<4xf16>) -> tensor<4xi16>
+    %0 = "stablehlo.bitcast_convert"(%x) : (tensor<4xi16>) -> tensor<4xf80>
+    %1 = "stablehlo.bitcast_convert"(%0) : (tensor<4xf80>) -> tensor<4xi16>
     "func.return"(%1) : (tensor<4xi16>) -> ()
   }) : () -> ()
 }) : () -> ()
 // =====
-// 5:10: stablehlo.bitcast_convert: result 0 is tensor<4xf16>: element type f16 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
+// 5:10: stablehlo.bitcast_convert: result 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64

@@ -1,0 +1,120 @@
+"""Binary floating-point formats of a few bits: what their bits mean, exactly, without NumPy.
+
+A format has a sign (but for `f8E8M0FNU`), an exponent with a bias and a mantissa; exponent 0 holds zero and subnormal
+numbers. The letters behind its name say what is special, as in MLIR and ml_dtypes: none, the greatest exponent holds
+infinities and NaNs; `FN`, there are no infinities, and all bits set is the NaN; `FNUZ`, neither is there a negative
+zero, whose bits are the NaN; `FNU`, there is no sign and no zero either.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from math import copysign, frexp, inf, isnan, ldexp, nan
+from typing import Final
+
+
+class Special(Enum):
+    """What a format holds beside finite numbers."""
+
+    IEEE = "infinities and NaNs at the greatest exponent"
+    FN = "one NaN per sign: all other bits set"
+    FNUZ = "one NaN: the bits of the negative zero"
+    FNU = "one NaN: all bits set; no sign, no zero"
+
+
+@dataclass(frozen=True, slots=True)
+class FloatFormat:
+    """Widths in bits, the bias of the exponent, and what is special."""
+
+    exponent: int
+    mantissa: int
+    bias: int
+    special: Special = Special.IEEE
+
+    @property
+    def bits(self) -> int:
+        return self.exponent + self.mantissa + (self.special is not Special.FNU)
+
+    @property
+    def nan(self) -> int:
+        """The bits of the NaN that arithmetic gives."""
+        match self.special:
+            case Special.IEEE:
+                return (2 << self.exponent) - 1 << self.mantissa - 1
+            case Special.FN:
+                return (1 << self.bits - 1) - 1
+            case Special.FNUZ:
+                return 1 << self.bits - 1
+            case _:
+                return (1 << self.bits) - 1
+
+    @property
+    def greatest(self) -> int:
+        """The bits of the greatest finite number."""
+        match self.special:
+            case Special.IEEE:
+                return ((1 << self.exponent) - 1 << self.mantissa) - 1
+            case Special.FNUZ:
+                return (1 << self.bits - 1) - 1
+            case _:
+                return self.nan - 1
+
+    @property
+    def has_negative_zero(self) -> bool:
+        return self.special in (Special.IEEE, Special.FN)
+
+    @property
+    def least_exponent(self) -> int:
+        """The exponent of the least positive number, a power of two."""
+        return (0 if self.special is Special.FNU else 1) - self.bias - self.mantissa
+
+    def value(self, bits: int) -> float:
+        """The number that bits stand for; exact."""
+        sign = 0 if self.special is Special.FNU else bits >> self.bits - 1
+        magnitude = bits - (sign << self.bits - 1)
+        if bits == self.nan or self.special is Special.FN and magnitude == self.nan:
+            return nan
+        if self.special is Special.FNU:
+            return ldexp(1.0, bits - self.bias)
+        if self.special is Special.IEEE and magnitude > self.greatest:
+            special = nan if magnitude & (1 << self.mantissa) - 1 else inf
+            return copysign(special, -1 if sign else 1)
+        exponent, fraction = magnitude >> self.mantissa, magnitude & (1 << self.mantissa) - 1
+        whole = fraction + ((1 << self.mantissa) if exponent else 0)
+        return copysign(ldexp(whole, self.least_exponent + max(exponent, 1) - 1), -1 if sign else 1)
+
+    def rounded(self, value: float) -> int:
+        """The bits of the number nearest to a double, ties to even; what is too large becomes infinite, or NaN."""
+        if isnan(value) or self.special is Special.FNU and value <= 0:
+            return self.nan
+        sign = int(copysign(1, value) < 0) << self.bits - 1 if self.special is not Special.FNU else 0
+        magnitude = self._magnitude(abs(value))
+        if magnitude > self.greatest:
+            return sign | self.greatest + 1 if self.special is Special.IEEE else sign | self.nan
+        return 0 if magnitude == 0 and self.special is Special.FNUZ else sign | magnitude
+
+    def _magnitude(self, value: float) -> int:
+        """As though exponents went on for ever."""
+        if value in (0, inf):
+            return self.greatest + 1 if value else 0
+        _, exponent = frexp(value)  # value < 2^exponent
+        unit = max(exponent - 1 - self.mantissa, self.least_exponent)
+        steps = round(ldexp(value, -unit)) if exponent - unit < 60 else 0
+        above = unit - self.least_exponent
+        if self.special is Special.FNU:
+            return max(above if steps <= 1 else above + steps.bit_length() - 1, 0)
+        return steps + (above << self.mantissa)
+
+
+#: element type -> its format
+FLOAT_FORMATS: Final[dict[str, FloatFormat]] = {
+    "f16": FloatFormat(5, 10, 15),
+    "bf16": FloatFormat(8, 7, 127),
+    "f8E3M4": FloatFormat(3, 4, 3),
+    "f8E4M3": FloatFormat(4, 3, 7),
+    "f8E4M3FN": FloatFormat(4, 3, 7, Special.FN),
+    "f8E4M3FNUZ": FloatFormat(4, 3, 8, Special.FNUZ),
+    "f8E4M3B11FNUZ": FloatFormat(4, 3, 11, Special.FNUZ),
+    "f8E5M2": FloatFormat(5, 2, 15),
+    "f8E5M2FNUZ": FloatFormat(5, 2, 16, Special.FNUZ),
+    "f8E8M0FNU": FloatFormat(8, 0, 127, Special.FNU),
+}
