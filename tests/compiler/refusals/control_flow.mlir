@@ -76,7 +76,7 @@
 // 40:10: stablehlo.while: 2 operands need as many results, not 1
 // 52:12: stablehlo.cholesky: is not supported
 // 54:14: stablehlo.infeed: is not supported
-// 57:14: stablehlo.convert: result 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
+// 57:14: stablehlo.convert: result 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU
 // 58:9: some.effect: is not supported (dialect some)
 // 63:11: some.use: is not supported (dialect some)
 // supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, convolution, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, reduce_window, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, select_and_scatter, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return

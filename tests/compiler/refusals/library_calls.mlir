@@ -28,7 +28,7 @@
 // 10:5: stablehlo.custom_call: calls a.b, which has side effects; functions over tensors only are supported
 // 10:5: stablehlo.custom_call: calls a.b for no result
 // 11:10: stablehlo.custom_call: result 0 is tensor<0xf32>, which has no elements for a.b to compute
-// 12:10: stablehlo.custom_call: result 0 is tensor<4xbf16>: element type bf16 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
+// 12:10: stablehlo.custom_call: result 0 is tensor<4xbf16>; library functions are over i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
 // 13:10: stablehlo.custom_call: unknown property unknown
 // 14:10: stablehlo.custom_call: property call_target_name is missing
 // -----

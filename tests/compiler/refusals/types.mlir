@@ -12,15 +12,15 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 3:3: func.func: argument 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
+// 3:3: func.func: argument 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU
 // 3:3: func.func: argument 1 is tensor<?xf32>: dynamic dimensions are not supported; every dimension must be a number
 // 3:3: func.func: argument 2 is i32: values must be tensors
 // 3:3: func.func: argument 3 is tensor<4xf32, #stablehlo.bounds<4>>: encoding #stablehlo.bounds<4> is not supported
-// 5:10: stablehlo.add: result 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
+// 5:10: stablehlo.add: result 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU
 // 6:10: stablehlo.negate: result 0 is tensor<?xf32>: dynamic dimensions are not supported; every dimension must be a number
-// 7:10: stablehlo.constant: result 0 is tensor<4xcomplex<f32>>: element type complex<f32> is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
+// 7:10: stablehlo.constant: result 0 is tensor<4xcomplex<f32>>: element type complex<f32> is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU
 // 8:10: stablehlo.iota: result 0 is tensor<4294967296x4294967296xf32>: the tensor does not fit an address space
-// 9:10: stablehlo.iota: result 0 is tensor<4xi5>: element type i4 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
+// 9:10: stablehlo.iota: result 0 is tensor<4xi5>: element type i5 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU
 // 10:10: some.use: is not supported (dialect some)
 // supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, convolution, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, reduce_window, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, select, select_and_scatter, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
 // -----
@@ -34,4 +34,4 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 5:10: stablehlo.bitcast_convert: result 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64
+// 5:10: stablehlo.bitcast_convert: result 0 is tensor<4xf80>: element type f80 is not supported; supported are i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64, i2, i4, ui2, ui4, f16, bf16, f8E3M4, f8E4M3, f8E4M3FN, f8E4M3FNUZ, f8E4M3B11FNUZ, f8E5M2, f8E5M2FNUZ, f8E8M0FNU
