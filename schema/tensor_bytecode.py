@@ -28,7 +28,7 @@ from .scalars import SCALARS, ScalarOp
 from .tensor_shapes import ShapeError, TensorType, Types
 
 MAGIC = b"OTBC"
-MAJOR, MINOR = 1, 1
+MAJOR, MINOR = 1, 2
 FORMAT = "tensor-bytecode"
 SCALAR_BASE = 0x100
 #: as many scalar ops has version 1.0
@@ -121,7 +121,7 @@ class Code:
 
 
 class Body(Code):
-    """A reduce's sub-program: elementwise ops and constants over rank-0 values, ended by its results."""
+    """A sub-program of a reduce or scatter: elementwise ops and constants over rank-0 values, ended by its results."""
 
     __slots__ = ("results",)
 
@@ -149,8 +149,9 @@ class Body(Code):
 
 
 def body_parameters(operands: Types) -> Types:
-    """The parameters of a reduce's body: an accumulator per input, then an element per input."""
-    return (*(shapes.halves(operands)[1]), *(shapes.halves(operands)[1]))
+    """The parameters of the body of a reduce or scatter: a scalar per input, then a scalar per input again."""
+    scalars = [TensorType(operand.dtype, ()) for operand in operands[: len(operands) // 2]]
+    return (*scalars, *scalars)
 
 
 class EntryCode(Code):
@@ -341,6 +342,16 @@ _STRUCTURAL: tuple[TensorOp, ...] = (
         "the js are axes of their own, behind the operand's",
         view=True,
         since=1,
+    ),
+    _row(
+        19,
+        "scatter",
+        "values:values body:body",
+        shapes.scatter,
+        "in every group g, for n = 0, 1, ...: row indices[g, n] of the inputs becomes the body of it and of row n of "
+        "the updates, where there is such a row; operands are inputs [groups, rows, row], indices [groups, updates], "
+        "as many updates [groups, updates, row]",
+        since=2,
     ),
     _row(
         64,

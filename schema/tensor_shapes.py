@@ -319,6 +319,25 @@ def _check_window(operand: TensorType, sizes: Ints, starts: Types | None) -> Non
             raise ShapeError(f"start of type {start}")
 
 
+def scatter(operands: Types, *_: Any) -> Types:
+    """Inputs [groups, rows, row], indices [groups, updates], updates [groups, updates, row]. The body is checked where
+    it is built."""
+    count = len(operands) // 2
+    if len(operands) % 2 == 0 or not count:
+        raise ShapeError(f"{len(operands)} operands, expected inputs, indices and as many updates")
+    inputs, indices, updates = operands[:count], operands[count], operands[count + 1 :]
+    if indices.dtype.name not in ("i32", "i64"):
+        raise ShapeError(f"indices of type {indices}")
+    for operand, update in zip(inputs, updates, strict=True):
+        if operand.rank != 3 or operand.shape != inputs[0].shape:
+            raise ShapeError(f"operand {operand} beside {inputs[0]}")
+        groups, row = operand.shape[::2]
+        wanted = TensorType(operand.dtype, (groups, *indices.shape[1:], row))
+        if update != wanted or indices.shape[:1] != (groups,) or indices.rank != 2:
+            raise ShapeError(f"updates {update} for indices {indices} of {operand}")
+    return tuple(inputs)
+
+
 def halves(operands: Types) -> tuple[Types, Types]:
     """A reduce's inputs and initial values."""
     count = len(operands) // 2

@@ -28,13 +28,14 @@ from orchestrion.compiler.stablehlo.structural import (
 )
 
 from .dialect import Windows
+from .scatter import Scatter, Update
 
 #: how a value is reached: the ops in between, outermost first, with the operand number where it matters
 Path = tuple[tuple[int, int], ...]
 ROOT: Final[Path] = ()
 
 #: ops with a schedule of their own
-HEROES: Final = (Reduce, DotGeneral)
+HEROES: Final = (Reduce, DotGeneral, Scatter)
 #: ops without operands
 GENERATORS: Final = (Constant, Iota)
 #: ops that place elements without computing on them
@@ -89,12 +90,14 @@ def is_expensive(op: Operation) -> bool:
     return op.name in EXPENSIVE
 
 
-def is_in_place(op: Operation) -> TypeGuard[DynamicUpdateSlice]:
+def is_in_place(op: Operation) -> TypeGuard[Update]:
     """Whether an update is a dispatch of its own, which writes only what changes, in the memory of its operand.
 
-    Not when it leaves so little as it is that a dispatch costs more than to write that, too; nor on what is read from
-    nowhere, and has no memory.
+    A scatter always is. A slice is not when it leaves so little as it is that a dispatch costs more than to write that,
+    too; nor on what is read from nowhere, and has no memory.
     """
+    if isinstance(op, Scatter):
+        return True
     if not isinstance(op, DynamicUpdateSlice) or not elements(op.update):
         return False
     source = op.operand_.defining_op
@@ -104,9 +107,11 @@ def is_in_place(op: Operation) -> TypeGuard[DynamicUpdateSlice]:
 
 def operand_paths(op: Operation, index: int, path: Path, reads: int) -> tuple[Path, int]:
     """The path to operand `index` of an op that is itself read `reads` times on `path`, and how often it is read."""
-    if keeps_order(op) or index == 1 and is_in_place(op):
+    if keeps_order(op) or index == 1 and isinstance(op, DynamicUpdateSlice) and is_in_place(op):
         return path, reads
     match op:
+        case Scatter():
+            return _scattered(op, index, path, reads)
         case Elementwise():
             return _same_element(op, index, path, reads)
         case DynamicSlice() | DynamicUpdateSlice() if index >= op.first_start:
@@ -145,6 +150,12 @@ def _reduced(op: Reduce, index: int, path: Path, reads: int) -> tuple[Path, int]
     is_init = index >= len(op.inputs)
     ratio = 1 if is_init else elements(op.inputs[0]) // max(elements(op.results[0]), 1)
     return (*path, (id(op), int(is_init))), reads * max(ratio, 1)
+
+
+def _scattered(op: Scatter, index: int, path: Path, reads: int) -> tuple[Path, int]:
+    """Each element of an update is read where it is written; whoever writes goes through many indices for it."""
+    count = len(op.inputs)
+    return (path, reads) if index > count else ((*path, (id(op), int(index == count))), reads * elements(op.indices))
 
 
 def _depth(op: DotGeneral) -> int:

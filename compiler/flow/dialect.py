@@ -19,12 +19,13 @@ from orchestrion.compiler.stablehlo.base import ShapeError, StablehloOp, dtype_o
 from orchestrion.schema import tensor_shapes
 
 from .layout import problem
+from .scatter import Scatter
 
 
 class DispatchRegion(Operation):
     """Ops that run as one dispatch; uses values from outside freely. Lives only between two passes of the phase.
 
-    `updates`: per output 1 when it is a `dynamic_update_slice` in the memory of its operand, else 0.
+    `updates`: per output 1 when it is an update in the memory of its operand (`scatter.py`), else 0.
     """
 
     name = "flow.dispatch_region"
@@ -189,6 +190,7 @@ DIALECT = Dialect(
         SetEncoding,
         UnsetEncoding,
         Windows,
+        Scatter,
         Yield,
         Executable,
         Dispatch,

@@ -5,7 +5,8 @@ from the last to the first, so that all readers of an op have been placed:
 - read by one group only: the op joins it, when each of its elements is then read a bounded number of times;
 - read by several and cheap (generators, movement): each of them computes it anew;
 - otherwise it must be in memory: it becomes a further root of a group of the same workload, or of a new group.
-A splat that a function returns, or that goes to another block as an argument, becomes `flow.splat`. What is free is
+A splat that a function returns, that goes to another block as an argument, or that a scatter updates, becomes
+`flow.splat`. What is free is
 made anew in every block. Regions are put in an order in which each comes after what it reads; among those the order of
 the program is kept, but who reads a tensor comes before who updates it in place. Stores of globals come last.
 """
@@ -24,12 +25,13 @@ from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Val
 from orchestrion.compiler.ir.effects import is_dead
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.indexing import Gather
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Concatenate, Constant
+from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Concatenate, Constant, Reshape
 
 from .access import GENERATORS, MOVEMENT, elements, is_expensive, is_free, is_in_place
 from .blocks import code_of
 from .dialect import DispatchRegion, Empty, Splat, Yield
 from .groups import MAX_BINDINGS, Group, Grouping, is_sink
+from .scatter import Scatter, updated_values
 from .util import HOST_OPS, GlobalLoad, GlobalStore
 
 if TYPE_CHECKING:
@@ -113,10 +115,13 @@ def _sink_stores(block: Block) -> None:
 
 
 def _place_splats(block: Block) -> None:
-    """What is returned, given to a block or stored of constants is filled memory, no dispatch."""
+    """What is returned, given to a block, stored or scattered into of constants is filled memory, no dispatch."""
     for op in block:
-        for index, value in enumerate(op.operands if _is_outside(op) else ()):
+        given = op.operands if _is_outside(op) else updated_values(op) if isinstance(op, Scatter) else ()
+        for index, value in enumerate(given):
             source = value.defining_op
+            if isinstance(op, Scatter) and value in given[:index] and not isinstance(source, Constant):
+                op.set_operand(index, Builder(block, op, op.loc).build(Reshape, operand_=value, out=value.type).result)
             if not isinstance(source, Constant):
                 continue
             assert source.value.is_splat, "hoist-constants runs before"
@@ -196,7 +201,7 @@ def _emit(block: Block, grouping: Grouping) -> None:
     made: dict[Value, Value] = {}
     for group in _sorted(grouping):
         ops = sorted(group.roots, key=order.__getitem__)
-        roots = [result for op in ops for result in op.results if grouping.escapes(result, group)]
+        roots = [r for op in ops for r in op.results if grouping.escapes(r, group) or isinstance(op, Scatter)]
         made.update(_build(group, roots, made, ending, order))
     for old, new in made.items():
         for user, index in list(old.uses):

@@ -6,7 +6,7 @@ element by element. An op may stand in several groups when it is cheap: each com
 but for what is read from nowhere.
 
 An update in place is a root: the group computes its update and writes that into the memory of what it updates, which
-nothing else in the group reads, since elements are computed in any order.
+nothing else in the group reads, since elements are computed in any order. A scatter is the only root of its group.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 
 from .access import HEROES, MOVEMENT, ROOT, Path, elements, is_expensive, is_free, is_in_place, operand_paths
+from .scatter import Scatter, changes, updated_values
 from .util import GlobalStore
 
 #: buffers that one dispatch may bind; every device of interest allows as many
@@ -57,7 +58,7 @@ class Group:
         self._add(op, self.paths_to(op) | {ROOT: self.workload})
         self.roots[op] = None
         if is_in_place(op):
-            self.updated.add(op.operand_)
+            self.updated.update(updated_values(op))
 
     def add(self, op: Operation, is_clone: bool) -> None:
         """Adds an op that the group reads; a clone is computed by other groups, too."""
@@ -88,7 +89,7 @@ class Group:
         for op in inside:
             for value in op.operands:
                 source = value.defining_op
-                if source is None or not (source in ops or is_free(source)):
+                if source is None or value in self.updated or not (source in ops or is_free(source)):
                     found[value] = None
         return found
 
@@ -105,20 +106,20 @@ class Group:
 
     def takes_root(self, op: Operation) -> bool:
         """Whether the group can compute an op for others, too."""
-        if work_of(op) != self.workload:
+        if work_of(op) != self.workload or isinstance(op, Scatter) or isinstance(self.hero, Scatter):
             return False
-        if is_in_place(op) and (self.paths_to(op) or op.operand_ in self.captures()):
+        if is_in_place(op) and (self.paths_to(op) or not self.captures().keys().isdisjoint(updated_values(op))):
             return False
         paths = self.paths_to(op) | {ROOT: self.workload}
         return len(paths) == 1 and self._fits(op, paths, self.outputs() + len(op.results))
 
     def _fits(self, op: Operation, paths: dict[Path, int], outputs: int) -> bool:
+        if not self.updated.isdisjoint((*op.operands, *op.results)):
+            return False
         if is_free(op):
             return True
         if any(isinstance(one, CustomCall) for one in (op, *self.roots)):
             return False  # a library function computes whole tensors in memory
-        if not self.updated.isdisjoint((*op.operands, *op.results)):
-            return False
         if self.size >= MAX_SIZE or len(paths) > MAX_PATHS:
             return False
         if len(self.captures(op)) + outputs > MAX_BINDINGS:
@@ -129,12 +130,12 @@ class Group:
             return True
         if sum(paths.values()) <= elements(op.results[0]):
             return True
-        return not is_expensive(op) and not isinstance(self.hero, DotGeneral)
+        return not is_expensive(op) and not isinstance(self.hero, DotGeneral | Scatter)
 
 
 def work_of(root: Operation) -> int:
     """Elements that a dispatch computes for a root."""
-    return elements(root.update if is_in_place(root) else root.results[0])
+    return elements(changes(root) if is_in_place(root) else root.results[0])
 
 
 class Grouping:

@@ -15,12 +15,12 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.func import Func, Return
-from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 
 from .blocks import code_of
 from .captures import captures
 from .dialect import Dispatch, DispatchRegion, Executable, HoistableDispatch
 from .layout import storage_elements
+from .scatter import Update, changes, update_of, updated
 from .symbols import Names, prefix_of
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _outline(region: DispatchRegion, name: str, code: Operation) -> None:
 def dispatch_instead(region: Outlined, name: str) -> None:
     """Replaces a region by the dispatch of the executable that was made of it, or of an equal one."""
     updates = _updates(region)
-    work = tensor_of(region.outputs[0] if updates[0] is None else updates[0].update)
+    work = tensor_of(region.outputs[0] if updates[0] is None else changes(updates[0][0]))
     arguments = captures(region)
     dispatch = Builder.before(region).build(
         Dispatch,
@@ -56,19 +56,20 @@ def dispatch_instead(region: Outlined, name: str) -> None:
         outputs=[value.type for value in region.outputs],
     )
     if any(updates):
-        dispatch.tied = dense_ints(*(-1 if op is None else arguments.index(op.operand_) for op in updates))
+        dispatch.tied = dense_ints(*(-1 if found is None else arguments.index(found[1]) for found in updates))
     for old, new in zip(region.outputs, dispatch.outputs, strict=True):
         old.replace_by(new)
     region.erase()
 
 
-def _updates(region: Outlined) -> list[DynamicUpdateSlice | None]:
-    """For each output the update in place that makes it."""
+def _updates(region: Outlined) -> list[tuple[Update, Value] | None]:
+    """For each output the update in place that makes it, and what that updates."""
     marks = region.updates.ints if isinstance(region, DispatchRegion) and region.updates is not None else ()
-    found: list[DynamicUpdateSlice | None] = [None] * len(region.outputs)
+    found: list[tuple[Update, Value] | None] = [None] * len(region.outputs)
     for index, mark in enumerate(marks):
-        maker = region.body.block.ops[-1].operands[index].defining_op if mark else None
-        found[index] = maker if isinstance(maker, DynamicUpdateSlice) else None
+        value = region.body.block.ops[-1].operands[index]
+        update = update_of(value) if mark else None
+        found[index] = None if update is None else (update, update.operands[updated(value)])
     return found
 
 

@@ -254,6 +254,10 @@ class KernelBuilder(LoweringEmitter[Value]):
             self.numbering.set(("load", binding, index, dtype), found)
         return found
 
+    def load_again(self, binding: Value, index: Value, dtype: str) -> Value:
+        """A load of its own, of what this invocation may have written."""
+        return self.insert(k.Load([binding, index], [scalar(dtype)])).result
+
     def load_vector(self, binding: Value, index: Value, dtype: str) -> list[Value]:
         """As `load`, of neighbours; `index` counts vectors."""
         keys = [("vector", binding, index, dtype, lane) for lane in range(k.VECTOR)]

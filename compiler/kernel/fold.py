@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.core import Region, Value
 from orchestrion.compiler.stablehlo.base import dtype_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.structural import Constant
@@ -153,18 +153,19 @@ def reduce_fold(b: KernelBuilder, op: Reduce, at: Index) -> Fold:
         return values
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
-        return (yield from _instance(b, op, [*x, *y]))
+        return (yield from instance(b, op.body, [*x, *y]))
 
     return Fold(prod(sizes), start, element, combine, _neutral(b, op))
 
 
-def _instance(b: KernelBuilder, op: Reduce, arguments: Sequence[Value]) -> Scalars:
-    """The results of the op's region on these arguments."""
-    block, place = op.body.block, scalar_index(b)
+def instance(b: KernelBuilder, body: Region, arguments: Sequence[Value | None]) -> Scalars:
+    """The results of an op's region on these arguments; None for one that it does not use."""
+    block, place = body.block, scalar_index(b)
     assert block.last is not None
     b.memo.push()
     for argument, value in zip(block.arguments, arguments, strict=True):
-        b.memo.set((argument, place.key), value)
+        if value is not None:
+            b.memo.set((argument, place.key), value)
     values = []
     for result in block.last.operands:
         values.append((yield result, place))

@@ -11,6 +11,7 @@ from math import prod
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import has_layout
+from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.sequencer.in_place import updates_in_place
@@ -71,13 +72,14 @@ def lower_entry(entry: Operation, vectors: bool = False) -> None:
 
 
 def _outputs(body: Block, bindings: Mapping[Value, Value]) -> list[Output]:
-    """What is written: values as they are, of an update in place the window only."""
+    """What is written: values as they are, of a slice that is updated in place the window only."""
     updates = updates_in_place(body)
     outputs = []
     for op in body:
         if isinstance(op, StoreOutput):
             update = updates.get(op)
-            outputs.append(Output(op.value if update is None else update.update, bindings[op.binding], update))
+            window = update if isinstance(update, DynamicUpdateSlice) else None
+            outputs.append(Output(op.value if window is None else window.update, bindings[op.binding], window))
     return outputs
 
 
@@ -121,8 +123,20 @@ def _may_be_encoded(op: Operation, value: Value) -> bool:
     return (encoded or (isinstance(op, UnsetEncoding) and value is op.source)) and has_layout(value.type)
 
 
+def _scatter(op: Scatter) -> Iterator[str]:
+    """It has no elements of its own: it changes what is loaded where that lies, and nothing else reads its results."""
+    for value, result in zip(op.inputs, op.results, strict=True):
+        load, stores = value.defining_op, list(result.users())
+        store = stores[0] if len(stores) == 1 else None
+        in_place = isinstance(load, LoadInput) and isinstance(store, StoreOutput) and load.binding is store.binding
+        if not in_place:
+            yield "no kernel computes this op but in place: of what is loaded from a binding and then stored to it"
+
+
 def _refusals(op: Operation) -> Iterator[str]:
-    if op.name not in ELEMENT_RULES:
+    if isinstance(op, Scatter):
+        yield from _scatter(op)
+    elif op.name not in ELEMENT_RULES:
         yield "no kernel computes this op"
         return
     plain = [value for value in (*op.operands, *op.results) if not _may_be_encoded(op, value)]

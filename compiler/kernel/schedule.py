@@ -6,6 +6,7 @@ the parts, neighbours with neighbours, so that the order of the elements is kept
 `tiled`: one invocation computes a block of a dot's results (`tiled.py`).
 `packed`: the same, of operands that lie in such blocks (`packed.py`).
 `pack`: one invocation makes a row of a tile of a result that lies in tiles.
+`scatter`: one invocation makes an update, or all those of the rows that it owns (`scatter.py`).
 
 The kernel counts from the linear workgroup index and does nothing where that is beyond the work.
 """
@@ -15,11 +16,13 @@ from dataclasses import dataclass
 from math import prod
 
 from orchestrion.compiler.flow.layout import layout_of
+from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 
+from . import scatter
 from .builder import KernelBuilder
 from .elemental import Elemental
 from .encodings import stored_shape
@@ -95,8 +98,8 @@ def fold_length(hero: Operation) -> int:
 
 
 def hero_of(ops: Sequence[Operation]) -> Operation | None:
-    """The op of a body that folds; the flow phase puts at most one into a dispatch."""
-    return next((op for op in ops if op.name in FOLDS), None)
+    """The op of a body that has schedules of its own; the flow phase puts at most one into a dispatch."""
+    return next((op for op in ops if op.name in FOLDS or isinstance(op, Scatter)), None)
 
 
 def may_tile(work: Work) -> bool:
@@ -110,6 +113,8 @@ def may_tile(work: Work) -> bool:
 def choose(work: Work) -> Schedule:
     """The schedule of a body."""
     hero, tile = work.hero, work.tile
+    if isinstance(hero, Scatter):
+        return SCHEDULES["scatter"]
     if _run_length(work):
         return SCHEDULES["pack"]
     if work.packed:
@@ -253,6 +258,20 @@ def _store(b: KernelBuilder, values: Sequence[Value], shared: Sequence[Value], p
         b.store_shared(value, array, place)
 
 
+# scatter
+
+
+def scattering(work: Work) -> int:
+    assert isinstance(work.hero, Scatter)
+    return scatter.invocations(work.hero)
+
+
+def emit_scatter(elemental: Elemental, work: Work) -> None:
+    assert isinstance(work.hero, Scatter)
+    bindings = {output.value: output.binding for output in work.outputs}
+    scatter.emit(elemental, work.hero, bindings, _position(elemental.builder, "scatter"))
+
+
 # tiled
 
 
@@ -312,5 +331,6 @@ SCHEDULES: dict[str, Schedule] = {
         Schedule("tiled", 32, tiles, emit_tiled),
         Schedule("packed", 32, tiles, emit_packed),
         Schedule("pack", 64, runs, emit_pack),
+        Schedule("scatter", 64, scattering, emit_scatter),
     )
 }

@@ -19,6 +19,7 @@ from orchestrion.compiler.flow.dialect import (
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.layout import problem, storage_elements
 from orchestrion.compiler.flow.mark_in_place import candidates
+from orchestrion.compiler.flow.scatter import Scatter, changes, update_of, updated
 from orchestrion.compiler.flow.util import (
     HOST_OPS,
     Branch,
@@ -43,7 +44,6 @@ from orchestrion.compiler.stablehlo.control_flow import Choice, While
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.func import Func, Return
-from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant
 
 from .blocks import blocks, choice
@@ -81,7 +81,7 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
             return (StablehloOp, SetEncoding, UnsetEncoding, Yield)
         case Func():
             return (StablehloOp, SetEncoding, UnsetEncoding, Return)
-        case Reduce():
+        case Reduce() | Scatter():
             return (Elementwise, Constant, RegionReturn)
         case _:
             return None
@@ -167,7 +167,7 @@ def _sizes(block: Block) -> Iterator[str]:
     results = block.ops[-1].operands
     heroes = [op.results[0] for op in block if isinstance(op, HEROES)]
     if len(heroes) > 1:
-        yield f"has {len(heroes)} reductions or dots, at most one may be"
+        yield f"has {len(heroes)} reductions, dots or scatters, at most one may be"
     sizes = [{_elements(value), *_window(value)} for value in (*results, *heroes)]
     if not set.intersection(*sizes):
         shown = ", ".join(map(str, sorted(set.union(*sizes))))
@@ -176,9 +176,9 @@ def _sizes(block: Block) -> Iterator[str]:
 
 def _window(value: Value) -> tuple[int, ...]:
     """The elements that an update of an argument writes when it is one in place."""
-    update = value.defining_op
-    if isinstance(update, DynamicUpdateSlice) and isinstance(update.operand_, BlockArgument):
-        return (_elements(update.update),)
+    update = update_of(value)
+    if update is not None and isinstance(update.operands[updated(value)], BlockArgument):
+        return (_elements(changes(update)),)
     return ()
 
 
@@ -209,16 +209,16 @@ def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
     last = entry.body.block.ops[-1]
     workload = op.get_as("workload", DenseArray)
     for output, index in enumerate(tied):
-        update = last.operands[output].defining_op
+        result = last.operands[output]
+        update = update_of(result)
         wanted = stored_elements(entry.function_type.results[output])
         if index >= 0:
             argument = entry.entry.arguments[index]
-            is_update = isinstance(update, DynamicUpdateSlice) and list(update.out.uses) == [(last, output)]
-            if not is_update or list(argument.uses) != [(update, 0)]:
+            is_only = list(result.uses) == [(last, output)]
+            if update is None or not is_only or list(argument.uses) != [(update, updated(result))]:
                 yield f"result {output} of the entry is no update of argument {index} that nothing else uses"
                 continue
-            assert isinstance(update, DynamicUpdateSlice)
-            wanted = _elements(update.update)
+            wanted = _elements(changes(update))
         if workload is not None and workload.ints != (wanted, 1, 1):
             yield f"workload {list(workload.ints)} must be [{wanted}, 1, 1] for result {output}"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
+from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.flow.util import (
     HOST_OPS,
     BranchOp,
@@ -68,7 +69,7 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
             return (Import, Export, *commands, *HOST_OPS, BranchOp, Return)
         case Func():
             return (StablehloOp, SetEncoding, UnsetEncoding, Return)
-        case Reduce():
+        case Reduce() | Scatter():
             return (StablehloOp, ReducerReturn)
         case _:
             return None

@@ -8,6 +8,7 @@ from typing import Final
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import storage_bytes
+from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
@@ -32,7 +33,7 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
     match op:
         case ll_seq.Entry():
             return (StablehloOp, SetEncoding, UnsetEncoding, ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End)
-        case Reduce():
+        case Reduce() | Scatter():
             return (StablehloOp, ReducerReturn)
         case _:
             return around_entries(op)

@@ -15,6 +15,7 @@ from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
 from orchestrion.compiler.stablehlo.control_flow import Choice, While
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.func import Func, Return
+from orchestrion.compiler.stablehlo.scatter import Scatter
 from orchestrion.compiler.stablehlo.sort import Sort
 from orchestrion.compiler.stablehlo.structural import Constant
 from orchestrion.compiler.stablehlo.windowed import ReduceWindow, SelectAndScatter
@@ -28,7 +29,7 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
             return (Func,)
         case Func():
             return (StablehloOp, Return)
-        case Reduce() | ReduceWindow() | SelectAndScatter() | Sort():
+        case Reduce() | ReduceWindow() | SelectAndScatter() | Scatter() | Sort():
             return (Elementwise, Constant, RegionReturn)
         case Choice() | While():
             return (StablehloOp, RegionReturn)

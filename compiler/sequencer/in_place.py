@@ -1,8 +1,9 @@
 """Entries that update a tensor where it is: which of their results are written into the memory of an argument.
 
 A binding that is loaded from and stored to holds such a tensor. Its entry says `%r = dynamic_update_slice(%x, ...)`
-of the loaded `%x` and stores `%r`; a target writes the window only. Nothing else may use `%x` or `%r`: invocations
-run in any order, so whoever reads the tensor might see it before or after the update.
+of the loaded `%x` and stores `%r`; a target writes the window only. Or `%r = flow.scatter(%x, ...)`, which has as many
+such operands and results. Nothing else may use `%x` or `%r`: invocations run in any order, so whoever reads the tensor
+might see it before or after the update.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.flow.scatter import Update, update_of, updated
 from orchestrion.compiler.ir.core import Block, Operation, Value
-from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 
 from .ll_seq import LoadInput, StoreOutput
 
 #: store -> the update that it stores into the memory of what is updated
-Updates = dict[Operation, DynamicUpdateSlice]
+Updates = dict[Operation, Update]
 
 
 def updates_in_place(body: Block) -> Updates:
@@ -24,13 +25,13 @@ def updates_in_place(body: Block) -> Updates:
     found: Updates = {}
     problems = []
     for store, load in _pairs(body):
-        update = store.value.defining_op
-        if isinstance(update, DynamicUpdateSlice) and _only(load.value, update, 0) and _only(update.out, store, 0):
+        update, stored = update_of(store.value), store.value
+        if update is not None and _only(load.value, update, updated(stored)) and _only(stored, store, 0):
             found[store] = update
             continue
         message = (
-            "stores to a binding that is loaded from: this takes a dynamic_update_slice of what is loaded, and that "
-            "nothing else uses either"
+            "stores to a binding that is loaded from: this takes a dynamic_update_slice or a scatter of what is "
+            "loaded, and that nothing else uses either"
         )
         problems.append(Diagnostic(message, store.loc, store.name))
     if problems:

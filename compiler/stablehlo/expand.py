@@ -20,10 +20,10 @@ from .bit_widths import expand_bitcast
 from .build import compare, constant, converted, elementwise
 from .contraction import DotDimensions, DotGeneral
 from .custom_call import canonical
+from .expand_scatter import expand_scatter
 from .func import Call
 from .random_bits import expand_rng_bit_generator
 from .reduce_precision import expand_reduce_precision
-from .scatter import expand_scatter
 from .top_k import expand_top_k
 from .windowed import Convolution
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import astuple, fields
-from typing import Final
+from typing import Any, Final
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, DialectAttr
 from orchestrion.compiler.ir.core import Trait, Value
@@ -92,17 +92,20 @@ _FIELD: Final = re.compile(r"(\w+)\s*=\s*(?:\[([0-9,\s]*)\]|([0-9]{1,9}))\s*(?:,
 _NUMBERS: Final = re.compile(r"\s*(?:[0-9]{1,9}\s*(?:,\s*[0-9]{1,9}\s*)*)?")
 
 
-def gather_axes(attribute: DialectAttr) -> GatherAxes:
-    """From `#stablehlo.gather<offset_dims = [1], ..., index_vector_dim = 1>`. Raises ShapeError."""
-    names = [field.name for field in fields(GatherAxes)]
-    given: dict[str, tuple[int, ...] | int] = {}
+def axis_lists(attribute: DialectAttr, name: str, kind: type) -> dict[str, Any]:
+    """From `#stablehlo.gather<offset_dims = [1], ..., index_vector_dim = 1>` the fields of a dataclass of axes.
+
+    One that is not given is empty, or 0. Raises ShapeError.
+    """
+    names = [field.name for field in fields(kind)]
+    given: dict[str, Any] = {}
     for key, numbers, number in _FIELD.findall(attribute.body):
         if key not in names or (key == "index_vector_dim") != bool(number) or not _NUMBERS.fullmatch(numbers):
             raise ShapeError(f"dimension_numbers {attribute} is not understood")
         given[key] = int(number) if number else tuple(int(x) for x in numbers.split(",") if x.strip())
-    if attribute.name != "stablehlo.gather" or _FIELD.sub("", attribute.body).strip():
+    if attribute.name != f"stablehlo.{name}" or _FIELD.sub("", attribute.body).strip():
         raise ShapeError(f"dimension_numbers {attribute} is not understood")
-    return GatherAxes(*(given.get(name, 0 if name == "index_vector_dim" else ()) for name in names))  # type: ignore[arg-type]
+    return {name: given.get(name, 0 if name == "index_vector_dim" else ()) for name in names}
 
 
 class Gather(StablehloOp):
@@ -119,7 +122,7 @@ class Gather(StablehloOp):
 
     @property
     def axes(self) -> GatherAxes:
-        return gather_axes(self.dimension_numbers)
+        return GatherAxes(**axis_lists(self.dimension_numbers, "gather", GatherAxes))
 
     def infer(self) -> Sequence[TensorType]:
         types = [tensor_shapes.TensorType(dtype_of(value), tensor_of(value).shape) for value in self.operands]

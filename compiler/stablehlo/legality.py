@@ -26,6 +26,7 @@ from .contraction import DotGeneral, Reduce
 from .custom_call import CustomCall
 from .elementwise import BitcastConvert, Elementwise
 from .func import Call, Func, Return
+from .scatter import Scatter
 from .sort import Sort
 from .windowed import ReduceWindow, SelectAndScatter
 
@@ -207,6 +208,11 @@ def _select_and_scatter(op: Operation) -> Iterator[str]:
     yield from _scalar_ops("scatter", op.scatter)
 
 
+def _scatter(op: Operation) -> Iterator[str]:
+    assert isinstance(op, Scatter)
+    yield from _scalar_ops("combiner", op.update_computation)
+
+
 def _sort(op: Operation) -> Iterator[str]:
     assert isinstance(op, Sort)
     yield from _scalar_ops("comparator", op.comparator)
@@ -252,5 +258,6 @@ _RULES: Final[dict[type[Operation], Callable[[Operation], Iterator[str]]]] = {
     Reduce: _reduce,
     ReduceWindow: _reduce,
     SelectAndScatter: _select_and_scatter,
+    Scatter: _scatter,
     Sort: _sort,
 }

@@ -1,143 +1,143 @@
-"""A scatter of one window is an update of a slice: what `x.at[i].set(v)` and its relatives become in JAX.
+"""`scatter`: windows of updates, each combined with the operand where an index vector says.
 
-The window has size 1 along the axes that the index vector chooses, so it lies inside of the operand or outside. Outside
-nothing is written: then the update is what stands there already. Other scatters are left for the legality check.
+A window that does not lie in the operand as a whole changes nothing, as in XLA, so that a scatter is the gradient of a
+gather that gives a fill value there. Updates of one element are applied in the order of the scatter axes, so that
+results do not differ from run to run, nor between devices. With `unique_indices` no element may be updated twice.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, DialectAttr
-from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.attributes import BoolAttr, DialectAttr
+from orchestrion.compiler.ir.core import Trait
+from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, results
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.schema.dtypes import BY_NAME, SIGNED, UNSIGNED
+from orchestrion.schema.dtypes import SIGNED, UNSIGNED
 
-from .base import is_supported, tensor_of
-from .build import compare, constant, elementwise
-from .contraction import Return
-from .elementwise import Elementwise
-from .indexing import DynamicSlice, DynamicUpdateSlice
-from .scalar_regions import widened
-from .structural import Constant, Reshape, Slice
+from .base import ShapeError, StablehloOp, dtype_of, tensor_of
+from .contraction import check_region
+from .indexing import axis_lists
 
-_LIST: Final = re.compile(r"(\w+)\s*=\s*\[\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\]\s*(?:,|$)")
-_NUMBER: Final = re.compile(r"index_vector_dim\s*=\s*([0-9]{1,9})\s*(?:,|$)")
-_KEYS: Final = frozenset({"update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims"})
+Ints = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
-    """A scatter of one window: its shape in the operand, and the operand axes that the index vector is for."""
+class ScatterAxes:
+    """Which axes of a scatter's operand, indices and updates belong together, in StableHLO's terms.
 
-    shape: tuple[int, ...]
-    chosen: tuple[int, ...]
+    An index vector lies along axis `index_vector_dim` of the indices (that may be their rank: each is one number) and
+    gives, for the operand axes `scatter_dims_to_operand_dims`, where a window starts. The updates have the other axes
+    of the indices, and between them, at `update_window_dims`, the operand's axes but the inserted and batching ones.
+    """
 
+    update_window_dims: Ints
+    inserted_window_dims: Ints
+    input_batching_dims: Ints
+    scatter_indices_batching_dims: Ints
+    scatter_dims_to_operand_dims: Ints
+    index_vector_dim: int
 
-def expand_scatter(op: Operation, rewriter: Rewriter) -> bool:
-    types = [value.type for value in (*op.operands, *op.results)]
-    if len(op.operands) != 3 or len(op.results) != 1 or not all(map(is_supported, types)):
-        return False
-    window = _window(op)
-    if window is None or not _is_combiner(op, tensor_of(op.operands[0])):
-        return False
-    operand, indices, update = op.operands
-    whole = tensor_of(operand)
-    if 0 in (*whole.shape, *window.shape):  # nothing there to be written
-        rewriter.replace(op, [operand])
-        return True
-    vector = _vector(rewriter, indices, len(window.chosen))
-    zero = constant(rewriter, 0, tensor_of(indices).with_shape(()))
-    starts = [vector[window.chosen.index(axis)] if axis in window.chosen else zero for axis in range(whole.rank)]
-    type = whole.with_shape(window.shape)
-    old = rewriter.build(
-        DynamicSlice, operand_=operand, start_indices=starts, slice_sizes=DenseArray(window.shape), out=type
-    ).result
-    given = rewriter.build(Reshape, operand_=update, out=type).result
-    (new,) = widened(rewriter, op.regions[0].block, (old, given), window.shape)
-    for axis, index in zip(window.chosen, vector, strict=True):
-        new = elementwise(rewriter, "select", _is_inside(rewriter, index, whole.shape[axis], zero), new, old)
-    made = rewriter.build(DynamicUpdateSlice, operand_=operand, update=new, start_indices=starts, out=whole)
-    rewriter.replace(op, made.results)
-    return True
+    def kept_dims(self, rank: int) -> Ints:
+        """The axes of an operand of that rank that stand in the updates, at `update_window_dims`."""
+        gone = self.inserted_window_dims + self.input_batching_dims
+        return tuple(axis for axis in range(rank) if axis not in gone)
+
+    def scatter_dims(self, rank: int) -> Ints:
+        """The axes of updates of that rank that are those of the indices."""
+        return tuple(axis for axis in range(rank) if axis not in self.update_window_dims)
+
+    def window(self, rank: int, updates: Ints) -> Ints:
+        """The shape of a window in an operand of that rank."""
+        sizes = [1] * rank
+        for axis, source in zip(self.kept_dims(rank), self.update_window_dims, strict=True):
+            sizes[axis] = updates[source]
+        return tuple(sizes)
 
 
-def _window(op: Operation) -> _Window | None:
-    """The window, when there is one only, of size 1 along the axes that are chosen."""
-    given = op.get_as("scatter_dimension_numbers", DialectAttr)
-    whole, indices, update = (tensor_of(value) for value in op.operands)
-    lists = _lists(given) if given is not None else None
-    if lists is None or whole != op.results[0].type or update.element != whole.element:
-        return None
-    window_axes, inserted, chosen = lists
-    kept = [axis for axis in range(whole.rank) if axis not in inserted]
-    if len(window_axes) != len(kept) or any(axis >= update.rank for axis in window_axes):
-        return None
-    if len(set(chosen)) != len(chosen) or any(axis >= whole.rank for axis in (*chosen, *inserted)):
-        return None
-    shape = [1] * whole.rank
-    for axis, source in zip(kept, window_axes, strict=True):
-        shape[axis] = update.shape[source]
-    if prod(shape) != prod(update.shape) or any(shape[axis] != 1 for axis in chosen):
-        return None
-    fits = all(size <= most for axis, (size, most) in enumerate(zip(shape, whole.shape, strict=True)) if most)
-    number = BY_NAME[str(indices.element)].kind in (SIGNED, UNSIGNED)
-    return _Window(tuple(shape), chosen) if fits and number and prod(indices.shape) == len(chosen) else None
+class Scatter(StablehloOp):
+    """The operands, with windows of updates combined into them. The combiner takes one scalar per operand for what is
+    there, then one per operand for the updates."""
+
+    name = "stablehlo.scatter"
+    inputs = operands(TensorType)
+    scatter_indices = operand(TensorType)
+    updates = operands(TensorType)
+    scatter_dimension_numbers = attr(DialectAttr)
+    indices_are_sorted = optional(BoolAttr)
+    unique_indices = optional(BoolAttr)
+    update_computation = region()
+    out = results(TensorType)
+    traits = frozenset({Trait.PURE, Trait.ISOLATED})
+    same_size = True
+
+    @property
+    def axes(self) -> ScatterAxes:
+        """Raises ShapeError."""
+        return ScatterAxes(**axis_lists(self.scatter_dimension_numbers, "scatter", ScatterAxes))
+
+    @property
+    def is_unique(self) -> bool:
+        return self.unique_indices is not None and self.unique_indices.value
+
+    def infer(self) -> Sequence[TensorType]:
+        wholes, updates = [tensor_of(x) for x in self.inputs], [tensor_of(x) for x in self.updates]
+        if not wholes:
+            raise ShapeError("has no operands")
+        for what, types in (("operands", wholes), ("updates", updates)):
+            if any(type.shape != types[0].shape for type in types):
+                raise ShapeError(f"{what} differ in shape: {', '.join(map(str, types))}")
+        if len(self.results) != len(wholes):
+            raise ShapeError(f"{len(wholes)} operands need as many results, not {len(self.results)}")
+        if [type.element for type in wholes] != [type.element for type in updates]:
+            raise ShapeError(f"updates {', '.join(map(str, updates))} of {', '.join(map(str, wholes))}")
+        if dtype_of(self.scatter_indices).kind not in (SIGNED, UNSIGNED):
+            raise ShapeError(f"indices of type {self.scatter_indices.type}")
+        _check(self.axes, wholes[0].shape, tensor_of(self.scatter_indices).shape, updates[0].shape)
+        scalars = [type.with_shape(()) for type in wholes]
+        check_region("combiner", self.update_computation, scalars * 2, scalars)
+        return wholes
 
 
-def _lists(attribute: DialectAttr) -> tuple[tuple[int, ...], ...] | None:
-    """update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims; None when there is more."""
-    body = _NUMBER.sub("", attribute.body)
-    found = {key: tuple(int(x) for x in text.split(",") if x.strip()) for key, text in _LIST.findall(body)}
-    if not found.keys() <= _KEYS or _LIST.sub("", body).strip(" ,\n"):
-        return None
-    window, inserted, chosen = (
-        found.get(key, ()) for key in ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
-    )
-    return window, inserted, chosen
+def _check(axes: ScatterAxes, whole: Ints, indices: Ints, updates: Ints) -> None:
+    """The rules of the specification about axes. Raises ShapeError."""
+    vector = axes.index_vector_dim
+    if not 0 <= vector <= len(indices):
+        raise ShapeError(f"index_vector_dim {vector} for indices of rank {len(indices)}")
+    length = indices[vector] if vector < len(indices) else 1
+    chosen, gone = axes.scatter_dims_to_operand_dims, axes.inserted_window_dims + axes.input_batching_dims
+    if len(chosen) != length:
+        raise ShapeError(f"scatter_dims_to_operand_dims has {len(chosen)} axes for index vectors of {length}")
+    _distinct("inserted_window_dims and input_batching_dims", gone, len(whole))
+    _distinct("scatter_dims_to_operand_dims and input_batching_dims", chosen + axes.input_batching_dims, len(whole))
+    _distinct("update_window_dims", axes.update_window_dims, len(updates))
+    _distinct("scatter_indices_batching_dims", axes.scatter_indices_batching_dims, len(indices))
+    for name in ("update_window_dims", "inserted_window_dims", "input_batching_dims"):
+        if list(getattr(axes, name)) != sorted(getattr(axes, name)):
+            raise ShapeError(f"{name} {list(getattr(axes, name))} are not in order")
+    if vector in axes.scatter_indices_batching_dims:
+        raise ShapeError(f"index_vector_dim {vector} is among scatter_indices_batching_dims")
+    ours = [whole[axis] for axis in axes.input_batching_dims]
+    theirs = [indices[axis] for axis in axes.scatter_indices_batching_dims]
+    if ours != theirs:
+        raise ShapeError(f"batching axes of the operand are of sizes {ours}, of the indices {theirs}")
+    kept = axes.kept_dims(len(whole))
+    if len(kept) != len(axes.update_window_dims):
+        raise ShapeError(f"{len(axes.update_window_dims)} update_window_dims for {len(kept)} axes of a window")
+    for axis, size in zip(kept, (updates[of] for of in axes.update_window_dims), strict=True):
+        if size > whole[axis]:
+            raise ShapeError(f"a window of {size} along axis {axis} of size {whole[axis]}")
+    rest = [updates[axis] for axis in axes.scatter_dims(len(updates))]
+    wanted = [size for axis, size in enumerate(indices) if axis != vector]
+    if rest != wanted:
+        raise ShapeError(f"updates are for {rest} windows, indices for {wanted}")
 
 
-def _is_combiner(op: Operation, whole: TensorType) -> bool:
-    """Whether the region computes one scalar of two by elementwise ops."""
-    if len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
-        return False
-    block = op.regions[0].block
-    scalar = whole.with_shape(())
-    known: set[Value] = set(block.arguments)
-    *inner, last = block.ops or [op]
-    for computed in inner:
-        plain = isinstance(computed, Elementwise | Constant) and all(value in known for value in computed.operands)
-        if not plain or len(computed.results) != 1 or not is_supported(computed.result.type):
-            return False
-        known.add(computed.result)
-    arguments = [argument.type for argument in block.arguments] == [scalar, scalar]
-    returned = isinstance(last, Return) and len(last.operands) == 1 and last.operands[0] in known
-    return arguments and returned and last.operands[0].type == scalar
+def _distinct(what: str, axes: Ints, rank: int) -> None:
+    if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
+        raise ShapeError(f"{what} {list(axes)} are not distinct axes of rank {rank}")
 
 
-def _vector(rewriter: Rewriter, indices: Value, count: int) -> list[Value]:
-    """The numbers of the index vector."""
-    type = tensor_of(indices)
-    flat = rewriter.build(Reshape, operand_=indices, out=type.with_shape((count,))).result
-    found: list[Value] = []
-    for at in range(count):
-        bounds = (DenseArray((at,)), DenseArray((at + 1,)), DenseArray((1,)))
-        names = ("start_indices", "limit_indices", "strides")
-        one = rewriter.build(
-            Slice, operand_=flat, out=type.with_shape((1,)), **dict(zip(names, bounds, strict=True))
-        ).result
-        found.append(rewriter.build(Reshape, operand_=one, out=type.with_shape(())).result)
-    return found
-
-
-def _is_inside(rewriter: Rewriter, index: Value, size: int, zero: Value) -> Value:
-    """Whether an index is one of an axis; the type of the index may be too small to hold its size."""
-    dtype = BY_NAME[str(tensor_of(index).element)]
-    most = (1 << dtype.bits - (dtype.kind == SIGNED)) - 1
-    last = constant(rewriter, min(size - 1, most), tensor_of(index))
-    above = compare(rewriter, "GE", index, zero)
-    return elementwise(rewriter, "and", above, compare(rewriter, "LE", index, last))
+OPS: Final = {Scatter.name: Scatter}

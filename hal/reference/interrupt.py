@@ -30,8 +30,8 @@ def operations(code: Code, instruction: Instruction) -> int:
         return 0
     sizes = [code.values[value].elements for value in instruction.operands]
     sizes += [type.elements for type in instruction.types]
-    if row.name == "reduce":
-        body: Body = instruction.attributes[1]
+    if row.name in ("reduce", "scatter"):
+        body: Body = instruction.attributes[-1]
         return max(sizes) * (1 + len(body.instructions))
     if row.name == "dot_general":
         left, contracted = code.values[instruction.operands[0]], instruction.attributes[2]

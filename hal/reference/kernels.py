@@ -304,6 +304,12 @@ def library_call(_: Poll, operands: Types, results: Types, types: Types, functio
     return bind(operands, results, function, config)
 
 
+def scatter(poll: Poll, operands: Types, results: Types, body: Body) -> Kernel:
+    from .scatter import scatter as rule  # it uses this file
+
+    return rule(poll, operands, results, body)
+
+
 def _rest(rank: int, axes: Ints) -> Ints:
     return tuple(axis for axis in range(rank) if axis not in axes)
 
@@ -317,5 +323,6 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
     "dynamic_update_slice": dynamic_update_slice,
     "gather": gather,
     "reduce": reduce,
+    "scatter": scatter,
     "library_call": library_call,
 }

@@ -53,6 +53,8 @@ def temporaries(code: Code, instruction: Instruction) -> int:
         return _per_element(code, instruction) * min(PIECE, types[0].elements)
     if row.name == "reduce":
         return _reduce(operands, instruction.attributes[1])
+    if row.name == "scatter":
+        return _scatter(code, instruction)
     if row.name == "dot_general":
         width = max(operands[0].dtype.itemsize, types[0].dtype.itemsize)
         return 2 * width * (operands[0].elements + operands[1].elements) + width * types[0].elements
@@ -84,3 +86,13 @@ def _reduce(operands: Sequence[TensorType], body: Body) -> int:
     each = sum([value.dtype.itemsize for value in body.values])
     each += max((_per_element(body, one) for one in body.instructions), default=0)
     return 2 * sum(operand.bytes for operand in inputs) + each * pairs
+
+
+def _scatter(code: Code, instruction: Instruction) -> int:
+    """The numbers of rows and the orders made of them; updates, what they change, and all that the body makes."""
+    body: Body = instruction.attributes[0]
+    count = len(instruction.types)
+    indices, update = (code.values[instruction.operands[at]] for at in (count, count + 1))
+    each = 2 * sum([value.dtype.itemsize for value in body.values])
+    each += max((_per_element(body, one) for one in body.instructions), default=0)
+    return 8 * 8 * indices.elements + each * update.elements

@@ -247,6 +247,8 @@ def _in_order(entry: EntryCode, writer: Instruction, value: int) -> bool:
     """Whether it is safe that an instruction writes the memory in which a value lies that it reads."""
     if writer.row is STORE or writer.row is STORE_SLICE:
         return True
+    if writer.row.name == "scatter":
+        return _updates(entry, writer, value)
     if writer.row.scalar is None or writer.types[0].dtype.itemsize != entry.values[value].dtype.itemsize:
         return False
     same, turned = {value}, set[int]()
@@ -254,6 +256,15 @@ def _in_order(entry: EntryCode, writer: Instruction, value: int) -> bool:
         if one.row.view and one.operands[0] in same | turned:
             (same if one.row.name == "reshape" and one.operands[0] in same else turned).add(one.first)
     return turned.isdisjoint(writer.operands)
+
+
+def _updates(entry: EntryCode, scatter: Instruction, value: int) -> bool:
+    """Whether a loaded value is what a scatter changes where it lies, and nothing else of it."""
+    load = next(one for one in entry.instructions if one.first == value and one.row is LOAD)
+    stores = [one for one in entry.instructions if one.row is STORE and one.attributes[0] == load.attributes[0]]
+    place = scatter.operands.index(value) if scatter.operands.count(value) == 1 else len(scatter.types)
+    views = [one for one in entry.instructions if one.row.view and value in one.operands]
+    return place < len(scatter.types) and not views and stores[0].operands[0] == scatter.first + place
 
 
 def _call(kernel: Kernel, operands: tuple[int, ...], outs: tuple[int, ...]) -> Step:

@@ -19,7 +19,8 @@ T = tensor([8], "f32")
 
 def test_each_stablehlo_op_has_a_rule() -> None:
     other = {"stablehlo.return", "stablehlo.custom_call", *control_flow.OPS}
-    lowered = {f"stablehlo.{name}" for name in ("convolution", "reduce_window", "select_and_scatter", "sort")}
+    names = ("convolution", "reduce_window", "scatter", "select_and_scatter", "sort")
+    lowered = {f"stablehlo.{name}" for name in names}
     flow = {"flow.set_encoding", "flow.unset_encoding", "flow.windows"}
     assert set(ELEMENT_RULES) == set(DIALECT.ops) - other - lowered | set(CHLO.ops) | flow
     assert set(HEROES) == set(FOLDS)

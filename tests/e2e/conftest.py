@@ -20,6 +20,7 @@ import jax.numpy as jnp  # noqa: E402
 from control_flow import PROGRAMS as CONTROL_FLOW  # noqa: E402
 from jax import lax  # noqa: E402
 from random_streams import PROGRAMS as RANDOM  # noqa: E402
+from scatters import PROGRAMS as SCATTERS  # noqa: E402
 from sorts import PROGRAMS as SORTS  # noqa: E402
 from windows import PROGRAMS as WINDOWS  # noqa: E402
 
@@ -388,6 +389,7 @@ CASES: tuple[Case, ...] = (
     _case("one_hot", lambda x: jax.nn.one_hot(x, 9), ((14,), "int32"), fill=small, exact=True),
     *(_case(name, function, *specs, fill=small) for name, function, specs in CONTROL_FLOW),
     *(_case(name, function, *specs, fill=special, exact=True) for name, function, *specs in (*SORTS, *RANDOM)),
+    *(_case(name, function, *specs, fill=special, exact=True) for name, function, *specs in SCATTERS),
     *(_case(name, function, *specs) for name, function, specs in WINDOWS),
     _case("many_workgroups", lambda x: x * 2 + 1, ((65_536 * 64 + 67,), "int8")),
 )  # fmt: skip

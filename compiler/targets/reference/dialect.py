@@ -92,7 +92,7 @@ class BytecodeOp(Operation):
 
 
 class Yield(Operation):
-    """Ends the body of a reduce with its results."""
+    """Ends the body of a reduce or scatter with its results."""
 
     name = f"{NAME}.yield"
     values = operands(TensorType)

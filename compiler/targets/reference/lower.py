@@ -13,6 +13,7 @@ from typing import Any, Final
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding, Windows
 from orchestrion.compiler.flow.layout import has_layout
+from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import DenseElements, attribute_of, dense_ints
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
 from orchestrion.compiler.ir.declare import Field
@@ -42,7 +43,7 @@ def lower_entry(entry: Entry) -> None:
         raise CompileError(problems)
     block = Block([argument.type for argument in old.arguments], [argument.loc for argument in old.arguments])
     lowering = _Lowering(block, dict(zip(old.arguments, block.arguments, strict=True)))
-    updates = updates_in_place(old)
+    updates = {store: op for store, op in updates_in_place(old).items() if isinstance(op, indexing.DynamicUpdateSlice)}
     unneeded = {op for update in updates.values() for op in (update, update.operand_.defining_op)}
     for op in old:
         if op in updates:
@@ -67,7 +68,7 @@ def _diagnose(block: Block, inside: bool = False) -> Iterator[Diagnostic]:
             )
         elif not _known(op, inside):
             yield Diagnostic(f"no tensor bytecode computes this op{' inside a reducer' * inside}", op.loc, op.name)
-        elif isinstance(op, contraction.Reduce):
+        elif isinstance(op, contraction.Reduce | Scatter):
             yield from _diagnose(op.body.block, True)
 
 
@@ -165,13 +166,21 @@ def _constant(lowering: _Lowering, op: structural.Constant, operands: Sequence[V
     return [lowering.spread(scalar, elements.type, op.loc)]
 
 
-def _reduce(lowering: _Lowering, op: contraction.Reduce, operands: Sequence[Value]) -> Sequence[Value]:
+def _body(op: contraction.Reduce | Scatter) -> Region:
     old = op.body.block
     block = Block([argument.type for argument in old.arguments], [argument.loc for argument in old.arguments])
     inner = _Lowering(block, dict(zip(old.arguments, block.arguments, strict=True)))
     for one in old:
         inner.lower(one)
-    return lowering.emit("reduce", op, operands, axes=op.dimensions, body=Region([block]))
+    return Region([block])
+
+
+def _reduce(lowering: _Lowering, op: contraction.Reduce, operands: Sequence[Value]) -> Sequence[Value]:
+    return lowering.emit("reduce", op, operands, axes=op.dimensions, body=_body(op))
+
+
+def _scatter(lowering: _Lowering, op: Scatter, operands: Sequence[Value]) -> Sequence[Value]:
+    return lowering.emit("scatter", op, operands, body=_body(op))
 
 
 def _store_slice(lowering: _Lowering, store: Operation, op: indexing.DynamicUpdateSlice) -> None:
@@ -253,6 +262,7 @@ _RULES: Final[dict[type[Operation], Rule]] = {
     structural.Pad: _renamed("pad", low="edge_padding_low", high="edge_padding_high", interior="interior_padding"),
     structural.Concatenate: _renamed("concatenate", axis="dimension"),
     structural.Reverse: _renamed("reverse", axes="dimensions"),
+    Scatter: _scatter,
     Windows: _renamed("windows", axes="axes", sizes="sizes", strides="strides", dilations="dilations"),
     indexing.DynamicSlice: _renamed("dynamic_slice", sizes="slice_sizes"),
     indexing.DynamicUpdateSlice: _renamed("dynamic_update_slice"),

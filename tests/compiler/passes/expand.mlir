@@ -142,12 +142,13 @@
     %8 = "stablehlo.reshape"(%2) : (tensor<4xf32>) -> tensor<1x4xf32>
     %9 = "stablehlo.add"(%7, %8) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
     %10 = "stablehlo.constant"() <{value = dense<7> : tensor<i32>}> : () -> tensor<i32>
-    %11 = "stablehlo.compare"(%5, %6) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    %12 = "stablehlo.compare"(%5, %10) <{comparison_direction = #stablehlo<comparison_direction LE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    %13 = "stablehlo.and"(%11, %12) : (tensor<i1>, tensor<i1>) -> tensor<i1>
-    %14 = "stablehlo.select"(%13, %9, %7) : (tensor<i1>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
-    %15 = "stablehlo.dynamic_update_slice"(%0, %14, %5, %6) : (tensor<8x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>
-    "func.return"(%15) : (tensor<8x4xf32>) -> ()
+    %11 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %12 = "stablehlo.compare"(%5, %11) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %13 = "stablehlo.compare"(%5, %10) <{comparison_direction = #stablehlo<comparison_direction LE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %14 = "stablehlo.and"(%12, %13) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    %15 = "stablehlo.select"(%14, %9, %7) : (tensor<i1>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+    %16 = "stablehlo.dynamic_update_slice"(%0, %15, %5, %6) : (tensor<8x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>
+    "func.return"(%16) : (tensor<8x4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // -----

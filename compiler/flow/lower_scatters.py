@@ -1,0 +1,250 @@
+"""lower-scatters: `stablehlo.scatter` becomes `flow.scatter`, which knows groups, rows and one number per update.
+
+    groups   batching axes, and those axes of a window, in front of the others, of which it takes the whole
+    rows     the axes along which windows are placed, as one; a window that takes several rows is several updates
+    row      the axes of a window behind those, of which it takes the whole
+
+A place becomes a row's number, or one outside where the window does not lie in the operand. What is in another order is
+transposed; nothing is where placed axes stand together, as they do in programs of JAX. A scatter of more than
+`MOST_UPDATES` is several, so that no invocation goes through more in one dispatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, dense_ints
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
+from orchestrion.compiler.ir.types import I1, TensorType, scalar
+from orchestrion.compiler.stablehlo.base import tensor_of
+from orchestrion.compiler.stablehlo.build import constant, converted, elementwise
+from orchestrion.compiler.stablehlo.expand_scatter import is_inside
+from orchestrion.compiler.stablehlo.scatter import Scatter
+from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant, Slice
+
+from . import scatter as flow
+from .windows import reshape, transpose
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+#: updates of a group in one dispatch: an invocation looks at each, and its loops have only so many turns
+MOST_UPDATES: Final = 1 << 18
+
+
+def run(module: Module, options: Options) -> None:
+    rewrite(module, PATTERNS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The operand's axes by what becomes of them, and the order in which they then stand.
+
+    `counts`: how many windows there are, in the scatter axes that are not batching.
+    """
+
+    shape: tuple[int, ...]
+    window: tuple[int, ...]
+    batching: tuple[int, ...]
+    before: tuple[int, ...]
+    placed: tuple[int, ...]
+    after: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, op: Scatter) -> _Plan:
+        axes, shape, updates = op.axes, tensor_of(op.inputs[0]).shape, tensor_of(op.updates[0]).shape
+        window = axes.window(len(shape), updates)
+        batching = axes.input_batching_dims
+        rest = [axis for axis in range(len(shape)) if axis not in batching]
+        placed = [axis for axis in rest if window[axis] != shape[axis]]
+        first = placed[0] if placed else 0
+        before = tuple(axis for axis in rest if axis not in placed and axis < first)
+        after = tuple(axis for axis in rest if axis not in placed and axis >= first)
+        own = _own(op)
+        indices = tensor_of(op.scatter_indices).shape
+        return cls(shape, window, batching, before, tuple(placed), after, tuple(indices[axis] for axis in own))
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        return (*self.batching, *self.before, *self.placed, *self.after)
+
+    def size(self, axes: Sequence[int]) -> int:
+        return prod(self.shape[axis] for axis in axes)
+
+    @property
+    def groups(self) -> int:
+        return self.size(self.batching) * self.size(self.before)
+
+    @property
+    def rows_of_window(self) -> int:
+        return prod(self.window[axis] for axis in self.placed)
+
+
+def _own(op: Scatter) -> tuple[int, ...]:
+    """The axes of the indices that are neither batching nor that of the index vectors."""
+    gone = (*op.axes.scatter_indices_batching_dims, op.axes.index_vector_dim)
+    return tuple(axis for axis in range(tensor_of(op.scatter_indices).rank) if axis not in gone)
+
+
+def _scatter(op: Operation, rewriter: Rewriter) -> bool:
+    assert isinstance(op, Scatter)
+    if not tensor_of(op.inputs[0]).num_elements or not tensor_of(op.updates[0]).num_elements:
+        rewriter.replace(op, op.inputs)
+        return True
+    plan = _Plan.of(op)
+    shape = (plan.groups, plan.size(plan.placed), plan.size(plan.after))
+    values = [reshape(rewriter, transpose(rewriter, value, plan.order), shape) for value in op.inputs]
+    updates = [_rows(rewriter, op, plan, value) for value in op.updates]
+    indices = _indices(rewriter, op, plan)
+    unique = op.is_unique or prod(plan.counts) == 1
+    count = tensor_of(indices).shape[1]
+    for start in range(0, count, count if unique else MOST_UPDATES):
+        stop = count if unique else min(start + MOST_UPDATES, count)
+        values = list(
+            rewriter.build(
+                flow.Scatter,
+                inputs=values,
+                indices=_part(rewriter, indices, start, stop),
+                updates=[_part(rewriter, value, start, stop) for value in updates],
+                unique=BoolAttr(True) if unique else None,
+                body=op.update_computation.clone(),
+                out=[value.type for value in values],
+            ).results
+        )
+    ordered = [plan.shape[axis] for axis in plan.order]
+    back = [plan.order.index(axis) for axis in range(len(plan.shape))]
+    rewriter.replace(op, [transpose(rewriter, reshape(rewriter, value, ordered), back) for value in values])
+    return True
+
+
+def _rows(rewriter: Rewriter, op: Scatter, plan: _Plan, value: Value) -> Value:
+    """Updates as [groups, updates, row]."""
+    axes, rank = op.axes, tensor_of(value).rank
+    of_window = dict(zip(axes.kept_dims(len(plan.shape)), axes.update_window_dims, strict=True))
+    of_indices = dict(zip(_without(op, axes.index_vector_dim), axes.scatter_dims(rank), strict=True))
+    batching = [of_indices[axis] for axis in axes.scatter_indices_batching_dims]
+    windows = [of_indices[axis] for axis in _own(op)]
+    before, placed, after = (
+        [of_window[axis] for axis in part if axis in of_window] for part in (plan.before, plan.placed, plan.after)
+    )
+    moved = transpose(rewriter, value, [*batching, *before, *windows, *placed, *after])
+    count = prod(plan.counts) * plan.rows_of_window
+    return reshape(rewriter, moved, (plan.groups, count, plan.size(plan.after)))
+
+
+def _without(op: Scatter, vector: int) -> list[int]:
+    return [axis for axis in range(tensor_of(op.scatter_indices).rank) if axis != vector]
+
+
+def _indices(rewriter: Rewriter, op: Scatter, plan: _Plan) -> Value:
+    """The number of the row that each update is for, or one that is outside, as [groups, updates]."""
+    shape = (plan.size(plan.batching), prod(plan.counts))
+    vectors = _vectors(rewriter, op, shape)
+    is_row = plan.placed == op.axes.scatter_dims_to_operand_dims and len(plan.placed) == plan.rows_of_window == 1
+    if is_row and str(tensor_of(vectors).element) in ("i32", "i64"):
+        rows = reshape(rewriter, vectors, shape)
+    else:
+        rows = _rows_of_windows(rewriter, plan, *_starts(rewriter, op, plan, vectors))
+    (batches, count), repeats = tensor_of(rows).shape, plan.size(plan.before)
+    if repeats > 1:
+        rows = _spread(rewriter, rows, tensor_of(rows).with_shape((batches, repeats, count)), 0, 2)
+    return reshape(rewriter, rows, (plan.groups, count))
+
+
+def _vectors(rewriter: Rewriter, op: Scatter, shape: tuple[int, int]) -> Value:
+    """The index vectors as [batches, windows, numbers]."""
+    axes, indices = op.axes, op.scatter_indices
+    vector = [axes.index_vector_dim] if axes.index_vector_dim < tensor_of(indices).rank else []
+    order = [*axes.scatter_indices_batching_dims, *_own(op), *vector]
+    return reshape(rewriter, transpose(rewriter, indices, order), (*shape, len(axes.scatter_dims_to_operand_dims)))
+
+
+def _starts(rewriter: Rewriter, op: Scatter, plan: _Plan, vectors: Value) -> tuple[Value, Value | None]:
+    """The row in which each window starts, and whether it lies in the operand; None where all do."""
+    element = scalar("i32" if plan.size(plan.placed) < 1 << 31 else "i64")
+    first = constant(rewriter, 0, TensorType(tensor_of(vectors).shape[:2], element))
+    all_inside: Value | None = None
+    for number, axis in enumerate(op.axes.scatter_dims_to_operand_dims):
+        index = _component(rewriter, vectors, number)
+        inside = is_inside(rewriter, index, plan.shape[axis] - plan.window[axis] + 1)
+        all_inside = inside if all_inside is None else elementwise(rewriter, "and", all_inside, inside)
+        if axis in plan.placed:  # what overflows here is outside, and not used
+            rows = converted(rewriter, index, str(element))
+            stride = constant(rewriter, _stride(plan, axis), tensor_of(rows))
+            first = elementwise(rewriter, "add", first, elementwise(rewriter, "multiply", rows, stride))
+    return first, all_inside
+
+
+def _rows_of_windows(rewriter: Rewriter, plan: _Plan, first: Value, inside: Value | None) -> Value:
+    """The rows of each window from its first one on, -1 where it is outside."""
+    type, count = tensor_of(first), plan.rows_of_window
+    if count > 1:
+        type = type.with_shape((*type.shape, count))
+        first = elementwise(rewriter, "add", _spread(rewriter, first, type, 0, 1), _offsets(rewriter, plan, type))
+        inside = inside and _spread(rewriter, inside, type.with_element(I1), 0, 1)
+    if inside is not None:
+        first = elementwise(rewriter, "select", inside, first, constant(rewriter, -1, type))
+    return reshape(rewriter, first, (type.shape[0], prod(type.shape[1:])))
+
+
+def _stride(plan: _Plan, axis: int) -> int:
+    """How many rows further the next element along a placed axis lies."""
+    return plan.size(plan.placed[plan.placed.index(axis) + 1 :])
+
+
+def _component(rewriter: Rewriter, numbers: Value, number: int) -> Value:
+    """One number of all index vectors."""
+    type = tensor_of(numbers)
+    *shape, _ = type.shape
+    one = rewriter.build(
+        Slice,
+        operand_=numbers,
+        start_indices=dense_ints(0, 0, number),
+        limit_indices=dense_ints(*shape, number + 1),
+        strides=dense_ints(1, 1, 1),
+        out=type.with_shape((*shape, 1)),
+    ).result
+    return reshape(rewriter, one, shape)
+
+
+def _offsets(rewriter: Rewriter, plan: _Plan, wide: TensorType) -> Value:
+    """How many rows behind its first one each row of a window is."""
+    places = product(*(range(plan.window[axis]) for axis in plan.placed))
+    strides = [_stride(plan, axis) for axis in plan.placed]
+    rows = [sum(at * stride for at, stride in zip(place, strides, strict=True)) for place in places]
+    elements = DenseElements.of(np.array(rows, dtype=f"<i{4 if str(wide.element) == 'i32' else 8}"), str(wide.element))
+    line = rewriter.build(Constant, value=elements, out=elements.type).result
+    return _spread(rewriter, line, wide, 2)
+
+
+def _spread(rewriter: Rewriter, value: Value, out: TensorType, *axes: int) -> Value:
+    return rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=dense_ints(*axes), out=out).result
+
+
+def _part(rewriter: Rewriter, value: Value, start: int, stop: int) -> Value:
+    """Some of the updates, along axis 1."""
+    type = tensor_of(value)
+    if (start, stop) == (0, type.shape[1]):
+        return value
+    starts, limits = [0] * type.rank, list(type.shape)
+    starts[1], limits[1] = start, stop
+    return rewriter.build(
+        Slice,
+        operand_=value,
+        start_indices=dense_ints(*starts),
+        limit_indices=dense_ints(*limits),
+        strides=dense_ints(*[1] * type.rank),
+        out=type.with_shape((type.shape[0], stop - start, *type.shape[2:])),
+    ).result
+
+
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {Scatter.name: (_scatter,)}

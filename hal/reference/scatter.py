@@ -1,0 +1,79 @@
+"""`scatter` in NumPy: updates one after the other where rows repeat, many at once where they do not.
+
+Updates of one row are applied in their order. A body that is one ufunc goes through `ufunc.at`, one that takes the
+update as it is through an assignment, of which the last one stays; any other is applied in rounds, the first update of
+every row, then the second of those that have one, and so on.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrion.schema.tensor_bytecode import Body
+from orchestrion.schema.tensor_shapes import Types
+
+from .kernels import Kernel, Poll, body_function
+
+Array = npt.NDArray[Any]
+
+
+def scatter(poll: Poll, operands: Types, results: Types, body: Body) -> Kernel:
+    count, (groups, rows, row) = len(results), results[0].shape
+    combine = body_function(body, poll)
+    at_once = _at_once(body, count)
+
+    def run(*arrays: Array) -> None:
+        inputs, indices, updates, outs = (
+            arrays[:count], arrays[count], arrays[count + 1 : 2 * count + 1], arrays[2 * count + 1 :]
+        )  # fmt: skip
+        for x, out in zip(inputs, outs, strict=True):
+            if not np.may_share_memory(x, out):  # else it is the same memory, updated in place
+                out[...] = x
+        chosen = np.flatnonzero((indices >= 0) & (indices < rows))
+        places = (indices + np.arange(groups)[:, None] * rows).reshape(-1)[chosen]
+        flat = [out.reshape(groups * rows, row) for out in outs]
+        given = [update.reshape(-1, row)[chosen] for update in updates]
+        if at_once is not None:
+            at_once(flat[0], places, given[0])
+            return
+        for some in _rounds(places):
+            where = places[some]
+            made = combine(*[out[where] for out in flat], *[update[some] for update in given])
+            for out, value in zip(flat, made, strict=True):
+                out[where] = value
+            poll()
+
+    return run
+
+
+def _at_once(body: Body, count: int) -> Kernel | None:
+    """What applies all updates in their order, where NumPy has that."""
+    if count != 1:
+        return None
+    if body.results == (1,):
+        return _assign
+    scalars = [one for one in body.instructions if one.row.scalar is not None]
+    if len(scalars) != 1 or scalars[0].operands != (0, 1) or body.results != (scalars[0].first,):
+        return None
+    scalar = scalars[0].row.scalar
+    assert scalar is not None
+    meaning = scalar.meaning(body.parameters[0].dtype.kind)
+    return meaning.at if isinstance(meaning, np.ufunc) else None
+
+
+def _assign(out: Array, places: Array, update: Array) -> None:
+    out[places] = update
+
+
+def _rounds(places: Array) -> Iterator[Array]:
+    """The updates in groups of which no two are for one row; those for one row in their order."""
+    order = np.argsort(places, kind="stable")
+    row = places[order]
+    starts = np.flatnonzero(np.concatenate(([True], row[1:] != row[:-1]))) if row.size else np.zeros(0, np.int64)
+    turn = np.arange(row.size) - np.repeat(starts, np.diff(np.append(starts, row.size)))
+    by_turn = np.argsort(turn, kind="stable")
+    ends: Sequence[int] = np.cumsum(np.bincount(turn)).tolist() if row.size else []
+    for start, end in zip([0, *ends], ends, strict=False):
+        yield order[by_turn[start:end]]
