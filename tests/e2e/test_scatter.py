@@ -65,13 +65,13 @@ def test_any_dimension_numbers(device: str, load_on: LoadOn) -> None:
     run()
 
 
+ROWS = """#stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
+                            scatter_dims_to_operand_dims = [0], index_vector_dim = 1>"""
 #: two operands, the same tensor twice, whose new values each depend on both; of a second scatter one result is used
-COUPLED = """
-#rows = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],
-                           index_vector_dim = 1>
+COUPLED = f"""
 func.func @main(%x: tensor<5x2xi32>, %i: tensor<6x1xi32>, %u: tensor<6x2xi32>, %v: tensor<6x2xi32>)
-    -> (tensor<5x2xi32>, tensor<5x2xi32>, tensor<5x2xi32>) {
-  %0:2 = "stablehlo.scatter"(%x, %x, %i, %u, %v) <{scatter_dimension_numbers = #rows}> ({
+    -> (tensor<5x2xi32>, tensor<5x2xi32>, tensor<5x2xi32>) {{
+  %0:2 = "stablehlo.scatter"(%x, %x, %i, %u, %v) <{{scatter_dimension_numbers = {ROWS}}}> ({{
   ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<i32>, %d: tensor<i32>):
     %ac = stablehlo.multiply %a, %c : tensor<i32>
     %bd = stablehlo.multiply %b, %d : tensor<i32>
@@ -79,18 +79,18 @@ func.func @main(%x: tensor<5x2xi32>, %i: tensor<6x1xi32>, %u: tensor<6x2xi32>, %
     %two = stablehlo.constant dense<2> : tensor<i32>
     %im = stablehlo.add %ac, %two : tensor<i32>
     stablehlo.return %re, %im : tensor<i32>, tensor<i32>
-  }) : (tensor<5x2xi32>, tensor<5x2xi32>, tensor<6x1xi32>, tensor<6x2xi32>, tensor<6x2xi32>)
+  }}) : (tensor<5x2xi32>, tensor<5x2xi32>, tensor<6x1xi32>, tensor<6x2xi32>, tensor<6x2xi32>)
       -> (tensor<5x2xi32>, tensor<5x2xi32>)
   %zero = stablehlo.constant dense<0> : tensor<5x2xi32>
-  %1:2 = "stablehlo.scatter"(%zero, %zero, %i, %v, %u) <{scatter_dimension_numbers = #rows}> ({
+  %1:2 = "stablehlo.scatter"(%zero, %zero, %i, %v, %u) <{{scatter_dimension_numbers = {ROWS}}}> ({{
   ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<i32>, %d: tensor<i32>):
     %s = stablehlo.subtract %b, %c : tensor<i32>
     %t = stablehlo.subtract %a, %d : tensor<i32>
     stablehlo.return %s, %t : tensor<i32>, tensor<i32>
-  }) : (tensor<5x2xi32>, tensor<5x2xi32>, tensor<6x1xi32>, tensor<6x2xi32>, tensor<6x2xi32>)
+  }}) : (tensor<5x2xi32>, tensor<5x2xi32>, tensor<6x1xi32>, tensor<6x2xi32>, tensor<6x2xi32>)
       -> (tensor<5x2xi32>, tensor<5x2xi32>)
   return %0#0, %0#1, %1#1 : tensor<5x2xi32>, tensor<5x2xi32>, tensor<5x2xi32>
-}"""
+}}"""
 
 
 def coupled(x: np.ndarray, places: np.ndarray, u: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
