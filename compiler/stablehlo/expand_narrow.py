@@ -7,7 +7,7 @@ carried by a loop, gathered or sorted is stored. Ops are changed where they stan
 
 - Elementwise ops round once. Their operands are exact, and f32 has more than twice the bits of each type and two more,
   so `add`, `subtract`, `multiply`, `divide` and `sqrt` are correctly rounded (Figueroa, 1995).
-- A dot, a convolution or a reduction accumulates in f32, unrounded, and its result is rounded once.
+- A dot, a convolution, a reduction or a scatter accumulates in f32, unrounded, and its result is rounded once.
 - An argument or result of a function keeps its true type in the attribute `orchestrion.type`.
 """
 
@@ -27,6 +27,7 @@ from .func import Func, set_types
 from .func import Return as FuncReturn
 from .narrow_ops import expand_elementwise
 from .narrow_values import Values, narrow_dtype, stored_type
+from .scatter import Scatter
 from .sort import Sort
 from .windowed import Convolution, ReduceWindow, SelectAndScatter
 
@@ -76,7 +77,9 @@ class _Function:
             case Elementwise():
                 if known and expand_elementwise(op, values):
                     self.done.append(op)
-            case Reduce() | ReduceWindow() | SelectAndScatter():
+            case Scatter() if op.assigns:
+                self._move(op)
+            case Reduce() | ReduceWindow() | Scatter() | SelectAndScatter():
                 self._combine(op)
             case DotGeneral() | Convolution() | structural.Iota():
                 self._operands(op, values.wide)
@@ -110,7 +113,7 @@ class _Function:
                 self._block(block)
 
     def _combine(self, op: Operation) -> None:
-        """A reduction: f32 in, f32 inside, rounded behind."""
+        """A reduction or a scatter: f32 in, f32 inside, rounded behind."""
         self._operands(op, self.values.wide)
         self.values.unrounded = True
         for region in op.regions:

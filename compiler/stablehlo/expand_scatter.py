@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.verifier import declaration_problems
 from orchestrion.schema.dtypes import SIGNED
 
-from .base import dtype_of, is_supported, tensor_of
+from .base import dtype_of, is_known, tensor_of
 from .build import compare, constant, elementwise
 from .elementwise import Elementwise
 from .indexing import DynamicSlice, DynamicUpdateSlice
@@ -47,7 +47,7 @@ def expand_scatter(op: Operation, rewriter: Rewriter) -> bool:
 
 def _is_sound(op: Scatter) -> bool:
     """Whether it is what it should be; the program is not verified yet."""
-    if any(declaration_problems(op)) or not all(is_supported(value.type) for value in (*op.operands, *op.results)):
+    if any(declaration_problems(op)) or not all(is_known(value.type) for value in (*op.operands, *op.results)):
         return False
     inner = [one for block in op.update_computation.blocks for one in block.ops[:-1]]
     return not any(op.check()) and all(isinstance(one, Elementwise | Constant) for one in inner)

@@ -82,6 +82,12 @@ class Scatter(StablehloOp):
     def is_unique(self) -> bool:
         return self.unique_indices is not None and self.unique_indices.value
 
+    @property
+    def assigns(self) -> bool:
+        """Whether updates are taken as they are."""
+        block = self.update_computation.block
+        return list(block.ops[-1].operands) == list(block.arguments[len(self.inputs) :])
+
     def infer(self) -> Sequence[TensorType]:
         wholes, updates = [tensor_of(x) for x in self.inputs], [tensor_of(x) for x in self.updates]
         if not wholes:
