@@ -9,6 +9,7 @@ from orchestrion.compiler.flow import dialect as flow
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.access import HEROES, is_in_place
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
+from orchestrion.compiler.flow.scatter import changes
 from orchestrion.compiler.ir.attributes import DictAttr, IntegerAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
@@ -51,7 +52,7 @@ def _work(value: Value) -> int:
     """The elements that are computed for a result."""
     update = value.defining_op
     in_place = update is not None and is_in_place(update)
-    return tensor_of(update.update if in_place else value).num_elements
+    return tensor_of(changes(update) if in_place else value).num_elements
 
 
 def test_barriers_part_what_conflicts(graph_case: Any, phases: Phases) -> None:
