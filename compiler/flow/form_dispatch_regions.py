@@ -5,8 +5,8 @@ from the last to the first, so that all readers of an op have been placed:
 - read by one group only: the op joins it, when each of its elements is then read a bounded number of times;
 - read by several and cheap (generators, movement): each of them computes it anew;
 - otherwise it must be in memory: it becomes a further root of a group of the same workload, or of a new group.
-A splat that a function returns, that goes to another block as an argument, or that a scatter updates, becomes
-`flow.splat`. What is free is
+Groups that reduce rows and those around them then become one (`row_groups.py`). A splat that a function returns, that
+goes to another block as an argument, or that a scatter updates, becomes `flow.splat`. What is free is
 made anew in every block. Regions are put in an order in which each comes after what it reads; among those the order of
 the program is kept, but who reads a tensor comes before who updates it in place. Stores of globals come last.
 """
@@ -31,6 +31,7 @@ from .access import GENERATORS, MOVEMENT, elements, is_expensive, is_free, is_in
 from .blocks import code_of
 from .dialect import DispatchRegion, Empty, Splat, Yield
 from .groups import MAX_BINDINGS, Group, Grouping, is_sink
+from .row_groups import merge_rows
 from .scatter import Scatter, updated_values
 from .util import HOST_OPS, GlobalLoad, GlobalStore
 
@@ -84,6 +85,7 @@ def _form(block: Block) -> None:
     for op in reversed(list(block)[:-1]):
         if not isinstance(op, OUTSIDE) and not is_sink(op):
             _place(op, grouping)
+    merge_rows(grouping)
     _emit(block, grouping)
 
 

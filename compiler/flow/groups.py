@@ -2,8 +2,9 @@
 
 A group computes `workload` elements. Its *roots* are the values it gives to the outside, each with that many elements;
 at most one op is its *hero* (a reduction or a dot), which must be reached on `ROOT`, so that a schedule may compute it
-element by element. An op may stand in several groups when it is cheap: each computes it anew. A library call is alone,
-but for what is read from nowhere.
+element by element. Only groups of rows have several, and roots of several sizes: `row_groups.py` makes them of others.
+An op may stand in several groups when it is cheap: each computes it anew. A library call is alone, but for what is read
+from nowhere.
 
 An update in place is a root: the group computes its update and writes that into the memory of what it updates, which
 nothing else in the group reads, since elements are computed in any order. A scatter is the only root of its group.
@@ -11,7 +12,7 @@ nothing else in the group reads, since elements are computed in any order. A sca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
@@ -173,6 +174,21 @@ class Grouping:
         group.add_root(op)
         self._of.setdefault(op, []).append(group)
 
+    def merge(self, cluster: Sequence[Group]) -> None:
+        """One group, in the place of the first, for all of them; what only they read is no root any more."""
+        first = cluster[0]
+        rooted = dict.fromkeys(op for group in cluster for op in group.roots)
+        kept = [op for op in rooted if any(self.is_read_outside(result, cluster) for result in op.results)]
+        first.paths = {op: paths for group in cluster for op, paths in group.paths.items()}
+        first.roots = dict.fromkeys(sorted(kept, key=self.order.__getitem__, reverse=True))
+        first.size = sum(group.size for group in cluster)
+        first.workload = max(work_of(op) for op in kept)
+        for op in first.paths:
+            self._of[op] = list(dict.fromkeys(first if group in cluster else group for group in self._of[op]))
+        self.groups = [group for group in self.groups if group is first or group not in cluster]
+        for number, group in enumerate(self.groups):
+            group.number = number
+
     def consumers(self, group: Group) -> Iterator[Group]:
         """The groups that read what a group gives to the outside."""
         for root in group.roots:
@@ -182,7 +198,15 @@ class Grouping:
 
     def escapes(self, value: Value, group: Group) -> bool:
         """Whether somebody outside a group reads a value that it computes: another group or block, or a sink."""
-        return any(is_sink(user) or self.of(user) != [group] for user in value.users())
+        return self.is_read_outside(value, [group])
+
+    def is_read_outside(self, value: Value, groups: Sequence[Group]) -> bool:
+        """As `escapes`, of several groups."""
+        for user in value.users():
+            of = self.of(user)
+            if is_sink(user) or not of or any(group not in groups for group in of):
+                return True
+        return False
 
     def reaches(self, first: Group, last: Group) -> bool:
         """Whether `last` needs, directly or not, what `first` computes."""
@@ -193,11 +217,11 @@ class Grouping:
             group = stack.pop()
             if group is last:
                 return True
-            if group.number not in seen and self._first_place(group) < end:
+            if group.number not in seen and self.place(group) < end:
                 seen.add(group.number)
                 stack.extend(self.consumers(group))
         return False
 
-    def _first_place(self, group: Group) -> int:
-        """Of what it gives to others: roots are added from the last to the first, and only what stands behind reads."""
+    def place(self, group: Group) -> int:
+        """Of the first thing it gives. Roots go from the last to the first, and only what stands behind reads."""
         return self.order[next(reversed(group.roots))]

@@ -1,8 +1,9 @@
 """mark-in-place: which arguments of a dispatch may give their memory to its result.
 
 Those of which element i is read for element i of the result and for nothing else, and whose elements are as large: the
-invocation that writes an element has then read the only one that it overwrites. Dispatches of one result only, as the
-elements of another would be read later. Whether the memory is free is for the sequencer to say.
+invocation that writes an element has then read the only one that it overwrites. Where rows are taken one by one, their
+reductions may read the argument's row, too: that is done before the row is written. Dispatches of one result only, as
+the elements of another would be read later. Whether the memory is free is for the sequencer to say.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Value
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.func import Func
 
 from .access import ROOT, Path, operand_paths
 from .dialect import Dispatch, Executable
 from .layout import storage_bytes
+from .rows import rows_of, taken_rows
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -42,13 +45,19 @@ def candidates(body: Block) -> list[int]:
     if len(terminator.operands) != 1:
         return []
     (result,) = terminator.operands
+    ops = body.ops[:-1]
+    by_rows = taken_rows(ops, [result]) is not None
     paths: dict[Value, set[Path]] = {result: {ROOT}}
-    for op in reversed(body.ops[:-1]):
+    for op in reversed(ops):
         reached = {path for value in op.results for path in paths.get(value, ())}
         for index, value in enumerate(op.operands):
+            if by_rows and isinstance(op, Reduce) and index < len(op.inputs):
+                paths.setdefault(value, set()).add(ROOT)
+                continue
             for path in reached:
                 paths.setdefault(value, set()).add(operand_paths(op, index, path, 1)[0])
-    return [a.index for a in body.arguments if paths.get(a) == {ROOT} and _fits(a, result)]
+    found = [a for a in body.arguments if paths.get(a) == {ROOT} and _fits(a, result)]
+    return [a.index for a in found if not by_rows or rows_of(ops, [result], [a]) is not None]
 
 
 def _fits(argument: BlockArgument, result: Value) -> bool:

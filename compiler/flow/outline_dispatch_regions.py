@@ -46,12 +46,13 @@ def _outline(region: DispatchRegion, name: str, code: Operation) -> None:
 def dispatch_instead(region: Outlined, name: str) -> None:
     """Replaces a region by the dispatch of the executable that was made of it, or of an equal one."""
     updates = _updates(region)
-    work = tensor_of(region.outputs[0] if updates[0] is None else changes(updates[0][0]))
+    writes = zip(region.outputs, updates, strict=True)
+    work = max(storage_elements(tensor_of(value if update is None else changes(update[0]))) for value, update in writes)
     arguments = captures(region)
     dispatch = Builder.before(region).build(
         Dispatch,
         entry=SymbolRef(name, (name,)),
-        workload=dense_ints(storage_elements(work), 1, 1),
+        workload=dense_ints(work, 1, 1),
         arguments=arguments,
         outputs=[value.type for value in region.outputs],
     )

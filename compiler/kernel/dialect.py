@@ -65,6 +65,13 @@ def shared_shape(type: Type) -> tuple[int, DType] | None:
     return (int(count), BY_NAME[dtype]) if count.isdecimal() and int(count) and known else None
 
 
+def dtype_of_shared(array: Value) -> str:
+    """The name of the element type of a shared array."""
+    shape = shared_shape(array.type)
+    assert shape is not None
+    return shape[1].name
+
+
 def dtype_of(value: Value) -> DType:
     """The element type of a scalar value."""
     return BY_NAME[str(value.type)]

@@ -6,7 +6,7 @@ its own, so that the depth of a program does not matter, and remembers what it h
 the builder's open regions allow. Fusion is nothing else.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -35,12 +35,13 @@ class _Frame:
 
 class Elemental:
     """Emits elements into a builder. `inputs` says which binding holds a value that is loaded; `vectors`, whether
-    neighbours of an encoded one are loaded together."""
+    neighbours of an encoded one are loaded together. `bound`: values whose elements a schedule has at hand."""
 
     def __init__(self, builder: KernelBuilder, inputs: Mapping[Value, Value], vectors: bool = False) -> None:
         self.builder = builder
         self.vectors = vectors
         self.inputs = inputs
+        self.bound: dict[Value, Callable[[Index], Value]] = {}
 
     def element(self, value: Value, at: Index) -> Value:
         """The element of a tensor value at an index, emitted unless it was already."""
@@ -83,7 +84,9 @@ class Elemental:
             raise CompileError([Diagnostic(str(error), frame.op.loc, frame.op.name)]) from error
 
     def _start(self, value: Value, at: Index, key: Hashable, frames: list[_Frame]) -> Value | None:
-        """Loads an input at once; pushes the rule of anything else."""
+        """Takes what is at hand and loads an input at once; pushes the rule of anything else."""
+        if value in self.bound:
+            return self.bound[value](at)
         binding = self.inputs.get(value)
         if binding is not None:
             loaded = load(self.builder, binding, value, at, self.vectors)

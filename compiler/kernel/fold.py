@@ -192,14 +192,29 @@ _NEUTRAL: dict[str, Callable[[DType], Number]] = {
 }
 
 
+#: reducers of one op that give the same whichever operand is first
+_COMMUTATIVE = frozenset({*_NEUTRAL, "stablehlo.and", "stablehlo.or", "stablehlo.xor"})
+
+
+def _single(op: Reduce) -> str:
+    """The name of the one op of both arguments that the reducer is; empty for any other."""
+    body = op.body.block
+    if len(op.inputs) != 1 or body.first is None or body.first.next_op is not body.last:
+        return ""
+    both = list(body.first.operands) in (list(body.arguments), list(reversed(body.arguments)))
+    return body.first.name if both else ""
+
+
+def is_commutative(op: Reduce) -> bool:
+    """Whether the order of the elements is known not to matter, but for how floats round."""
+    return _single(op) in _COMMUTATIVE
+
+
 def _neutral(b: KernelBuilder, op: Reduce) -> list[Value] | None:
     """The initial value when it is a constant that changes nothing: then a block may start from it too."""
-    body, start = op.body.block, op.init_values[0].defining_op
-    if len(op.inputs) != 1 or not isinstance(start, Constant) or body.first is None:
-        return None
-    single = body.first.next_op is body.last and set(body.first.operands) == set(body.arguments)
-    neutral = _NEUTRAL.get(body.first.name)
-    if not single or neutral is None:
+    start = op.init_values[0].defining_op
+    neutral = _NEUTRAL.get(_single(op))
+    if neutral is None or not isinstance(start, Constant):
         return None
     dtype = dtype_of(op.inputs[0])
     if start.value.scalars()[0] != neutral(dtype):

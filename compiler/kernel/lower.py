@@ -11,6 +11,7 @@ from math import prod
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import has_layout
+from orchestrion.compiler.flow.rows import taken_rows
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
@@ -54,7 +55,8 @@ def lower_entry(entry: Operation, vectors: bool = False) -> None:
     bindings: dict[Value, Value] = dict(zip(old.arguments, block.arguments, strict=True))
     inputs: dict[Value, Value] = {op.value: bindings[op.binding] for op in old if isinstance(op, LoadInput)}
     outputs = _outputs(old, bindings)
-    work = Work(outputs, hero_of(ops))
+    rows = taken_rows(ops, [output.value for output in outputs])
+    work = Work(outputs, hero_of(ops), ops=ops, rows=rows)
     builder = KernelBuilder(block, _index_type(old))
     builder.loc = entry.loc
     if may_tile(work):

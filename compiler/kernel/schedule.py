@@ -5,6 +5,8 @@
 the parts, neighbours with neighbours, so that the order of the elements is kept; one invocation does the rest.
 `tiled`: one invocation computes a block of a dot's results (`tiled.py`).
 `packed`: the same, of operands that lie in such blocks (`packed.py`).
+`rows_of_16` to `rows_of_128`: a workgroup of so many takes a row through all reductions of an entry (`rows.py`);
+`rows_of_1`: an invocation does, for short rows.
 `pack`: one invocation makes a row of a tile of a result that lies in tiles.
 `scatter`: one invocation makes an update, or all those of the rows that it owns (`scatter.py`).
 
@@ -13,6 +15,7 @@ The kernel counts from the linear workgroup index and does nothing where that is
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 from orchestrion.compiler.flow.layout import layout_of
@@ -30,6 +33,7 @@ from .fold import FOLDS, Fold, Loops, Scalars, elements_per_turn
 from .index import Index, delinearize
 from .indexing import moved, starts_of
 from .packed import emit_packed_tile, write_results
+from .rows import LANES, Row, lanes_of
 from .rules import element_of, shape_of
 from .tiled import Extents, Tile, Write, emit_tile, write_all, write_fresh
 
@@ -61,12 +65,14 @@ class Output:
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a body computes: its outputs, the op that folds, and the block of results that an invocation may take, which
-    may be a tile of the operands' layouts."""
+    may be a tile of the operands' layouts. `ops` and `rows`: of a body that takes rows through several reductions."""
 
     outputs: Sequence[Output]
     hero: Operation | None
     tile: Tile | None = None
     packed: bool = False
+    ops: Sequence[Operation] = ()
+    rows: int | None = None
 
     @property
     def most(self) -> int:
@@ -115,6 +121,8 @@ def choose(work: Work) -> Schedule:
     hero, tile = work.hero, work.tile
     if isinstance(hero, Scatter):
         return SCHEDULES["scatter"]
+    if work.rows is not None:
+        return SCHEDULES[f"rows_of_{lanes_of(work.ops, work.rows)}"]
     if _run_length(work):
         return SCHEDULES["pack"]
     if work.packed:
@@ -322,6 +330,36 @@ def _same(b: KernelBuilder, place: Index, value: Value) -> Index:
     return place if shape_of(value) == place.shape else Index(b, shape_of(value), None, place.linear)
 
 
+# rows
+
+
+def _emit_rows(lanes: int) -> Callable[[Elemental, Work], None]:
+    """How so many invocations take a row. Those beyond the rows take the last again, so that all meet at barriers."""
+
+    def emit(elemental: Elemental, work: Work) -> None:
+        b, rows = elemental.builder, work.rows
+        assert rows is not None
+        outputs = [(output.value, partial(_store_output, elemental, output)) for output in work.outputs]
+        number = _position(b, "rows_of_1") if lanes == 1 else b.workgroup_id()
+        inside = b.op("compare_lt", number, b.index(rows))
+        number = b.op("minimum", number, b.index(rows - 1))
+        Row(elemental, work.ops, rows, number, lanes, b.local_id()).emit(outputs, inside)
+
+    return emit
+
+
+def _store_output(elemental: Elemental, output: Output, at: Index, value: Value) -> None:
+    output.store(elemental, at, value)
+
+
+def _row_schedule(lanes: int) -> Schedule:
+    def invocations(work: Work) -> int:
+        assert work.rows is not None
+        return work.rows * lanes
+
+    return Schedule(f"rows_of_{lanes}", 64 if lanes == 1 else lanes, invocations, _emit_rows(lanes))
+
+
 #: name -> how it writes a body. Workgroup sizes are powers of two that every Vulkan device takes (128 at most).
 SCHEDULES: dict[str, Schedule] = {
     row.name: row
@@ -332,5 +370,6 @@ SCHEDULES: dict[str, Schedule] = {
         Schedule("packed", 32, tiles, emit_packed),
         Schedule("pack", 64, runs, emit_pack),
         Schedule("scatter", 64, scattering, emit_scatter),
+        *map(_row_schedule, (1, *LANES.values())),
     )
 }

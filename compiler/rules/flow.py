@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orchestrion.compiler.flow.access import HEROES, is_free
@@ -19,6 +19,7 @@ from orchestrion.compiler.flow.dialect import (
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.layout import problem, storage_elements
 from orchestrion.compiler.flow.mark_in_place import candidates
+from orchestrion.compiler.flow.rows import rows_of
 from orchestrion.compiler.flow.scatter import Scatter, changes, update_of, updated
 from orchestrion.compiler.flow.util import (
     HOST_OPS,
@@ -163,11 +164,14 @@ def _library_call(block: Block, calls: list[CustomCall]) -> Iterator[str]:
 
 
 def _sizes(block: Block) -> Iterator[str]:
-    """At most one hero; every result and the hero have the same number of elements."""
+    """At most one hero, and every result has as many elements as it; or reductions of rows, all of the same ones."""
     results = block.ops[-1].operands
+    if all(_elements(value) >= 0 for op in block for value in (*op.operands, *op.results)):
+        if rows_of(block.ops[:-1], results) is not None:
+            return
     heroes = [op.results[0] for op in block if isinstance(op, HEROES)]
     if len(heroes) > 1:
-        yield f"has {len(heroes)} reductions, dots or scatters, at most one may be"
+        yield f"has {len(heroes)} reductions, dots or scatters, at most one may be, or all reduce the same rows"
     sizes = [{_elements(value), *_window(value)} for value in (*results, *heroes)]
     if not set.intersection(*sizes):
         shown = ", ".join(map(str, sorted(set.union(*sizes))))
@@ -197,9 +201,9 @@ def _entry(op: Dispatch, given: FunctionType, tables: SymbolTables) -> Iterator[
     yield from in_place(op, entry)
     if op.tied is not None:
         yield from updates(op, entry, op.tied.ints)
-    elif op.outputs and op.workload.ints != (stored_elements(op.outputs[0].type), 1, 1):
-        wanted = stored_elements(op.outputs[0].type)
-        yield f"workload {list(op.workload.ints)} must be [{wanted}, 1, 1], the elements of a result"
+    elif op.outputs and op.workload.ints != (most_elements(entry.function_type.results), 1, 1):
+        wanted = most_elements(entry.function_type.results)
+        yield f"workload {list(op.workload.ints)} must be [{wanted}, 1, 1], the elements of the largest result"
 
 
 def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
@@ -246,6 +250,11 @@ def one_binding(scope: Operation, kind: type[Operation]) -> Iterator[str]:
             entry, tied = str(op.get("entry")), str(op.get("tied"))
             if first.setdefault(entry, tied) != tied:
                 yield f"{entry} is dispatched with tied = {first[entry]} and with tied = {tied}"
+
+
+def most_elements(types: Sequence[Type]) -> int:
+    """Of several results the elements in memory of the one that has most."""
+    return max(map(stored_elements, types), default=0)
 
 
 def stored_elements(type: Type) -> int:

@@ -46,7 +46,7 @@ from orchestrion.schema.profiles import PROFILES
 from .blocks import blocks
 from .encodings import encoded_values, is_entry_type
 from .engine import Rules
-from .flow import body, in_place, load, one_binding, stored_elements, updates
+from .flow import body, in_place, load, most_elements, one_binding, stored_elements, updates
 from .globals import stored_once
 from .stablehlo import has_functions, one_block, signature
 
@@ -176,8 +176,8 @@ def _dispatch(op: Dispatch, tables: SymbolTables) -> Iterator[str]:
     given = [size_of(value.type) for value in (*op.arguments, *op.outputs)]
     if len(op.arguments) != len(entry.function_type.inputs) or given != wanted:
         yield f"{op.entry} takes and gives {wanted} bytes, dispatched with {given}"
-    elif op.outputs and op.tied is None and op.workload.ints != (stored_elements(entry.function_type.results[0]), 1, 1):
-        yield f"workload {list(op.workload.ints)} is not the elements of a result of {op.entry}"
+    elif op.outputs and op.tied is None and op.workload.ints != (most_elements(entry.function_type.results), 1, 1):
+        yield f"workload {list(op.workload.ints)} is not the elements of the largest result of {op.entry}"
     elif op.tied is not None:
         yield from updates(op, entry, op.tied.ints)
     yield from in_place(op, entry)

@@ -78,7 +78,8 @@ def test_long_and_few_folds_take_a_workgroup_each(lowered: Any, shape: list[int]
 def test_workgroups_are_a_power_of_two_that_every_device_takes() -> None:
     assert all(row.workgroup_size & (row.workgroup_size - 1) == 0 for row in SCHEDULES.values())
     assert all(row.workgroup_size <= 128 for row in SCHEDULES.values())
-    assert set(SCHEDULES) == {"thread", "workgroup", "tiled", "packed", "pack"}
+    rows = {f"rows_of_{lanes}" for lanes in (1, 16, 32, 64, 128)}
+    assert set(SCHEDULES) == {"thread", "workgroup", "tiled", "packed", "pack", "scatter", *rows}
 
 
 @pytest.mark.parametrize("count", [1, 1000, MOST_TURNS, 10 * MOST_TURNS, 1_000_000])

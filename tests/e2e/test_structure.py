@@ -29,7 +29,7 @@ def test_no_math_outside_executables(graph_case: Any, phases: Phases) -> None:
 
 
 def test_bodies_keep_the_contract(graph_case: Any, phases: Phases) -> None:
-    """One hero, results of one size, or updates of it, no operand without elements, few enough bindings."""
+    """One hero, results of one size, or updates of it; or rows. No operand without elements, few enough bindings."""
     for executable in [op for op in phases(graph_case)["flow"].block if isinstance(op, flow.Executable)]:
         (func,) = executable.body.block
         assert isinstance(func, Func)
@@ -38,11 +38,13 @@ def test_bodies_keep_the_contract(graph_case: Any, phases: Phases) -> None:
         work = {_work(value) for value in returned}
         results = [value.type for value in returned]
         assert len(body.arguments) + len(results) <= MAX_BINDINGS
-        assert len(work) == 1
         heroes = [op for op in body if isinstance(op, HEROES)]
-        assert len(heroes) <= 1
-        for hero in heroes:
-            assert {_work(hero.results[0])} == work
+        folds = {_work(hero.results[0]) for hero in heroes}
+        if len(heroes) > 1 or folds and folds != work:
+            assert len(folds) == 1 and {op.name for op in heroes} == {"stablehlo.reduce"}
+            assert not any(count % rows for count in work for rows in folds)
+        else:
+            assert len(work) == 1
         for value in (*body.arguments, *(result for op in body for result in op.results)):
             empty = isinstance(value.type, TensorType) and value.type.num_elements == 0
             assert not empty or isinstance(value.defining_op, BroadcastInDim)
@@ -106,7 +108,7 @@ def _ranges(op: Operation, module: Module) -> list[tuple[object, int, int, bool]
 
 @pytest.mark.parametrize(
     ("name", "dispatches"),
-    [("simple_mul", 1), ("layer_norm", 3), ("softmax", 4), ("matmul_fused", 1), ("pass_through", 0), ("euclidean", 1)],
+    [("simple_mul", 1), ("layer_norm", 1), ("softmax", 1), ("matmul_fused", 1), ("pass_through", 0), ("euclidean", 1)],
 )
 def test_number_of_dispatches(name: str, dispatches: int, cases: dict[str, Any], phases: Phases) -> None:
     module = phases(cases[name])["flow"]

@@ -403,3 +403,52 @@
     "func.return"(%3, %4) : (tensor<20xf32>, tensor<2000xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: form-dispatch-regions
+// One region: both reductions are of the same rows, and what is between them stays in its row, whatever reads it.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x8xf32>):
+    %1 = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>
+    %2 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %3 = "stablehlo.reduce"(%0, %2) <{dimensions = array<i64: 1>}> ({
+    ^bb0(%5: tensor<f32>, %6: tensor<f32>):
+      %7 = "stablehlo.maximum"(%5, %6) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%7) : (tensor<f32>) -> ()
+    }) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+    %8 = "stablehlo.broadcast_in_dim"(%3) <{broadcast_dimensions = array<i64: 0>}> : (tensor<4xf32>) -> tensor<4x8xf32>
+    %9 = "stablehlo.subtract"(%0, %8) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %10 = "stablehlo.exponential"(%9) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %11 = "stablehlo.reduce"(%10, %1) <{dimensions = array<i64: 1>}> ({
+    ^bb0(%12: tensor<f32>, %13: tensor<f32>):
+      %14 = "stablehlo.add"(%12, %13) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%14) : (tensor<f32>) -> ()
+    }) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+    "func.return"(%10, %11) : (tensor<4x8xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4x8xf32>):
+    %1:2 = "flow.dispatch_region"() ({
+      %2 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      %3 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+      %4 = "stablehlo.reduce"(%0, %3) <{dimensions = array<i64: 1>}> ({
+      ^bb0(%9: tensor<f32>, %10: tensor<f32>):
+        %11 = "stablehlo.maximum"(%9, %10) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+        "stablehlo.return"(%11) : (tensor<f32>) -> ()
+      }) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+      %5 = "stablehlo.broadcast_in_dim"(%4) <{broadcast_dimensions = array<i64: 0>}> : (tensor<4xf32>) -> tensor<4x8xf32>
+      %6 = "stablehlo.subtract"(%0, %5) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      %7 = "stablehlo.exponential"(%6) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      %8 = "stablehlo.reduce"(%7, %2) <{dimensions = array<i64: 1>}> ({
+      ^bb0(%9: tensor<f32>, %10: tensor<f32>):
+        %11 = "stablehlo.add"(%9, %10) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+        "stablehlo.return"(%11) : (tensor<f32>) -> ()
+      }) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+      "flow.yield"(%7, %8) : (tensor<4x8xf32>, tensor<4xf32>) -> ()
+    }) : () -> (tensor<4x8xf32>, tensor<4xf32>)
+    "func.return"(%1#0, %1#1) : (tensor<4x8xf32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()

@@ -1,0 +1,110 @@
+"""Groups that reduce rows and compute on with the results become one dispatch: softmax and the norms, whole.
+
+Grouping has made a dispatch of each reduction, and of what reads it. Here a group that reduces rows takes in the groups
+that read what it gives, and those that it reads, as long as everything stays in its row (`rows.py`): what they hand to
+one another then never is in memory. What others read, too, is a result, of whatever size.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.stablehlo.contraction import Reduce
+from orchestrion.compiler.stablehlo.custom_call import CustomCall
+
+from .access import elements
+from .groups import MAX_BINDINGS, MAX_SIZE, Group, Grouping
+from .rows import rows_of
+
+#: elements of a row, at most, that one workgroup is given
+MAX_ROW: Final = 1 << 14
+#: rows below which one of more than `SHORT_ROW` elements is better spread over several workgroups
+FEW_ROWS: Final = 16
+SHORT_ROW: Final = 1 << 11
+
+
+def merge_rows(grouping: Grouping) -> None:
+    """Merges groups as long as there is something to gain, the first of the program first."""
+    for start in sorted(filter(_reduces, grouping.groups), key=grouping.place):
+        if start not in grouping.groups:
+            continue
+        cluster = _grown([start], grouping)
+        if len(cluster) > 1:
+            grouping.merge(cluster)
+
+
+def _reduces(group: Group) -> bool:
+    """Whether a group reduces rows that a workgroup can take."""
+    if not isinstance(group.hero, Reduce) or not _may_join(group):
+        return False
+    rows = rows_of([group.hero], ())
+    if rows is None:
+        return False
+    length = elements(group.hero.inputs[0]) // rows
+    return 1 < length <= MAX_ROW and (rows >= FEW_ROWS or length <= SHORT_ROW)
+
+
+def _may_join(group: Group) -> bool:
+    """Nothing that has a schedule of its own but a reduction, no update in place, no library call."""
+    alone = any(isinstance(op, CustomCall) for op in group.roots)
+    return isinstance(group.hero, Reduce | None) and not group.updated and not alone
+
+
+def _grown(cluster: list[Group], grouping: Grouping) -> list[Group]:
+    """The groups that can be one with those of `cluster`, which are first."""
+    found = True
+    while found:
+        found = False
+        for group in _neighbours(cluster, grouping):
+            if _may_join(group) and _is_whole([*cluster, group], grouping):
+                cluster.append(group)
+                found = True
+                break
+    return cluster
+
+
+def _neighbours(cluster: list[Group], grouping: Grouping) -> list[Group]:
+    """Who reads what a cluster gives, and whom it reads, in the order of the program."""
+    found = {reader.number: reader for group in cluster for reader in grouping.consumers(group)}
+    for group in cluster:
+        for value in group.captures():
+            for maker in grouping.of(value.defining_op) if value.defining_op is not None else ():
+                if value.defining_op in maker.roots:
+                    found[maker.number] = maker
+    inside = {group.number for group in cluster}
+    return sorted((g for n, g in found.items() if n not in inside), key=grouping.place)
+
+
+def _is_whole(cluster: list[Group], grouping: Grouping) -> bool:
+    """Whether groups can be one dispatch: rows of one number, no detour through others, and not too much."""
+    ops = sorted({op for group in cluster for op in group.paths}, key=grouping.order.__getitem__)
+    if sum(group.size for group in cluster) > MAX_SIZE:
+        return False
+    roots: list[Value] = [result for group in cluster for op in group.roots for result in op.results]
+    rows = elements(cluster[0].hero.results[0]) if cluster[0].hero is not None else 0
+    if rows_of(ops, roots, _handed(cluster, roots)) != rows or max(map(elements, roots)) > rows * MAX_ROW:
+        return False
+    inside = {op for group in cluster for op in group.paths}
+    if len(_bindings(cluster, inside, roots, grouping)) > MAX_BINDINGS:
+        return False
+    others = [reader for group in cluster for reader in grouping.consumers(group) if reader not in cluster]
+    return not any(grouping.reaches(other, group) for other in others for group in cluster)
+
+
+def _handed(cluster: list[Group], roots: list[Value]) -> set[Value]:
+    """What one group gives to another of them."""
+    return {
+        root
+        for root in roots
+        for user in root.users()
+        if any(user in group.paths and root.defining_op not in group.paths for group in cluster)
+    }
+
+
+def _bindings(
+    cluster: list[Group], inside: set[Operation], roots: list[Value], grouping: Grouping
+) -> dict[Value, None]:
+    read = [value for group in cluster for value in group.captures() if value.defining_op not in inside]
+    written = [root for root in roots if grouping.is_read_outside(root, cluster)]
+    return dict.fromkeys([*read, *written])

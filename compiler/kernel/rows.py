@@ -1,0 +1,318 @@
+"""`rows`: one workgroup takes a row through all reductions of an entry and writes the row's share of every result.
+
+The invocations of a workgroup share the elements of the row, each folds its own, the parts are folded through shared
+memory, and every invocation then has the result; so it goes on with what depends on it. What several turns over the
+row need and is expensive is computed in the first of them and kept in shared memory. A short row is one invocation's.
+
+The elements of a fold keep their order unless the reducer is known to be commutative: then neighbours go to
+neighbouring invocations, which is how memory is read best.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.flow.access import elements, is_expensive, keeps_order
+from orchestrion.compiler.flow.rows import prefix, rows_of
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.stablehlo.base import dtype_of
+from orchestrion.compiler.stablehlo.contraction import Reduce
+from orchestrion.compiler.stablehlo.elementwise import Elementwise
+
+from . import dialect as k
+from .builder import KernelBuilder
+from .elemental import Elemental
+from .fold import FOLDS, MOST_TURNS, Fold, Scalars, is_commutative, sequential
+from .index import Index, delinearize
+from .rules import element_of, shape_of
+
+#: rows up to this length are one invocation's
+SHORT = 16
+#: longest row -> invocations that share one, the last for all longer ones; a row has as many elements as that at least
+LANES = {63: 16, 255: 32, 1023: 64, 1 << 62: 128}
+#: parts that every invocation folds by itself; more are folded in groups of `RADIX` first
+FEW_PARTS, RADIX = 16, 8
+#: bytes of shared memory for what several turns over a row need: with the parts of folds within what all devices have
+KEPT_BYTES = 8 << 10
+
+#: a result and what writes its element at an index
+Result = tuple[Value, Callable[[Index, Value], None]]
+
+
+def lanes_of(ops: Sequence[Operation], rows: int) -> int:
+    """How many invocations share a row: a power of two, 1 for short rows."""
+    length = max(elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce))
+    shortest = min(elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce))
+    if length <= SHORT:
+        return 1
+    lanes = next(count for most, count in LANES.items() if length <= most)
+    while lanes > max(shortest, 1):
+        lanes //= 2
+    return lanes
+
+
+@dataclass(slots=True)
+class Row:
+    """A row under way: its number, who computes it, and what its turns have left for later ones."""
+
+    elemental: Elemental
+    ops: Sequence[Operation]
+    rows: int
+    number: Value
+    lanes: int
+    local: Value
+    #: expensive values that several turns need, and the shared arrays of those that are there
+    kept: dict[Value, Value | None] = field(default_factory=dict)
+
+    @property
+    def builder(self) -> KernelBuilder:
+        return self.elemental.builder
+
+    def emit(self, outputs: Sequence[Result], writes: Value) -> None:
+        """All reductions, in order, then the results, where `writes` is true."""
+        self.kept = dict.fromkeys(_kept(self.ops, self.rows, [value for value, _ in outputs]))
+        bound = _of_a_row(self.ops, self.rows)
+        for op in self.ops:
+            if isinstance(op, Reduce):
+                self._reduce(op)
+            elif op in bound:
+                self._bind(op.results[0], self.elemental.element(op.results[0], self._at(op.results[0])))
+        b = self.builder
+        branch = b.begin_if(writes)
+        for length in sorted({elements(value) // self.rows for value, _ in outputs}):
+            self._write([output for output in outputs if elements(output[0]) // self.rows == length], length)
+        b.end_if(branch)
+
+    def _bind(self, value: Value, scalar: Value) -> None:
+        """The value has one element in the row, this one."""
+        self.elemental.bound[value] = lambda at: scalar
+
+    def _at(self, value: Value, position: Value | None = None) -> Index:
+        """The place of an element of the row, by its position in the row, in a value."""
+        b, shape = self.builder, shape_of(value)
+        length, first = prod(shape) // self.rows, prefix(shape, self.rows)
+        position = b.index(0) if position is None else position
+        linear = b.op("add", b.op("multiply", self.number, b.index(length)), position)
+        if first is None:
+            return Index(b, shape, None, linear)
+        coordinates = delinearize(b, self.number, shape[:first]) + delinearize(b, position, shape[first:])
+        return Index(b, shape, coordinates, linear)
+
+    # reductions
+
+    def _reduce(self, op: Reduce) -> None:
+        b = self.builder
+        b.loc = op.loc
+        fold = FOLDS[op.name](b, op, self._at(op.results[0]))
+        if self.lanes == 1:
+            values = self.elemental.run(sequential(b, fold))
+        else:
+            parts, count = self._parts(op, fold)
+            values = self.elemental.run(self._all(fold, parts, count))
+        for result, value in zip(op.results, values, strict=True):
+            self._bind(result, value)
+
+    def _parts(self, op: Reduce, fold: Fold) -> tuple[list[Value], int]:
+        """Every invocation folds its elements; gives shared arrays of what came out, and how many parts there are."""
+        b, lanes = self.builder, self.lanes
+        each = -(-fold.count // lanes)
+        if each > MOST_TURNS:
+            message = f"one invocation would fold {each} elements of a row, {MOST_TURNS} are the most"
+            raise CompileError([Diagnostic(message, op.loc, op.name)])
+        shared = [b.shared(lanes, element_of(result)) for result in op.results]
+        first = b.op("convert", self.local, to=b.index_type)
+        if is_commutative(op):
+            parts, lower, upper, step = lanes, first, b.index(fold.count), lanes
+        else:
+            parts, step = -(-fold.count // each), 1
+            lower = b.op("multiply", first, b.index(each))
+            upper = b.op("minimum", b.op("add", lower, b.index(each)), b.index(fold.count))
+        fills = self._fills(op)
+        branch = b.begin_if(b.op("compare_lt", self.local, b.const(parts, "ui32")))
+        values = self.elemental.run(self._share(fold, fills, lower, upper, step))
+        _store(b, values, shared, self.local)
+        b.end_if(branch)
+        for value in fills:
+            self._keep(value)
+        b.barrier()
+        return shared, parts
+
+    def _share(self, fold: Fold, fills: Sequence[Value], lower: Value, upper: Value, step: int) -> Scalars:
+        b, start = self.builder, fold.neutral
+        if start is None:
+            start = yield from self._element(fold, fills, lower)
+            lower = b.op("add", lower, b.index(step))
+        loop = b.begin_loop(lower, upper, b.index(step), start)
+        element = yield from self._element(fold, fills, loop.index)
+        return b.end_loop(loop, (yield from fold.combine(loop.carried, element)))
+
+    def _element(self, fold: Fold, fills: Sequence[Value], position: Value) -> Scalars:
+        """An element of the fold, after those of what is to be kept."""
+        for value in fills:
+            scalar = yield value, self._at(value, position)
+            array = self.kept[value]
+            assert array is not None
+            self.builder.store_shared(scalar, array, self._place(array_length(value, self.rows), position))
+            self._bind(value, scalar)
+        element = yield from fold.element(position)
+        for value in fills:
+            del self.elemental.bound[value]
+        return element
+
+    def _fills(self, op: Reduce) -> list[Value]:
+        """What is kept and first computed by this fold, with arrays to lie in."""
+        fills = [value for value in _reached(list(op.inputs), self.rows) if self.kept.get(value, value) is None]
+        for value in fills:
+            self.kept[value] = self.builder.shared(array_length(value, self.rows), element_of(value))
+        return [value for value in self.kept if value in fills]
+
+    def _keep(self, value: Value) -> None:
+        """From now on the elements of a value are in its array."""
+        b, array, size = self.builder, self.kept[value], elements(value) // self.rows
+        assert array is not None
+        base = b.op("multiply", self.number, b.index(size))
+
+        def load(at: Index) -> Value:
+            position = b.op("subtract", at.linear, base)
+            return b.load_shared(array, self._place(array_length(value, self.rows), position))
+
+        self.elemental.bound[value] = load
+
+    def _place(self, length: int, position: Value) -> Value:
+        """A position in an array of a power of two; the mask proves that it is in there."""
+        b = self.builder
+        return b.op("and", b.op("convert", position, to="ui32"), b.const(length - 1, "ui32"))
+
+    def _all(self, fold: Fold, parts: Sequence[Value], count: int) -> Scalars:
+        """The fold of all parts and the initial value, in every invocation."""
+        b = self.builder
+        while count > FEW_PARTS:
+            parts, count = self._fewer(fold, parts, count)
+        values = yield from fold.start()
+        for at in range(count):
+            values = yield from fold.combine(values, _loaded(b, parts, b.const(at, "ui32")))
+        return values
+
+    def _fewer(self, fold: Fold, parts: Sequence[Value], count: int) -> tuple[list[Value], int]:
+        """Folds each `RADIX` neighbours into one."""
+        b, fewer = self.builder, -(-count // RADIX)
+        size = FEW_PARTS
+        shared = [b.shared(size, k.dtype_of_shared(array)) for array in parts]
+        branch = b.begin_if(b.op("compare_lt", self.local, b.const(fewer, "ui32")))
+        first = b.op("multiply", self.local, b.const(RADIX, "ui32"))
+        values = _loaded(b, parts, self._masked(first))
+        for at in range(1, RADIX):
+            place = b.op("add", first, b.const(at, "ui32"))
+            values = self._and_part(fold, parts, values, place, count)
+        _store(b, values, shared, b.op("and", self.local, b.const(size - 1, "ui32")))
+        b.end_if(branch)
+        b.barrier()
+        return shared, fewer
+
+    def _and_part(
+        self, fold: Fold, parts: Sequence[Value], values: list[Value], place: Value, count: int
+    ) -> list[Value]:
+        """The values folded with a part, if there is one at that place."""
+        b = self.builder
+
+        def folded() -> list[Value]:
+            return self.elemental.run(fold.combine(values, _loaded(b, parts, self._masked(place))))
+
+        if count % RADIX == 0:
+            return folded()
+        return b.branch(b.op("compare_lt", place, b.const(count, "ui32")), folded, lambda: values)
+
+    def _masked(self, place: Value) -> Value:
+        return self.builder.op("and", place, self.builder.const(self.lanes - 1, "ui32"))
+
+    # results
+
+    def _write(self, outputs: Sequence[Result], length: int) -> None:
+        """The row's share of results that have `length` elements a row."""
+        b = self.builder
+        if self.lanes == 1:
+            loop = b.begin_loop(b.index(0), b.index(length), b.index(1), ())
+        else:
+            first = b.op("convert", self.local, to=b.index_type)
+            loop = b.begin_loop(first, b.index(length), b.index(self.lanes), ())
+        places = [self._at(value, loop.index) for value, _ in outputs]
+        values = [self.elemental.element(value, at) for (value, _), at in zip(outputs, places, strict=True)]
+        for (_, store), at, value in zip(outputs, places, values, strict=True):
+            store(at, value)
+        b.end_loop(loop, ())
+
+
+def array_length(value: Value, rows: int) -> int:
+    """Of the shared array for a row of a value: a power of two."""
+    return 1 << (elements(value) // rows - 1).bit_length()
+
+
+def _loaded(b: KernelBuilder, shared: Sequence[Value], place: Value) -> list[Value]:
+    return [b.load_shared(array, place) for array in shared]
+
+
+def _store(b: KernelBuilder, values: Sequence[Value], shared: Sequence[Value], place: Value) -> None:
+    for value, array in zip(values, shared, strict=True):
+        b.store_shared(value, array, place)
+
+
+# what is computed once
+
+
+def _of_a_row(ops: Sequence[Operation], rows: int) -> set[Operation]:
+    """Ops that compute one number a row, for that row only: every invocation has it, in front of the turns."""
+    return {
+        op
+        for op in ops
+        if (isinstance(op, Elementwise) or keeps_order(op))
+        and elements(op.results[0]) == rows
+        and rows_of(ops, (), op.results) is not None
+    }
+
+
+def _kept(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> list[Value]:
+    """Expensive values that several turns need, as many as there is room for."""
+    turns = [_reached(list(op.inputs), rows) for op in ops if isinstance(op, Reduce)]
+    turns.append(_reached([value for value in results if elements(value) > rows], rows))
+    room = KEPT_BYTES
+    found: list[Value] = []
+    wanted = {value for turn in turns for value in turn if sum(value in other for other in turns) > 1}
+    for op in reversed(ops):
+        value = op.results[0]
+        if value not in wanted or not _is_costly(op) or any(user.results[0] in wanted for user in value.users()):
+            continue
+        size = array_length(value, rows) * dtype_of(value).itemsize
+        if size <= room and rows_of(ops, (), [value]) is not None:
+            room -= size
+            found.append(value)
+    return found
+
+
+def _reached(values: list[Value], rows: int) -> set[Value]:
+    """What a turn over a row computes of elements at the very place, down to what has one number a row."""
+    seen: set[Value] = set()
+    while values:
+        value = values.pop()
+        op = value.defining_op
+        if value in seen or op is None or elements(value) <= rows:
+            continue
+        if isinstance(op, Elementwise) or keeps_order(op):
+            seen.add(value)
+            values += [operand for operand in op.operands if elements(operand) == elements(value)]
+    return seen
+
+
+def _is_costly(op: Operation) -> bool:
+    """Whether an op or one that it is made of, element by element, is expensive."""
+    stack, seen = [op], {op}
+    while stack:
+        one = stack.pop()
+        if is_expensive(one):
+            return True
+        for operand in one.operands:
+            maker = operand.defining_op
+            if isinstance(maker, Elementwise) and maker not in seen:
+                seen.add(maker)
+                stack.append(maker)
+    return False
