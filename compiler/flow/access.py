@@ -13,7 +13,7 @@ from typing import Final, TypeGuard
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.elementwise import OPS, Elementwise
 from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.compiler.stablehlo.structural import (
     BroadcastInDim,
@@ -50,7 +50,7 @@ EXPENSIVE: Final = frozenset(
         "atan2", "cbrt", "cosine", "divide", "exponential", "exponential_minus_one", "log", "log_plus_one",
         "logistic", "power", "remainder", "rsqrt", "sine", "sqrt", "tan", "tanh",
     )
-) | {"chlo.erf", "chlo.erfc"}  # fmt: skip
+) | {name for name in OPS if name.startswith("chlo.")}  # fmt: skip
 
 #: elements that an update writes again rather than being a dispatch of its own; see `is_in_place`
 LEAST_KEPT: Final = 1024

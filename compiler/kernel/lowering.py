@@ -7,12 +7,15 @@ from typing import TypeVar
 from orchestrion.schema import scalars
 from orchestrion.schema.dtypes import BY_NAME, DType
 
-from . import expand, math
+from . import expand, math, special
 from .emitter import Emitter, UnsupportedScalar
 from .expand import Expansion
 from .primitives import BY_OP_NAME, KINDS, Primitive
 
 V = TypeVar("V")
+
+#: the scalar ops that devices share, and those that the compiler expands for all of them
+SCALAR_OPS: dict[str, scalars.ScalarOp] = scalars.BY_NAME | special.ROWS
 
 
 class LoweringEmitter(Emitter[V]):
@@ -32,7 +35,7 @@ class LoweringEmitter(Emitter[V]):
         if message:
             raise UnsupportedScalar(message)
         function = EXPANSIONS[name, KINDS[types[-1].kind]]
-        free = scalars.BY_NAME[name].result == "U"
+        free = SCALAR_OPS[name].result == "U"
         value: V = function(self, *operands, result.name) if free else function(self, *operands)
         return value
 
@@ -40,7 +43,7 @@ class LoweringEmitter(Emitter[V]):
 def refusal(name: str, types: Sequence[DType], result: DType) -> str | None:
     """Why no kernel computes a scalar op of these types; None where one does."""
     signature = f"({', '.join(map(str, types))}) -> {result}"
-    row, scalar = BY_OP_NAME.get(name), scalars.BY_NAME.get(name)
+    row, scalar = BY_OP_NAME.get(name), SCALAR_OPS.get(name)
     if row is not None and row.accepts(types, result):
         return None
     if scalar is None:
@@ -52,7 +55,7 @@ def refusal(name: str, types: Sequence[DType], result: DType) -> str | None:
 
 def _result(name: str, types: Sequence[DType], to: str | None) -> DType:
     """The result type: `to` where the op leaves it free."""
-    row = BY_OP_NAME.get(name) or scalars.BY_NAME.get(name)
+    row = BY_OP_NAME.get(name) or SCALAR_OPS.get(name)
     if row is None:
         raise UnsupportedScalar(f"{name} is not a scalar op")
     if row.result != "U":
@@ -65,5 +68,5 @@ def _result(name: str, types: Sequence[DType], to: str | None) -> DType:
 #: (op, kind of its last operand) -> its expansion
 EXPANSIONS: dict[tuple[str, str], Expansion] = {
     **expand.EXPANSIONS,
-    **{(name, "f"): function for name, function in math.EXPANSIONS.items()},
+    **{(name, "f"): function for name, function in (math.EXPANSIONS | special.EXPANSIONS).items()},
 }

@@ -1,7 +1,8 @@
 """Elementwise StableHLO ops: a table, a row an op.
 
-Element types and meaning are those of the row's scalar op in `schema/scalars.py`. All operands and the result have one
-shape, but the predicate of `select` and the bounds of `clamp` may be scalars. `op.scalar` is the scalar op it applies.
+Element types and meaning are those of the row's scalar op in `schema/scalars.py` or `kernel/special/`. All operands and
+the result have one shape, but the predicate of `select` and the bounds of `clamp` may be scalars. `op.scalar` is the
+scalar op it applies.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from orchestrion.compiler.ir.attributes import DialectAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, optional, result
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.kernel import special
+from orchestrion.compiler.kernel.lowering import SCALAR_OPS as SCALARS
 from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, UNSIGNED
-from orchestrion.schema.scalars import BY_NAME as SCALARS
 from orchestrion.schema.scalars import ScalarOp
 
 from .base import ShapeError, StablehloOp, dtype_of, tensor_of
@@ -64,7 +66,11 @@ _ROWS: Final = (
     ("xor", "lhs rhs", True, False),
 )
 #: as above, of the dialect CHLO, which JAX writes beside StableHLO
-_CHLO_ROWS: Final = (("erf", "operand_", False, False), ("erfc", "operand_", False, False))
+_CHLO_ROWS: Final = (
+    ("erf", "operand_", False, False),
+    ("erfc", "operand_", False, False),
+    *((name, ("operand_", "lhs rhs")[row.arity - 1], False, False) for name, row in special.ROWS.items()),
+)
 
 
 class Elementwise(StablehloOp):

@@ -13,12 +13,9 @@ from typing import Final
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.kernel.math.number import Number
 
 from .base import is_supported, tensor_of
 from .build import bitcast, compare, constant, elementwise
-from .special import FUNCTIONS
-from .special.emitter import StablehloEmitter
 
 #: element type -> beyond it x^2 + 1 is x^2; beyond it e^x is near the end of the range
 _LARGE: Final = {"f32": (2.0**14, 80.0), "f64": (2.0**28, 700.0)}
@@ -117,17 +114,6 @@ def _unary(function: Callable[[_Math, Value], Value]) -> Pattern:
     return pattern
 
 
-def _special(count: int, function: Callable[..., Number]) -> Pattern:
-    def pattern(op: Operation, rewriter: Rewriter) -> bool:
-        if not _takes(op, count):
-            return False
-        emitter = StablehloEmitter(rewriter, tensor_of(op.operands[0]))
-        rewriter.replace(op, [function(*(Number(emitter, value) for value in op.operands)).value])
-        return True
-
-    return pattern
-
-
 def _next_after(op: Operation, rewriter: Rewriter) -> bool:
     """The bits of a float, read as an integer, count floats by magnitude."""
     if not _takes(op, 2):
@@ -172,5 +158,4 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "chlo.next_after": (_next_after,),
     "chlo.sinh": (_unary(_sinh),),
     "chlo.tan": (_unary(lambda m, x: m.op("tan", x)),),
-    **{f"chlo.{name}": (_special(count, function),) for name, (count, function) in FUNCTIONS.items()},
 }

@@ -56,7 +56,7 @@ _FAMILIES: Final[dict[str, str]] = {
     "stablehlo.partition_id": "several devices",
     "stablehlo.replica_id": "several devices",
     "sdy.*": "several devices",
-    "chlo.*": "an op of CHLO; jax.export puts StableHLO in its place",
+    "chlo.*": "an op of CHLO",
 }
 
 #: attributes worth naming when their op is refused

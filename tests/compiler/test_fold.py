@@ -13,9 +13,9 @@ import pytest
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.ir.attributes import DenseElements
 from orchestrion.compiler.ir.printer import print_module
+from orchestrion.compiler.kernel.lowering import SCALAR_OPS
 from orchestrion.compiler.stablehlo.elementwise import OPS, Compare, Elementwise
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED, FLOAT, SIGNED, UNSIGNED, DType
-from orchestrion.schema.scalars import SCALARS
 
 Oracle = Callable[..., list[np.ndarray]]
 
@@ -101,7 +101,7 @@ def cases() -> list[Any]:
                 attribute = f" <{{comparison_direction = #stablehlo<comparison_direction {direction}>}}>"
                 found += [(cls, [t, t], COMPUTED[0], attribute, f"{short}_{direction}_{t}") for t in COMPUTED]
             continue
-        row = next(row for row in SCALARS if row.name == ("bitcast" if short == "bitcast_convert" else short))
+        row = SCALAR_OPS["bitcast" if short == "bitcast_convert" else short]
         for t in COMPUTED:
             for u in COMPUTED if "U" in (*row.operands, row.result) else (COMPUTED[0],):
                 by = {"T": t, "U": u, "i1": COMPUTED[0]}
@@ -164,7 +164,7 @@ def test_folding_is_what_the_specification_says(
 
 def test_every_elementwise_op_has_a_scalar_and_the_other_way_round() -> None:
     used = {name.partition(".")[2] for name in OPS} - {"compare", "bitcast_convert"}
-    scalars = {row.name for row in SCALARS}
+    scalars = set(SCALAR_OPS)
     assert used <= scalars
     left = {name for name in scalars - used if not name.startswith("compare_")}
     assert left == {"bitcast", "fma"}

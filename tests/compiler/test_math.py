@@ -11,9 +11,9 @@ import mpmath
 import numpy as np
 import pytest
 from accuracy import BOUND, DTYPES, ORACLES, POSITIVE, expected, hard_cases, near_powers, pairs, ulps
-from numpy_emitter import NumpyEmitter
 
 from orchestrion.compiler.kernel.math import EXPANSIONS
+from orchestrion.compiler.kernel.numpy_emitter import NumpyEmitter
 
 
 def run(name: str, *operands: np.ndarray) -> np.ndarray:

@@ -172,6 +172,12 @@ def _attention(q: Any, k: Any, v: Any) -> Any:
     return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(jnp.where(mask, scores, -1e9)), v)
 
 
+def _special_functions(x: Any) -> Any:
+    y = abs(x) + 0.1
+    grown = jax.vmap(jax.grad(lax.digamma))(y)
+    return lax.lgamma(x), lax.digamma(y), lax.bessel_i1e(x), lax.zeta(y + 1, y), lax.polygamma(x * 0 + 3, y), grown
+
+
 def _normal(key: Any) -> Any:
     return jax.random.normal(key, (33,), _F), jax.random.normal(key, (33,), "float64")
 
@@ -365,6 +371,7 @@ CASES: tuple[Case, ...] = (
     _case("next_after", jnp.nextafter, ((61,), _F), ((61,), _F), fill=special, exact=True),
     _case("gelu_exact", lambda x: jax.nn.gelu(x, approximate=False), ((70,), _F), fill=special),
     _case("error_function", lambda x: (lax.erf(x), lax.erfc(x)), ((99,), "float64"), fill=special),
+    _case("special_functions", _special_functions, ((64,), _F)),
     _case("normal", _normal, ((2,), "uint32")),
     _case("gelu", lambda x: (jax.nn.gelu(x), jax.nn.silu(x), jax.nn.softplus(x)), ((70,), _F)),
     _case("matmul", lambda x, y: x @ y, ((13, 29), _F), ((29, 17), _F)),

@@ -51,8 +51,11 @@ def hard_cases(dtype: Any) -> np.ndarray:
     return np.concatenate([positive, -positive])
 
 
-def ulps(got: np.ndarray, want: list[Any], dtype: Any) -> np.ndarray:
-    """Distances in units in the last place of the exact value; overflow and flushed subnormals count as exact."""
+def ulps(got: np.ndarray, want: list[Any], dtype: Any, sizes: list[Any] | None = None) -> np.ndarray:
+    """Distances in units in the last place of the exact value; overflow and flushed subnormals count as exact.
+
+    `sizes`: the last place is that of the larger of the exact value and this, where a function is a difference.
+    """
     info = np.finfo(dtype)
     limit = mpmath.mpf(float(info.max)) * (1 + mpmath.mpf(2) ** -(info.nmant + 2))
     errors = np.zeros(len(got))
@@ -67,7 +70,8 @@ def ulps(got: np.ndarray, want: list[Any], dtype: Any) -> np.ndarray:
                 else np.inf
             )
         else:
-            exponent = max(int(mpmath.floor(mpmath.log(abs(w), 2))) if w else info.minexp, info.minexp)
+            size = abs(w) if sizes is None else max(abs(w), sizes[i])
+            exponent = max(int(mpmath.floor(mpmath.log(size, 2))) if size else info.minexp, info.minexp)
             errors[i] = float(abs(mpmath.mpf(g) - w) / mpmath.mpf(2) ** (exponent - info.nmant))
             if abs(w) < float(info.tiny) * 1.000001 and abs(g) <= float(info.tiny):
                 errors[i] = min(errors[i], 1.0) if errors[i] <= 4 or g == 0 else errors[i]

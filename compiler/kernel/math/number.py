@@ -74,6 +74,10 @@ class Number:
         """A constant of this number's type."""
         return Number(self.emitter, self.emitter.const(number, self.dtype))
 
+    def known(self) -> int | float | None:
+        """The number that it is where the emitter knows it, else None."""
+        return self.emitter.known(self.value)
+
     def _lift(self, other: Number | int | float) -> Number:
         return other if isinstance(other, Number) else self.constant(other)
 

@@ -1,7 +1,8 @@
 """From the tensor body of an `ll_seq.entry` to tensor bytecode ops, in place: a StableHLO op becomes a row or two.
 
 What the bytecode says in another way: a splat constant is one element and a broadcast; the scalar operands of `select`
-and `clamp` are broadcast; reshapes of a reducer's scalars vanish. Whatever has no row is reported, all of it at once.
+and `clamp` are broadcast; reshapes of a reducer's scalars vanish; special functions are expanded. Whatever
+has no row is reported, all of it at once.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Val
 from orchestrion.compiler.ir.declare import Field
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.kernel import special
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo import contraction, indexing, structural
@@ -28,6 +30,7 @@ from orchestrion.compiler.stablehlo.elementwise import Elementwise
 
 from .dialect import OPS, Yield
 from .encodings import Emit, pack, stored, unpack
+from .special import TensorEmitter, known_number
 
 Rule = Callable[["_Lowering", Any, Sequence[Value]], Sequence[Value]]
 
@@ -124,10 +127,20 @@ class _Lowering:
         if isinstance(op, Elementwise):
             whole = op.results[0].type
             assert isinstance(whole, TensorType)
-            return self.emit(op.scalar.name, op, [self.spread(value, whole, op.loc) for value in operands])
+            values = [self.spread(value, whole, op.loc) for value in operands]
+            if op.scalar.name in special.EXPANSIONS:
+                return [self._expanded(op, whole, values)]
+            return self.emit(op.scalar.name, op, values)
         if isinstance(op, _SHAPES_ONLY) and not _rank(op.operands[0]) and not _rank(op.results[0]):
             return operands
         return _RULES[type(op)](self, op, operands)
+
+    def _expanded(self, op: Elementwise, type: TensorType, values: Sequence[Value]) -> Value:
+        """A special function, which no instruction is, as arithmetic."""
+        numbers = zip(values, map(known_number, op.operands), strict=True)
+        known = {value: number for value, number in numbers if number is not None}
+        made: Value = special.EXPANSIONS[op.scalar.name](TensorEmitter(self, type, op.loc, known), *values)
+        return made
 
 
 def _named(fields: Sequence[Field], operands: Sequence[Value]) -> dict[str, object]:

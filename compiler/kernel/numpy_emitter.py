@@ -1,17 +1,19 @@
 """An emitter that computes at once over NumPy arrays, primitive by primitive, as a device does.
 
-Expansions are tested with it, without a device. Constants are arrays of rank 0; arrays broadcast against each other.
+Constants of the program are folded with it where an op has no meaning in NumPy but its expansion, and expansions are
+tested with it, without a device. Constants are arrays of rank 0; arrays broadcast against each other.
 """
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from orchestrion.compiler.kernel.emitter import Number
-from orchestrion.compiler.kernel.lowering import LoweringEmitter
-from orchestrion.compiler.kernel.primitives import Primitive
 from orchestrion.schema.dtypes import BY_NAME, BY_NUMPY, DType
 from orchestrion.schema.scalar_meanings import Array
+
+from .emitter import Number
+from .lowering import LoweringEmitter
+from .primitives import Primitive
 
 
 class NumpyEmitter(LoweringEmitter[Array]):
