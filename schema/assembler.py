@@ -135,8 +135,9 @@ def _values(reader: Reader, found: list[Value]) -> None:
         name = reader.text("a name") if reader.token.kind == "text" else reader.kind("word", "a name").text
         reader.expect(":")
         dtype, dims = _tensor(reader)
+        expressions = tuple(reader.text("what a dynamic dimension is") for dim in dims if dim < 0)
         alias = reader.integer("an argument's number", 0, 0xFFFFFFFE) if reader.accept("alias") else None
-        found.append(Value(name, dtype, dims, alias))
+        found.append(Value(name, dtype, dims, alias, expressions))
 
 
 def _tensor(reader: Reader) -> tuple[DType, tuple[int, ...]]:

@@ -54,7 +54,11 @@ def _module(module: Module, readable: Readable | None) -> Iterator[str]:
 
 
 def _tensor(module: Module, dtype: int, start: int, end: int) -> str:
-    return "tensor<" + "".join(f"{dim}x" for dim in module.dims[start:end]) + f"{BY_CODE[dtype].name}>"
+    """The type; behind it what each dynamic dimension is."""
+    dims = module.dims[start:end]
+    sizes = "".join("?x" if dim < 0 else f"{dim}x" for dim in dims)
+    texts = [f" {quote(module.strings[module.expressions[-1 - dim]])}" for dim in dims if dim < 0]
+    return f"tensor<{sizes}{BY_CODE[dtype].name}>{''.join(texts)}"
 
 
 def _value_name(name: str) -> str:

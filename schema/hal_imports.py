@@ -29,7 +29,7 @@ _ROWS = (
     HalImport(
         "hal.view.check",
         "(hal.view, i32, i64*) -> hal.buffer",
-        "(view, dtype, dims): the storage; a caller error unless dtype and dims match",
+        "(view, dtype, dims): the storage; a caller error unless dtype and dims match, of which -1 matches any",
     ),
     HalImport(
         "hal.view.destination",

@@ -103,6 +103,19 @@ _CONTROL: _Rows = (
     (0x08, "check", "a:i32 message:text", "trap with the message if a == 0"),
     (0x09, "await", "a:hal.fence", "suspend the call until fence a is signalled; trap if a is null or its work failed"),
     (0x0A, "import.present", "callee:import -> d:i32", "d = 1 if the optional import is there, else 0"),
+    (
+        0x0B,
+        "call.cached",
+        "callee:function args:registers -> results:registers",
+        "as call, of a function whose args are i32 or i64, none of them a result; a context keeps the results for the "
+        "8 args used last of each callee, and gives those again without a call",
+    ),
+    (
+        0x0C,
+        "require",
+        "a:i32 values:registers message:text",
+        "if a == 0, end the call as the caller's mistake, with the message, where {n} stands for the integer values[n]",
+    ),
 )
 
 # X stands for each of i32 i64 f32 f64
@@ -156,7 +169,12 @@ _INTEGER: _Rows = (
     (0x1E, "X.extend16_s", "a:X -> d:X", "d = the low 16 bits of a, sign extended"),
 )
 
-_INTEGER64: _Rows = ((0x1F, "i64.extend32_s", "a:i64 -> d:i64", "d = the low 32 bits of a, sign extended"),)
+_INTEGER64: _Rows = (
+    (0x1F, "i64.extend32_s", "a:i64 -> d:i64", "d = the low 32 bits of a, sign extended"),
+    (0x20, "i64.add_checked", "a:i64 b:i64 -> d:i64", "d = s(a) + s(b); trap if that is not in -2^63 .. 2^63-1"),
+    (0x21, "i64.sub_checked", "a:i64 b:i64 -> d:i64", "d = s(a) - s(b); trap if that is not in -2^63 .. 2^63-1"),
+    (0x22, "i64.mul_checked", "a:i64 b:i64 -> d:i64", "d = s(a) * s(b); trap if that is not in -2^63 .. 2^63-1"),
+)
 
 # X stands for each of f32 f64
 _FLOAT: _Rows = (

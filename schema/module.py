@@ -37,8 +37,8 @@ class Module:
 
     __slots__ = (
         "_locations", "_verified", "arguments", "attributes", "bindings", "bytecode", "constants", "container", "dims",
-        "entries", "executable_entries", "executables", "exports", "functions", "globals", "header", "imports",
-        "initializers", "programs", "results", "segments", "strings", "types", "value_types", "variants",
+        "entries", "executable_entries", "executables", "exports", "expressions", "functions", "globals", "header",
+        "imports", "initializers", "programs", "results", "segments", "strings", "types", "value_types", "variants",
         "workgroup_sizes",
     )  # fmt: skip
 
@@ -66,6 +66,7 @@ class Module:
     constants: Sequence[Constant]
     segments: Sequence[Segment]
     attributes: Sequence[Attribute]
+    expressions: Sequence[int]  #: string ordinals
     _verified: set[int]
     _locations: dict[int, sourcemap.SourceMap | str]  #: a string says what is wrong with it
 

@@ -825,7 +825,7 @@ class Module(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
         return o == 0
 
-    # sizes of dimensions; -1 is kept for dynamic ones
+    # sizes of dimensions; -1 - n is a dynamic one, which `expressions[n]` describes
     # Module
     def Dims(self, j):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
@@ -1253,7 +1253,35 @@ class Module(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(48))
         return o == 0
 
-def ModuleStart(builder): builder.StartObject(23)
+    # dynamic dimensions in words, for readers: `batch`, `2 * batch`
+    # Module
+    def Expressions(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(50))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.Get(flatbuffers.number_types.Uint32Flags, a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 4))
+        return 0
+
+    # Module
+    def ExpressionsAsNumpy(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(50))
+        if o != 0:
+            return self._tab.GetVectorAsNumpy(flatbuffers.number_types.Uint32Flags, o)
+        return 0
+
+    # Module
+    def ExpressionsLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(50))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Module
+    def ExpressionsIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(50))
+        return o == 0
+
+def ModuleStart(builder): builder.StartObject(24)
 def ModuleAddHeader(builder, header): builder.PrependStructSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(header), 0)
 def ModuleAddStrings(builder, strings): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(strings), 0)
 def ModuleStartStringsVector(builder, numElems): return builder.StartVector(1, numElems, 1)
@@ -1299,6 +1327,8 @@ def ModuleAddSegments(builder, segments): builder.PrependUOffsetTRelativeSlot(21
 def ModuleStartSegmentsVector(builder, numElems): return builder.StartVector(48, numElems, 8)
 def ModuleAddAttributes(builder, attributes): builder.PrependUOffsetTRelativeSlot(22, flatbuffers.number_types.UOffsetTFlags.py_type(attributes), 0)
 def ModuleStartAttributesVector(builder, numElems): return builder.StartVector(8, numElems, 4)
+def ModuleAddExpressions(builder, expressions): builder.PrependUOffsetTRelativeSlot(23, flatbuffers.number_types.UOffsetTFlags.py_type(expressions), 0)
+def ModuleStartExpressionsVector(builder, numElems): return builder.StartVector(4, numElems, 4)
 def ModuleEnd(builder): return builder.EndObject()
 
 

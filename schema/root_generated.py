@@ -64,11 +64,11 @@ def _decode(root: memoryview) -> Module | None:
     if vtable & 1 or not 12 <= vtable <= root_size - 4:
         return None
     vtable_size, table_size = _sizes(root, vtable)
-    if vtable_size & 1 or not 4 <= vtable_size <= 50 or vtable_size > root_size - vtable:
+    if vtable_size & 1 or not 4 <= vtable_size <= 52 or vtable_size > root_size - vtable:
         return None
     if not 4 <= table_size <= root_size - table:
         return None
-    fields = unpack_from(f"<{(vtable_size - 4) // 2}H", root, vtable + 4) + (0,) * 23
+    fields = unpack_from(f"<{(vtable_size - 4) // 2}H", root, vtable + 4) + (0,) * 24
     offsets = unpack_from(f"<{table_size // 4}I", root, table)
     module = Module()
     place = fields[0]
@@ -386,6 +386,20 @@ def _decode(root: memoryview) -> Module | None:
             return None
         attributes = list(map(_attributes_row, _attributes(root[start:end])))
     module.attributes = attributes
+    place = fields[23]
+    expressions, expressions_count = (), 0
+    if place:
+        if place & 3:
+            return None
+        start = table + place + offsets[place // 4] + 4
+        if start & 3 or start > root_size:
+            return None
+        expressions_count = _u32(root, start - 4)[0]
+        end = start + expressions_count * 4
+        if end > root_size:
+            return None
+        expressions = unpack_from(f"<{expressions_count}I", root, start)
+    module.expressions = expressions
     if header.producer >= strings_count:
         return None
     arguments_free = results_free = dims_free = functions_free = globals_free = initializers_free = executables_free = constants_free = entries_free = value_types_free = variants_free = executable_entries_free = workgroup_sizes_free = bindings_free = 0
@@ -532,6 +546,8 @@ def _decode(root: memoryview) -> Module | None:
             return None
         if value >= strings_count:
             return None
+    if expressions and max(expressions) >= strings_count:
+        return None
     if arguments_free != arguments_count:
         return None
     if results_free != results_count:

@@ -29,13 +29,21 @@ def _shape_bytes(what: str, number: int, dims: Sequence[int], dtype: int) -> int
 
 
 def _dims(module: Module) -> None:
-    if module.dims and min(module.dims) < 0:
-        place = next(i for i, dim in enumerate(module.dims) if dim < 0)
-        raise ModuleError(f"dims[{place}]: {module.dims[place]}; dynamic dimensions are of a later version")
+    """Dynamic dimensions have an expression; constants have none."""
+    dims, count = module.dims, len(module.expressions)
+    if not dims or min(dims) >= 0:
+        return
+    if min(dims) < -count:
+        place = next(i for i, dim in enumerate(dims) if dim < -count)
+        raise ModuleError(f"dims[{place}]: {dims[place]}; there are {count} expressions for dynamic dimensions")
+    for number, row in enumerate(module.constants):
+        if any(dim < 0 for dim in dims[row.dims_start : row.dims_end]):
+            raise ModuleError(f"constants[{number}] has a dynamic dimension")
 
 
 def _shapes(module: Module) -> None:
-    dims = module.dims
+    """A dynamic dimension counts as 1."""
+    dims = [dim if dim >= 0 else 1 for dim in module.dims]
     for number, row in enumerate(module.arguments):
         _shape_bytes("arguments", number, dims[row.dims_start : row.dims_end], row.dtype)
     for number, result in enumerate(module.results):

@@ -37,12 +37,16 @@ Data = bytes | bytearray | memoryview | npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An argument or result of an export. `alias`: number of the argument whose storage a result may take over."""
+    """An argument or result of an export. A dimension of -1 is dynamic: `expressions` says in words what each such is.
+
+    `alias`: number of the argument whose storage a result may take over.
+    """
 
     name: str
     dtype: DType
     dims: tuple[int, ...]
     alias: int | None = None
+    expressions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +246,7 @@ class _Tables:
         self.rows: dict[str, list[tuple[Any, ...]]] = {vector.name: [] for vector in layout().vectors}
         self.strings: dict[str, int] = {}
         self.types: dict[str, int] = {}
+        self.expressions: dict[str, int] = {}
         self.bytecode = bytearray()
         self.shared: dict[tuple[bytes, int], tuple[int, int]] = {}
         self.segments: list[memoryview] = []
@@ -276,8 +281,17 @@ class _Tables:
             self.rows["segments"].append((len(view), digest, kind))
         return self.stored[kind, digest]
 
-    def dims(self, dims: Sequence[int]) -> tuple[int, int]:
-        return self.own("dims", ((dim,) for dim in dims))
+    def dims(self, dims: Sequence[int], expressions: Sequence[str] = ()) -> tuple[int, int]:
+        if sum(dim < 0 for dim in dims) != len(expressions):
+            raise ValueError(f"dimensions {tuple(dims)} with expressions {tuple(expressions)}, one per negative wanted")
+        texts = iter(expressions)
+        return self.own("dims", ((dim if dim >= 0 else -1 - self.expression(next(texts)),) for dim in dims))
+
+    def expression(self, text: str) -> int:
+        if text not in self.expressions:
+            self.expressions[text] = len(self.expressions)
+            self.rows["expressions"].append((self.string(text),))
+        return self.expressions[text]
 
     def _module(self, module: Module) -> None:
         for row in module.imports:
@@ -297,11 +311,11 @@ class _Tables:
     def _argument(self, value: Value) -> tuple[Any, ...]:
         if value.alias is not None:
             raise ValueError(f"argument {value.name!r} has an alias; results have")
-        return self.string(value.name), value.dtype.code, *self.dims(value.dims)
+        return self.string(value.name), value.dtype.code, *self.dims(value.dims, value.expressions)
 
     def _result(self, value: Value) -> tuple[Any, ...]:
         alias = NONE if value.alias is None else value.alias
-        return self.string(value.name), value.dtype.code, *self.dims(value.dims), alias
+        return self.string(value.name), value.dtype.code, *self.dims(value.dims, value.expressions), alias
 
     def _program(self, program: Program, executables: tuple[int, int], source_map: int) -> None:
         copies: Counter[bytes] = Counter()

@@ -64,9 +64,11 @@ def _export(module: Module, ordinal: int) -> Description:
 
 
 def tensor(module: Module, dtype: int, start: int, end: int) -> str:
-    """`4x8xf32`; a dynamic dimension is `?`."""
-    dims = ["?" if dim < 0 else str(dim) for dim in module.dims[start:end]]
-    return "x".join([*dims, BY_CODE[dtype].name])
+    """`4x8xf32`; `?x8xf32[batch]` with what its dynamic dimensions are."""
+    dims = module.dims[start:end]
+    texts = [module.strings[module.expressions[-1 - dim]] for dim in dims if dim < 0]
+    sizes = "x".join([*("?" if dim < 0 else str(dim) for dim in dims), BY_CODE[dtype].name])
+    return f"{sizes}[{', '.join(texts)}]" if texts else sizes
 
 
 def _program(module: Module, program: Program) -> Description:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from .call import Call
 from .code import Code
 from .errors import CallerError, VmError
 from .interpreter import abandon, located, run
+from .kept import Kept, Uncached
 from .memory import Memory
 from .once import run_once, straight_line
 from .ops.table import CALL, GLOBALS
@@ -65,6 +67,7 @@ class Context:
         "device",
         "execute",
         "globals",
+        "kept",
         "lane",
         "limits",
         "lock",
@@ -88,6 +91,7 @@ class Context:
         self.device = device
         self.execute = _no_device if device is None else device.queue.execute
         self.parent = parent
+        self.kept = Kept(self.memory)  #: by `call.cached`
         self.globals: list[Any] = list(program.globals if parent is None else parent.globals)
         self.cancelled = False
         self.constant_bytes = 0  #: of constants that were copied to the device
@@ -111,8 +115,9 @@ class Context:
                 for code in codes:
                     call.spend(code.length)
                     if code.straight is not None:
-                        self._straight(call, code, code.straight, ())
-                        continue
+                        with suppress(Uncached):
+                            self._straight(call, code, code.straight, ())
+                            continue
                     first = not code.runs and straight_line(code)
                     code.ran()
                     if first:
@@ -133,8 +138,12 @@ class Context:
             self.cancelled = False
             if call.limited:
                 call.begin()
-            return self._straight(call, code, straight, arguments)
-        code.ran()
+            try:
+                return self._straight(call, code, straight, arguments)
+            except Uncached:  # nothing of it ran that may not run again
+                pass
+        else:
+            code.ran()
         call.begin()
         self.start(call, code, arguments)
         while call.waiting is not None:
@@ -180,6 +189,7 @@ class Context:
         """Let go of the globals, those that initializers stored last first, then of the device. Nothing may be called
         afterwards.
         """
+        self.kept.clear()
         if self.globals:
             for place in self.program.code.release_order():
                 self.globals[place] = None

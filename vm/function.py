@@ -33,14 +33,15 @@ _Target = TypeVar("_Target")
 
 
 class Value(NamedTuple):
-    """An argument or result: what the module says of it."""
+    """An argument or result: what the module says of it. `expressions` say what its dynamic dimensions, of -1, are."""
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
+    expressions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return describe(self.dtype, self.shape)
+        return describe(self.dtype, self.shape, self.expressions)
 
 
 class _Slot(NamedTuple):

@@ -27,7 +27,7 @@ from .memory import Memory
 from .native import Inline, NativeFunction, NativeModule, native
 from .refs import OBJECT_BYTES
 from .selection import choose_variant
-from .tensors import describe
+from .tensors import describe, fits
 
 if TYPE_CHECKING:
     from .submit import SubmittedCall
@@ -66,23 +66,40 @@ class Recording:
 
 
 def _hal(
-    name: str, nullable: tuple[int, ...] = (), begin: str = "", inline: Inline | None = None, alone: bool = True
+    name: str,
+    nullable: tuple[int, ...] = (),
+    begin: str = "",
+    inline: Inline | None = None,
+    alone: bool = True,
+    pure: bool = False,
 ) -> Callable[[_F], _F]:
     """Declare the function of that row of `HAL_IMPORTS`."""
     row = HAL_IMPORTS[f"hal.{name}"]
-    return native(name, row.signature, nullable, begin, inline, alone)
+    return native(name, row.signature, nullable, begin, inline, alone, pure)
 
 
 def _inline_same(view: str, dtype: str, *dims: str) -> str:
     return f"{view}.dtype.code == {dtype} and {view}.shape == ({''.join(f'{dim}, ' for dim in dims)})"
 
 
+def _inline_fits(view: str, dtype: str, *dims: str) -> str:
+    """As `_inline_same`, where -1 stands for any dimension."""
+    if "-1" not in dims:
+        return _inline_same(view, dtype, *dims)
+    fixed = "".join(f" and {view}.shape[{axis}] == {dim}" for axis, dim in enumerate(dims) if dim != "-1")
+    return f"{view}.dtype.code == {dtype} and len({view}.shape) == {len(dims)}{fixed}"
+
+
 def _inline_check(view: str, *of: str) -> tuple[str, str]:
-    return f"{_inline_same(view, *of)} and not {view}.offset", f"{view}.buffer"
+    return f"{_inline_fits(view, *of)} and not {view}.offset", f"{view}.buffer"
 
 
 def _inline_destination(view: str, *of: str) -> tuple[str, str]:
     return f"{view} is not None and {_inline_same(view, *of)}", view
+
+
+def _inline_dim(view: str, axis: str) -> tuple[str, str]:
+    return f"len({view}.shape) > {axis} >= 0", f"{view}.shape[{axis}]"
 
 
 def _inline_buffer(view: str) -> tuple[str, str]:
@@ -110,10 +127,9 @@ def _check_shape(dtype: DType, dims: tuple[int, ...]) -> None:
         raise Trap(f"{describe(dtype, dims)} is no shape of a tensor")
 
 
-def _check_view(view: BufferView, dtype: int, dims: tuple[int, ...]) -> None:
-    if view.dtype.code != dtype or view.shape != dims:
-        wanted, got = describe(_dtype(dtype), dims), describe(view.dtype, view.shape)
-        raise CallerError(f"expected {wanted}, got {got}")
+def _wrong_view(view: BufferView, dtype: int, dims: tuple[int, ...]) -> CallerError:
+    wanted, got = describe(_dtype(dtype), dims), describe(view.dtype, view.shape)
+    return CallerError(f"expected {wanted}, got {got}")
 
 
 class HalModule(NativeModule):
@@ -159,16 +175,17 @@ class HalModule(NativeModule):
         buffer: Buffer = _device(call).allocator.allocate(size)
         return buffer
 
-    @_hal("view.check", inline=_inline_check)
+    @_hal("view.check", inline=_inline_check, pure=True)
     def view_check(self, call: Call, view: BufferView, dtype: int, *dims: int) -> Buffer:
-        if view.dtype.code != dtype or view.shape != dims:
-            _check_view(view, dtype, dims)
+        if view.dtype.code != dtype or view.shape != dims and not fits(view.shape, dims):
+            raise _wrong_view(view, dtype, dims)
         return _storage(view)
 
     @_hal("view.destination", nullable=(0,), inline=_inline_destination)
     def view_destination(self, call: Call, view: BufferView | None, dtype: int, *dims: int) -> BufferView:
         if view is not None:
-            _check_view(view, dtype, dims)
+            if view.dtype.code != dtype or view.shape != dims:
+                raise _wrong_view(view, dtype, dims)
             return view
         element = _dtype(dtype)
         _check_shape(element, dims)
@@ -177,11 +194,11 @@ class HalModule(NativeModule):
             size *= dim
         return BufferView(_device(call).allocator.allocate(size), element, dims)
 
-    @_hal("view.buffer", inline=_inline_buffer)
+    @_hal("view.buffer", inline=_inline_buffer, pure=True)
     def view_buffer(self, call: Call, view: BufferView) -> Buffer:
         return _storage(view)
 
-    @_hal("view.dim")
+    @_hal("view.dim", inline=_inline_dim, pure=True)
     def view_dim(self, call: Call, view: BufferView, axis: int) -> int:
         if not 0 <= axis < len(view.shape):
             raise Trap(f"axis {axis} of {describe(view.dtype, view.shape)}")

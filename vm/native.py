@@ -13,7 +13,8 @@
 - No result: return None; one: the value; several: a tuple. Errors: `VmError`, or what the module documents.
 - A function that waits for the device names a method that `begin`s the same and gives the fence, or None when there is
   nothing to wait for: for submitted calls.
-- A function that leaves something for later calls of the same VM call to find is not `alone`.
+- A function that leaves something for later calls of the same VM call to find is not `alone`; one that changes nothing,
+  so that it may as well be called twice, is `pure`.
 - A short one may say its common case as Python text (`inline`): from the texts of the arguments a condition, and the
   value where that holds. `straight.py` puts it in place of a call.
 """
@@ -39,7 +40,7 @@ _LISTED = 100
 class NativeFunction:
     """A function ready to be called: `function(call, *arguments)`. Never changed once made."""
 
-    __slots__ = ("alone", "begin", "function", "inline", "name", "nullable", "signature")
+    __slots__ = ("alone", "begin", "function", "inline", "name", "nullable", "pure", "signature")
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class NativeFunction:
         begin: Callable[..., Any] | None = None,
         inline: Inline | None = None,
         alone: bool = True,
+        pure: bool = False,
     ) -> None:
         self.name = name
         self.signature = signature
@@ -58,6 +60,7 @@ class NativeFunction:
         self.begin = begin
         self.inline = inline
         self.alone = alone
+        self.pure = pure
 
     def at(self, function: int, pc: int) -> "NativeFunction":
         """The one to call from an instruction. `NativeModule.placed` says whether any cares."""
@@ -76,6 +79,7 @@ class _Declaration:
     begin: str
     inline: Inline | None
     alone: bool
+    pure: bool
 
 
 def native(
@@ -85,9 +89,10 @@ def native(
     begin: str = "",
     inline: Inline | None = None,
     alone: bool = True,
+    pure: bool = False,
 ) -> Callable[[_F], _F]:
     """Declare a method as the native function `<module>.<name>`; it has no results if it can `begin`."""
-    declaration = _Declaration(name, parse_signature(signature), frozenset(nullable), begin, inline, alone)
+    declaration = _Declaration(name, parse_signature(signature), frozenset(nullable), begin, inline, alone, pure)
 
     def mark(function: _F) -> _F:
         setattr(function, _MARK, declaration)
@@ -120,7 +125,7 @@ class NativeModule:
         attribute, row = found
         begin = getattr(self, row.begin) if row.begin else None
         function = getattr(self, attribute)
-        return NativeFunction(name, row.signature, function, row.nullable, begin, row.inline, row.alone)
+        return NativeFunction(name, row.signature, function, row.nullable, begin, row.inline, row.alone, row.pure)
 
 
 class ImportRow(NamedTuple):

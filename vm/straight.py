@@ -6,6 +6,8 @@ interpreter, and a first call always does. The meaning is that of the ops it rep
 
 - Registers become Python variables, and constants are written where they are used. What is known to be the same
   register holds until something writes it: there are no branches.
+- What `call.cached` finds kept is taken. What is not kept only the interpreter makes, from the function's start again,
+  so in front of a `call.cached` stands nothing that may not run twice (`NativeFunction.pure`).
 - What a native function leaves for a later one to find (`NativeFunction.alone`), only the interpreter looks for.
 - Refs given to native functions are compared with their classes, as `ops/imports.py` does, by the same slow half.
 - The text that is compiled holds names made here and integers from verified operands, nothing else of the module.
@@ -77,6 +79,7 @@ class _Translator:
         self.known = {register: repr(zero) for register, zero in enumerate(zeros) if register not in parameters}
         self.lines: list[str] = []
         self.names: dict[str, Any] = {"type": type}
+        self.repeatable = True  #: what was translated so far may run twice
 
     def translate(self, decoded: Sequence[Decoded]) -> Translation | None:
         for instruction in decoded:
@@ -107,12 +110,15 @@ class _Translator:
         if name in _LOADS:
             return f"{self.written(operands[1])} = globals[{int(operands[0])}]"
         if name in _STORES and not operands[0] & MOVE_BIT:
+            self.repeatable = False
             return f"globals[{int(operands[1])}] = {self.read(operands[0])}"
         if name in _COPIES and not operands[0] & MOVE_BIT:
             source = self.read(operands[0])
             return f"{self.written(operands[1])} = {source}"
         if name == "call_import":
             return self.native(*operands)
+        if name == "call.cached":
+            return self.kept(*operands)
         if name == "return":
             return f"return ({''.join(f'{self.read(register & ~MOVE_BIT)}, ' for register in operands[0])})"
         return None
@@ -123,6 +129,7 @@ class _Translator:
             return None
         types = function.signature.expand(len(args))
         assert types is not None
+        self.repeatable = self.repeatable and function.pure
         values = [self.read(register & ~MOVE_BIT) for register in args]
         place = len(self.lines)
         self.names[f"f{place}"] = function.function
@@ -139,6 +146,14 @@ class _Translator:
             self.known[register] = "None"
         dropped = "".join(f"; r{register} = None" for register in moved if register not in results)
         return checks + (f"{self.written(results[0])} = {call}" if results else call) + dropped
+
+    def kept(self, function: int, args: tuple[int, ...], results: tuple[int, ...]) -> str | None:
+        if not self.repeatable:
+            return None
+        arguments = "".join(f"{self.read(register)}, " for register in args)
+        given = "".join(f"{self.written(register)}, " for register in results)
+        call = f"call.context.kept.get({int(function)}, ({arguments}))"
+        return f"{given}= {call}" if results else call
 
     def checks(self, place: int, types: Sequence[str], values: Sequence[str]) -> str:
         """True when an argument needs the slow half: it is null, or of another class."""

@@ -39,7 +39,7 @@ def _stores(code: Code, codes: Sequence[Code]) -> list[int]:
         operands: tuple[Any, ...] = instruction.operands
         if name.startswith("global.store"):
             found.append(operands[1])
-        elif name == "call" and operands[0] not in seen:
+        elif name in ("call", "call.cached") and operands[0] not in seen:
             seen.add(operands[0])
             todo.append(iter(codes[operands[0]].decoded))
     return found

@@ -18,9 +18,15 @@ from .errors import CallerError
 Array = npt.NDArray[Any]
 
 
-def describe(dtype: DType, shape: Sequence[int]) -> str:
-    """`tensor<4x2xf32>`."""
-    return f"tensor<{''.join(f'{dim}x' for dim in shape)}{dtype.name}>"
+def describe(dtype: DType, shape: Sequence[int], expressions: Sequence[str] = ()) -> str:
+    """`tensor<4x2xf32>`; `tensor<?x2xf32, batch>` with what its dynamic dimensions are."""
+    sizes = "".join("?x" if dim == -1 else f"{dim}x" for dim in shape)
+    return f"tensor<{', '.join([sizes + dtype.name, *expressions])}>"
+
+
+def fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
+    """Whether a shape is the one wanted, in which a negative dimension is any."""
+    return len(shape) == len(wanted) and all([have == want or want < 0 for have, want in zip(shape, wanted)])  # noqa: B905
 
 
 def describe_array(array: Array) -> str:

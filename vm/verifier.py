@@ -85,6 +85,8 @@ def _plan(row: Any) -> _Plan:
             rest.append((place, spec.kind))
     if row.name == "return":
         rest.append((0, "results"))
+    elif row.name == "require":
+        rest.append((1, "integers"))
     return _Plan(tuple(registers), tuple(rest), refs and row.name not in WITHOUT_TYPES)
 
 
@@ -352,6 +354,16 @@ class _Body:
         self._typed(operands[1], shape_of(arguments), "argument", True)
         self._typed(operands[2], shape_of(results), "result", False)
         self.verifier.calls[self.ordinal].add(value)
+        if name == "call.cached":
+            self.integers(name, operands, operands[1])
+            if not set(operands[1]).isdisjoint(operands[2]):
+                raise self.fail("an argument of call.cached is a result, too")
+
+    def integers(self, name: str, operands: Any, value: Any) -> None:
+        """Registers that are all i32 or i64."""
+        for register in value:
+            if register >= self.bounds[1][1]:
+                raise self._bad_register(register, 1, 0)
 
     def imported(self, name: str, operands: Any, value: Any) -> None:
         rows = self.verifier.imports
@@ -396,4 +408,5 @@ _CHECKS: dict[str, Any] = {
     "constant": _Body.constant,
     "global": _Body.global_,
     "results": _Body.returns,
+    "integers": _Body.integers,
 }

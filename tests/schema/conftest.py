@@ -35,7 +35,7 @@ def make_program(profile: str) -> writer.Program:
             function("setup", profile.encode(), [], []),
             function("prepare", b"", [], []),
         ],
-        entries=[0, 1],
+        entries=[0, 1, 0],
         globals=[
             writer.Global("executable", "hal.executable"),
             writer.Global("count", "i32", True, -7),
@@ -77,6 +77,11 @@ def make_module(profiles: tuple[str, ...] = tuple(FORMATS)) -> writer.Module:
                 "main", [value("a", 4), value("b", 4)], [value("c", 4, alias=1)], "multiplies, größer als nichts"
             ),
             writer.Export("add", [value("x", 2, 3)], [value("sum"), value("rest", 3, 0)]),
+            writer.Export(
+                "grow",
+                [writer.Value("x", F32, (-1, 3), expressions=("batch",))],
+                [writer.Value("y", F32, (-1, -1), expressions=("2 * batch", "batch"))],
+            ),
         ],
         imports=[
             writer.Import("hal.execute", "(hal.recording, hal.buffer*) -> ()"),

@@ -36,7 +36,7 @@ Patch = Callable[[bytes, str, int, int, int], bytes]
 def test_gives_back_what_was_written(data: bytes) -> None:
     module = decoder.read_module(data)
     strings = module.strings
-    assert [strings[row.name] for row in module.exports] == ["main", "add"]
+    assert [strings[row.name] for row in module.exports] == ["main", "add", "grow"]
     assert strings[module.exports[0].doc] == "multiplies, größer als nichts"
     assert strings[module.header.producer] == "tests"
     assert [strings[row.profile] for row in module.programs] == ["reference", "spirv", "opencl"]
@@ -44,7 +44,7 @@ def test_gives_back_what_was_written(data: bytes) -> None:
     assert spirv.features == 0b1100
     functions = module.functions[spirv.functions_start : spirv.functions_end]
     assert [strings[row.name] for row in functions] == ["main", "add", "setup", "prepare"]
-    assert module.entries[spirv.entries_start : spirv.entries_end] == (0, 1)
+    assert module.entries[spirv.entries_start : spirv.entries_end] == (0, 1, 0)
     add = functions[1]
     types = [strings[module.types[t]] for t in module.value_types[add.arguments_start : add.results_end]]
     assert types == ["i32", "i64", "i64", "f32"]
@@ -53,6 +53,9 @@ def test_gives_back_what_was_written(data: bytes) -> None:
     result = module.results[0]
     assert (module.dims[result.dims_start : result.dims_end], result.alias) == ((4,), 1)
     assert module.results[1].alias == rows.NONE
+    grown = module.results[-1]
+    assert module.dims[grown.dims_start : grown.dims_end] == (-2, -1)
+    assert [strings[text] for text in module.expressions] == ["batch", "2 * batch"]
     attributes = {strings[row.key]: strings[row.value] for row in module.attributes}
     assert attributes == {"licence": "Apache-2.0", "card": "ein Modell"}
 

@@ -31,12 +31,11 @@ def executable(sizes: list[tuple[int, int, int]]) -> Change:
 
 # rule, what breaks it, what it says
 WRITTEN: list[tuple[str, Change, str]] = [
-    ("_dims", argument((4, -1)), r"dims\[1\]: -1; dynamic dimensions are of a later version"),
     ("_shapes", argument((1,) * 65), r"arguments\[0\] has 65 dimensions; 64 are the most"),
     ("_shapes", argument((2**62, 2)), rf"arguments\[0\] has {2**66} bytes; {2**63 - 1} are the most"),
     ("_names", lambda m: replace(m, exports=[m.exports[0]] * 2), r"2 exports are called 'main'"),
     ("_names", lambda m: replace(m, programs=[m.programs[0]] * 2), r"2 programs are called 'for reference'"),
-    ("_programs", lambda m: replace(m, exports=m.exports[:1]), r"programs\[0\] has 2 entries for 1 exports"),
+    ("_programs", lambda m: replace(m, exports=m.exports[:1]), r"programs\[0\] has 3 entries for 1 exports"),
     ("_executables", executable([]), r"variants\[0\] has 0 workgroup sizes; executables\[0\] has 1 entries"),
     ("_executables", executable([(8, 0, 1)]), r"workgroup_sizes\[0\]: \(8, 0, 1\) has no threads"),
     (
@@ -47,6 +46,8 @@ WRITTEN: list[tuple[str, Change, str]] = [
 ]
 # rule, vector, row, position, value, what it says: damage that the writer cannot be brought to do
 DAMAGED = [
+    ("_dims", "dims", 3, 0, -4, r"dims\[3\]: -4; there are 2 expressions for dynamic dimensions"),
+    ("_dims", "dims", 11, 0, -1, r"constants\[\d+\] has a dynamic dimension"),
     ("_shapes", "dims", 3, 0, 2**62, r"results\[0\]|arguments\[\d\] has \d+ bytes"),
     ("_programs", "programs", 1, -1, 2, r"programs\[1\] asks for 2 devices; this version runs on 1"),
     ("_programs", "functions", 1, 5, 0, r"programs\[0\]: its functions take \d+ bytes, the bytecode has \d+"),

@@ -114,7 +114,7 @@ class _Site:
         """A new instruction, calls with operands of the right types."""
         operands = [self.operand(row, place) for place in range(len(row.operands))]
         try:
-            if row.name == "call":
+            if row.name in ("call", "call.cached"):
                 callee = self.program.functions[operands[0]]
                 operands[1:] = [self.typed(tuple(callee.arguments), True), self.typed(tuple(callee.results), False)]
             elif row.name == "call_import":

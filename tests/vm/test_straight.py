@@ -120,6 +120,7 @@ VIEWS = """
 import @hal.view.check (hal.view, i32, i64*) -> hal.buffer
 import @hal.view.destination (hal.view, i32, i64*) -> hal.view
 import @hal.view.buffer (hal.view) -> hal.buffer
+import @hal.view.dim (hal.view, i32) -> i64
 import @hal.recording.create (i32) -> hal.recording
 import @hal.recording.finish (hal.recording) -> ()
 import @hal.execute (hal.recording, hal.buffer*) -> ()
@@ -147,6 +148,24 @@ program @p profile "reference" {
     %r1 = call_import @hal.view.destination(%r0, %i0, %l0)
     return (%r1)
   }
+  func @any (hal.view) -> hal.buffer {
+    %i0 = i32.const 1056
+    %l0 = i64.const -1
+    %r1 = call_import @hal.view.check(%r0, %i0, %l0)
+    return (%r1)
+  }
+  func @partly (hal.view) -> hal.buffer {
+    %i0 = i32.const 1056
+    %l0 = i64.const -1
+    %l1 = i64.const 2
+    %r1 = call_import @hal.view.check(%r0, %i0, %l0, %l1)
+    return (%r1)
+  }
+  func @dim (hal.view) -> i64 {
+    %i0 = i32.const 1
+    %l0 = call_import @hal.view.dim(%r0, %i0)
+    return (%l0)
+  }
   func @buffer (hal.view) -> hal.buffer {
     %r1 = call_import @hal.view.buffer(%r0)
     return (%r1)
@@ -169,6 +188,9 @@ program @p profile "reference" {
   }
 }
 """
+VIEW_FUNCTIONS = (
+    "check", "any", "partly", "dim", "scalar", "destination", "anew", "buffer", "execute", "wrong_count",
+)  # fmt: skip
 F32, I32 = BY_NAME["f32"], BY_NAME["i32"]
 GIVEN: dict[str, Callable[[Buffer], BufferView | None]] = {
     "fits": lambda buffer: BufferView(buffer, F32, (4,)),
@@ -182,7 +204,7 @@ GIVEN: dict[str, Callable[[Buffer], BufferView | None]] = {
 
 
 @pytest.mark.parametrize("given", GIVEN)
-@pytest.mark.parametrize("name", ["check", "scalar", "destination", "anew", "buffer", "execute", "wrong_count"])
+@pytest.mark.parametrize("name", VIEW_FUNCTIONS)
 def test_inlined_functions_are_the_functions(
     assembled: Callable[[str], Any], device: Device, name: str, given: str
 ) -> None:
@@ -201,7 +223,7 @@ def test_inlined_functions_are_the_functions(
             code.straight = straight if translated else None
             try:
                 found = context.invoke(code, arguments)
-                outcome: Any = [one if one in (buffer, *arguments) else type(one) for one in found]
+                outcome: Any = [one if one in (buffer, *arguments) or one == 2 else type(one) for one in found]
             except VmError as error:
                 outcome = type(error), str(error)
             results.append((outcome, share.statistics.submissions, share.statistics.dispatches))
@@ -214,7 +236,7 @@ def test_functions_that_are_inlined() -> None:
     """Each stands in `VIEWS`."""
     hal = HalModule()
     inlined = {row.name for name in HAL_IMPORTS if (row := hal.find(name)) and row.inline}
-    assert inlined == {"hal.view.check", "hal.view.destination", "hal.view.buffer", "hal.execute"}
+    assert inlined == {"hal.view.check", "hal.view.destination", "hal.view.buffer", "hal.view.dim", "hal.execute"}
     assert all(f"import @{name} " in VIEWS for name in inlined)
 
 

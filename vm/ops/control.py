@@ -6,12 +6,13 @@ between target and branch) and on calls (the instructions of the callee): no pat
 code.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Protocol
 
 from orchestrion.schema.isa import MOVE_BIT
-from orchestrion.vm.errors import ProgramFailed, Trap
+from orchestrion.vm.errors import CallerError, ProgramFailed, Trap
 from orchestrion.vm.native import class_of
 from orchestrion.vm.refs import type_name
 
@@ -57,6 +58,7 @@ class Site(Protocol):
     """Where an end stands: its block, the one after it, others by pc, functions by ordinal."""
 
     block: Block
+    pc: int
 
     def after(self) -> Block: ...
     def target(self, pc: int) -> Block: ...
@@ -141,6 +143,30 @@ def _call(site: Site, ordinal: int, args: tuple[int, ...], results: tuple[int, .
     return end
 
 
+def _call_cached(site: Site, ordinal: int, args: tuple[int, ...], results: tuple[int, ...]) -> End:
+    """As `_call`, behind a look at what the context keeps. No argument is a result, so the key is there afterwards."""
+    enter, block, after = _call(site, ordinal, args, results), site.block, site.after()
+
+    def keep(regs: Registers) -> Block:
+        key = tuple([regs[register] for register in args])
+        regs[CALL].context.kept.keep(ordinal, key, tuple([regs[register] for register in results]))
+        return after
+
+    returned = Block(block.code)
+    returned.end, returned.pcs = keep, (site.pc,)
+    block.after = returned
+
+    def end(regs: Registers) -> Block | None:
+        found = regs[CALL].context.kept.find(ordinal, tuple([regs[register] for register in args]))
+        if found is None:
+            return enter(regs)
+        for register, value in zip(results, found, strict=True):
+            regs[register] = value
+        return after
+
+    return end
+
+
 def _return(site: Site, values: tuple[int, ...]) -> End:
     registers = [register & ~MOVE_BIT for register in values]
     single = registers[0] if len(registers) == 1 else -1
@@ -195,6 +221,7 @@ ENDS: dict[str, Callable[..., End]] = {
     "br_if": _br_if,
     "br_table": _br_table,
     "call": _call,
+    "call.cached": _call_cached,
     "return": _return,
     "fail": _fail,
     "await": _await,
@@ -209,4 +236,19 @@ def _check(a: int, message: str) -> Op:
     return op
 
 
-OPS: dict[str, Factory] = {"check": _check}
+def _require(a: int, values: tuple[int, ...], message: str) -> Op:
+    def op(regs: Registers) -> None:
+        if not regs[a]:
+            raise CallerError(fill_in(message, [regs[register] for register in values]))
+
+    return op
+
+
+def fill_in(message: str, values: Sequence[int]) -> str:
+    """The message with `{n}` replaced by values[n]; a number that there is none of stays as it is."""
+    return _PLACE.sub(lambda found: str(values[int(found[1])]) if int(found[1]) < len(values) else found[0], message)
+
+
+_PLACE = re.compile(r"\{(\d{1,4})\}", re.ASCII)
+
+OPS: dict[str, Factory] = {"check": _check, "require": _require}

@@ -5,6 +5,7 @@ one width; the op works on the frame's registers and assumes what the verifier p
 """
 
 from collections.abc import Callable
+from operator import add, mul, sub
 
 from orchestrion.vm.errors import Trap
 
@@ -327,6 +328,22 @@ def _swapped(maker: Maker) -> Maker:
     return swapped
 
 
+def _checked(compute: Callable[[int, int], int], sign: str) -> Factory:
+    """64-bit arithmetic that does not wrap."""
+    half = 1 << 63
+
+    def make(a: int, b: int, d: int) -> Op:
+        def op(regs: Registers) -> None:
+            x = compute(regs[a], regs[b])
+            if not -half <= x < half:
+                raise Trap(f"integer overflow: {regs[a]} {sign} {regs[b]}")
+            regs[d] = x
+
+        return op
+
+    return make
+
+
 def _extend(source: int) -> Maker:
     half, mask = 1 << source - 1, (1 << source) - 1
 
@@ -380,4 +397,7 @@ OPS: dict[str, Factory] = {
     **{f"i32.{name}": maker(32) for name, maker in _MAKERS.items()},
     **{f"i64.{name}": maker(64) for name, maker in _MAKERS.items()},
     "i64.extend32_s": _extend(32)(64),
+    "i64.add_checked": _checked(add, "+"),
+    "i64.sub_checked": _checked(sub, "-"),
+    "i64.mul_checked": _checked(mul, "*"),
 }

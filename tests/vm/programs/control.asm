@@ -210,4 +210,31 @@ program @test profile "reference" {
     await %r0
     return ()
   }
+  func @_squares (i64, i32) -> (i64, any) {
+    %l1 = i64.mul %l0, %l0
+    return (%l1, %r0)
+  }
+  func @call.cached () -> () {
+    %l0 = i64.const 3
+    %i0 = i32.const 1
+    %l1, %r0 = call.cached @_squares(%l0, %i0)
+    %l2, %r0 = call.cached @_squares(%l0, %i0)
+    %l3 = i64.const 9
+    %i1 = i64.eq %l1, %l3
+    check %i1, "the callee's result"
+    %i1 = i64.eq %l2, %l3
+    check %i1, "the same again"
+    return ()
+  }
+  func @require () -> () {
+    %i0 = i32.const 1
+    require %i0 (), "not this"
+    return ()
+  }
+  func @"require traps: 7 is not -1, nor {2}" () -> () {
+    %i1 = i32.const 7
+    %l0 = i64.const -1
+    require %i0 (%i1, %l0), "{0} is not {1}, nor {2}"
+    return ()
+  }
 }

@@ -1,0 +1,71 @@
+"""What `call.cached` keeps: the results that functions gave for the arguments used last.
+
+A function of sizes makes what a call at these sizes needs: memory, recordings. A context keeps that for the `MOST`
+arguments used last of each function, so that memory stays bounded whatever sizes come. What is dropped lets go of its
+references at once. An entry is charged to the context's memory; what it refers to charges itself.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from .memory import Memory
+from .refs import NUMBER_BYTES, OBJECT_BYTES
+
+#: results kept of one function
+MOST = 8
+
+_Entries = OrderedDict[tuple[int, ...], tuple[Any, ...]]
+
+
+class Uncached(Exception):
+    """A translated function asked for results that are not kept: the interpreter makes them."""
+
+
+class Kept:
+    """The results that one context keeps, by function and arguments."""
+
+    __slots__ = ("_functions", "_memory")
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._functions: dict[int, _Entries] = {}
+
+    def find(self, function: int, arguments: tuple[int, ...]) -> tuple[Any, ...] | None:
+        """The results for these arguments, which are now those used last."""
+        entries = self._functions.get(function)
+        found = None if entries is None else entries.get(arguments)
+        if entries is not None and found is not None:
+            entries.move_to_end(arguments)
+        return found
+
+    def get(self, function: int, arguments: tuple[int, ...]) -> tuple[Any, ...]:
+        """As `find`; `Uncached` where there are none."""
+        found = self.find(function, arguments)
+        if found is None:
+            raise Uncached
+        return found
+
+    def keep(self, function: int, arguments: tuple[int, ...], results: tuple[Any, ...]) -> None:
+        """Keep results, in place of those that were used longest ago. `MemoryExceeded` when a limit forbids it."""
+        self._memory.charge(_bytes(arguments, results))
+        entries = self._functions.setdefault(function, OrderedDict())
+        old = entries.pop(arguments, None)
+        if old is not None:
+            self._memory.refund(_bytes(arguments, old))
+        entries[arguments] = results
+        if len(entries) > MOST:
+            self._memory.refund(_bytes(*entries.popitem(last=False)))
+
+    def clear(self) -> bool:
+        """Drop everything; whether there was anything."""
+        functions, self._functions = self._functions, {}
+        for entries in functions.values():
+            for arguments, results in entries.items():
+                self._memory.refund(_bytes(arguments, results))
+        return bool(functions)
+
+
+def _bytes(arguments: tuple[int, ...], results: tuple[Any, ...]) -> int:
+    return OBJECT_BYTES + NUMBER_BYTES * (len(arguments) + len(results))
