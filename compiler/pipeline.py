@@ -111,6 +111,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("hoist-allocations", "ll_seq", "sequencer.hoist_setup:allocations", "recordings use them"),
     Pass("hoist-executables", "ll_seq", "sequencer.hoist_setup:executables", "recordings use them"),
     Pass("hoist-recordings", "ll_seq", "sequencer.hoist_setup:recordings", "all that they use has moved"),
+    Pass("hoist-per-shape", "ll_seq", "sequencer.hoist_setup:per_shape", "what is left depends on sizes, or the call"),
     Pass("split-setup", "ll_seq", "sequencer.split_setup:run", "what is set up once stands before the run loops"),
     Pass("lower-executables", "executables", "targets.lower:run", "emission only, honouring the ABI"),
     Pass("convert-to-vm", "bytecode", "bytecode.convert_to_vm:run", "calls of the hal module instead of ll_seq ops"),

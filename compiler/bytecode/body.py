@@ -1,4 +1,4 @@
-"""A function or initializer of ll_seq as instructions: the same blocks, and one for each way that carries arguments.
+"""A function, setup or initializer of ll_seq as instructions: its blocks, and one for each way that carries arguments.
 
 Blocks are converted so that each comes after those that dominate it, whatever the order of the text; those that control
 never reaches are left out. Only `vm.br` gives arguments, so a conditional branch with arguments on a way goes through a
@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir.attributes import StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.dominance import reachable
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.sequencer import ll_seq
+from orchestrion.compiler.sequencer.sizes import definitions
 from orchestrion.schema.dtypes import BY_NAME
 
 from .emitter import Emitter
 from .recording import emit_recording
+from .sizes import Sizes
 
 
 def convert_body(
@@ -46,6 +50,7 @@ class _Body:
         self.blocks: dict[Block, Block] = {}
         self.ways: dict[Block, list[Block]] = {}  #: block of the source -> the blocks of its ways, behind its own
         self.emitter = Emitter(Block(), imports, source.loc)
+        self.sizes = Sizes(self.emitter, {}, {})
 
     def convert(self) -> Region:
         body = self.source.regions[0]
@@ -55,11 +60,20 @@ class _Body:
             self.values.update(zip(block.arguments, made.arguments, strict=True))
         for block in order:
             self.emitter = Emitter(self.blocks[block], self.imports, self.source.loc)
+            self.sizes = self._sizes(self.blocks[block])
             for op in block:
                 with self.emitter.builder.at(op.loc):
                     self._op(op)
         reached = [block for block in body.blocks if block in self.blocks]
         return Region([made for block in reached for made in (self.blocks[block], *self.ways.get(block, ()))])
+
+    def _sizes(self, block: Block) -> Sizes:
+        """A setup, which is one block, knows the sizes of a call; elsewhere sizes are numbers."""
+        if not isinstance(self.source, ll_seq.Setup):
+            return Sizes(self.emitter, {}, {})
+        names = [name.value for name in self.source.sizes if isinstance(name, StringAttr)]
+        symbols = {row.name: row.value for row in definitions(self.source.dims) if row.value is not None}
+        return Sizes(self.emitter, dict(zip(names, block.arguments, strict=True)), symbols)
 
     def _op(self, op: Operation) -> None:
         emitter, values = self.emitter, self.values
@@ -67,7 +81,20 @@ class _Body:
             case ll_seq.Check():
                 values[op.output] = emitter.value("hal.view.check", values[op.view], *_type_operands(op.type))
             case ll_seq.Destination():
-                values[op.output] = emitter.value("hal.view.destination", values[op.view], *_type_operands(op.type))
+                operands = _type_operands(op.type, self._values(op.sizes))
+                values[op.output] = emitter.value("hal.view.destination", values[op.view], *operands)
+            case ll_seq.Measure():
+                values[op.output] = emitter.value("hal.view.dim", values[op.view], op.axis.value)
+            case ll_seq.Size():
+                values[op.output] = self.sizes.value(op.value)
+            case ll_seq.SetUp():
+                types = [value.type for value in op.outputs]
+                made = emitter.op("call.cached", callee=op.callee, arguments=self._values(op.sizes), outputs=types)
+                values.update(zip(op.outputs, made.results, strict=True))
+            case util.DimValue():
+                values[op.out] = self.sizes.word(op.size)
+            case util.Assert():
+                self.sizes.require(op)
             case ll_seq.Storage():
                 values[op.output] = emitter.value("hal.view.buffer", values[op.view])
             case ll_seq.Enqueue():
@@ -87,9 +114,9 @@ class _Body:
             case ll_seq.Constant():
                 values[op.output] = emitter.value("hal.constant", self.constants[op], 0, op.size.value)
             case ll_seq.Allocate():
-                values[op.output] = emitter.value("hal.allocate", op.size.value)
+                values[op.output] = emitter.value("hal.allocate", self.sizes.number(op.size))
             case ll_seq.Record():
-                values[op.output] = emit_recording(op, emitter, values, self.executables)
+                values[op.output] = emit_recording(op, emitter, values, self.executables, self.sizes)
             case util.Constant():
                 values[op.out] = emitter.constant("i32", op.value.value)
             case util.Add():
@@ -140,6 +167,10 @@ class _Body:
         return found
 
 
-def _type_operands(type: TensorType) -> list[int]:
-    """Element type code and dimensions, as the `hal.view` functions take them."""
-    return [BY_NAME[str(type.element)].code, *type.shape]
+def _type_operands(type: TensorType, sizes: Sequence[Value] = ()) -> list[Value | int]:
+    """Element type code and dimensions, as the `hal.view` functions take them; those that are expressions are `sizes`,
+    or any.
+    """
+    given = iter(sizes)
+    dims = [next(given, -1) if isinstance(size, Dim) else size for size in type.shape]
+    return [BY_NAME[str(type.element)].code, *dims]

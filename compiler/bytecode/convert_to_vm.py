@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.symbols import Names
-from orchestrion.compiler.ir.attributes import SymbolRef, UnitAttr
+from orchestrion.compiler.ir.attributes import DictAttr, SymbolRef, UnitAttr, attribute_of
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region
+from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.targets.target import target
@@ -66,6 +67,8 @@ class _Program:
         for op in self.program.body.block:
             if isinstance(op, util.Initializer):
                 self._initializer(op)
+            elif isinstance(op, ll_seq.Setup):
+                self._setup(op)
             elif isinstance(op, ll_seq.Function):
                 self._function(op)
         return vm.Program.build(
@@ -122,6 +125,12 @@ class _Program:
         views = tuple(argument.type for argument in op.body.blocks[0].arguments)
         self._func(op.sym_name.value, op, FunctionType(views, (ll_seq.VIEW,) * len(op.signature.results)))
 
+    def _setup(self, op: ll_seq.Setup) -> None:
+        block = op.body.block
+        assert block.last is not None
+        taken, given = (tuple(value.type for value in values) for values in (block.arguments, block.last.operands))
+        self._func(op.sym_name.value, op, FunctionType(taken, given))
+
     def _func(self, name: str, source: Operation, type: FunctionType) -> None:
         body = convert_body(source, self.imports, self.executables, self.constants)
         self.block.append(vm.Func.build(sym_name=name, function_type=type, body=body, loc=source.loc))
@@ -135,4 +144,12 @@ def _entry(entry: ll_seq.Entry) -> dict[str, object]:
     size = entry.workgroup_size
     assert size is not None, f"{entry.sym_name} was not lowered"
     ops = {} if entry.source_ops is None else {"source_ops": entry.source_ops}
-    return {"name": entry.sym_name, "bindings": entry.bindings, "workgroup_size": size, **ops}
+    words = {} if entry.dims is None else {"parameters": len(entry.dims)}
+    bindings = [_binding(row) for row in entry.bindings if isinstance(row, DictAttr)]
+    return {"name": entry.sym_name, "bindings": bindings, "workgroup_size": size, **words, **ops}
+
+
+def _binding(row: DictAttr) -> DictAttr:
+    """As the module has it: a length that is an expression at its least."""
+    least, _ = bounds(ll_seq.length_of(row))
+    return DictAttr.of({**row.mapping, "length": attribute_of(max(least, 1))})

@@ -1,17 +1,20 @@
 """A recording as instructions: the calls that record each command, once.
 
-A binding is (buffer, slot, offset, length); a null buffer means the slot.
+A binding is (buffer, slot, offset, length); a null buffer means the slot. The symbols of an entry are its parameter
+words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrion.compiler.ir.attributes import DictAttr, IntegerAttr
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
+from orchestrion.compiler.ir.dims import symbol
 from orchestrion.compiler.sequencer import ll_seq
+from orchestrion.compiler.sequencer.sizes import definitions
 
 from .emitter import Emitter
+from .sizes import Sizes
 
 Memory = tuple[Value | None, int]
 
@@ -21,11 +24,12 @@ def emit_recording(
     emitter: Emitter,
     values: dict[Value, Value],
     executables: Mapping[str, ll_seq.Executable],
+    sizes: Sizes,
 ) -> Value:
     """Emits the whole recording; gives the value that holds it."""
     body = record.body.block
     recording = emitter.value("hal.recording.create", len(body.arguments))
-    commands = _Commands(recording, emitter, values, executables)
+    commands = _Commands(recording, emitter, values, executables, sizes)
     for op in body:
         emitter.new_scope()
         with emitter.builder.at(op.loc):
@@ -40,25 +44,28 @@ class _Commands:
         emitter: Emitter,
         values: dict[Value, Value],
         executables: Mapping[str, ll_seq.Executable],
+        sizes: Sizes,
     ) -> None:
         self.recording = recording
         self.emitter = emitter
         self.values = values
         self.executables = executables
+        self.sizes = sizes
 
     def op(self, op: Operation) -> None:
-        call, recording = self.emitter.call, self.recording
+        call, recording, number = self.emitter.call, self.recording, self.sizes.number
         match op:
             case ll_seq.Dispatch():
                 self._dispatch(op)
             case ll_seq.Copy():
-                source = (*self._memory(op.source), op.source_offset.value)
-                target = (*self._memory(op.target), op.target_offset.value)
-                call("hal.recording.copy", recording, *source, *target, op.length.value)
+                source = (*self._memory(op.source), number(op.source_offset))
+                target = (*self._memory(op.target), number(op.target_offset))
+                call("hal.recording.copy", recording, *source, *target, number(op.length))
             case ll_seq.Fill():
                 pattern = int.from_bytes(op.value.data, "little")
-                target = (*self._memory(op.target), op.offset.value)
-                call("hal.recording.fill", recording, *target, op.length.value, _signed(pattern), op.value.itemsize)
+                target = (*self._memory(op.target), number(op.offset))
+                length = number(op.length)
+                call("hal.recording.fill", recording, *target, length, _signed(pattern), op.value.itemsize)
             case ll_seq.Barrier():
                 call("hal.recording.barrier", recording)
             case ll_seq.End():
@@ -76,12 +83,13 @@ class _Commands:
         ordinal, entry = next((i, e) for i, e in enumerate(entries) if e.sym_name.value == op.entry.nested[0])
         operands: list[Value | int | None] = []
         for memory, offset, binding in zip(op.bindings, op.offsets.ints, entry.bindings, strict=True):
-            assert isinstance(binding, DictAttr)
-            length = binding.get("length")
-            assert isinstance(length, IntegerAttr)
-            operands += (*self._memory(memory), offset, length.value)
+            length = ll_seq.length_of(binding)
+            operands += (*self._memory(memory), self.sizes.number(offset), self.sizes.number(length))
         executable = self.values[op.executable]
-        workload = entry.workload.ints
+        workload = [self.sizes.number(size) for size in entry.workload.ints]
+        words = [self.sizes.word(symbol(row.name)) for row in definitions(entry.dims)]
+        if words:
+            self.emitter.call("hal.recording.parameters", self.recording, *words)
         self.emitter.call("hal.recording.dispatch", self.recording, executable, ordinal, *workload, *operands)
 
 

@@ -18,6 +18,7 @@ from orchestrion.compiler.ir.attributes import (
     StringAttr,
 )
 from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.types import Attribute, TensorType
 from orchestrion.schema import writer
 from orchestrion.schema.dtypes import BY_NAME
@@ -111,7 +112,9 @@ def _value(item: Attribute) -> writer.Value:
     name, type, alias = item.get("name"), item.get("type"), item.get("alias")
     assert isinstance(name, StringAttr) and isinstance(type, TensorType)
     argument = alias.value if isinstance(alias, IntegerAttr) else None
-    return writer.Value(name.value, BY_NAME[str(type.element)], type.shape, argument)
+    dims = tuple(-1 if isinstance(size, Dim) else size for size in type.shape)
+    expressions = tuple(str(size) for size in type.shape if isinstance(size, Dim))
+    return writer.Value(name.value, BY_NAME[str(type.element)], dims, argument, expressions)
 
 
 def _executable(op: vm.Executable) -> writer.Executable:
@@ -137,7 +140,9 @@ def _entry(entry: DictAttr) -> writer.Entry:
     name, bindings, ops = entry.get("name"), entry.get("bindings"), entry.get("source_ops")
     assert isinstance(name, StringAttr) and isinstance(bindings, ArrayAttr)
     source_ops = list(_strings(ops)) if isinstance(ops, ArrayAttr) else []
-    return writer.Entry(name.value, [_binding(item) for item in bindings], source_ops=source_ops)
+    words = entry.get("parameters")
+    count = words.value if isinstance(words, IntegerAttr) else 0
+    return writer.Entry(name.value, [_binding(item) for item in bindings], count, source_ops)
 
 
 def _binding(item: Attribute) -> writer.Binding:

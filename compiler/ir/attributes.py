@@ -351,6 +351,8 @@ def attribute_of(value: Convertible) -> Attribute:
             return BoolAttr(value)
         case int():
             return IntegerAttr(value)
+        case Dim():
+            return DimArray((value,))
         case float():
             return FloatAttr.of(value)
         case str():

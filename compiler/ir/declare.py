@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from .attributes import DenseArray, attribute_of
+from .attributes import DenseArray, DimArray, IntegerAttr, attribute_of
 from .types import I32, Attribute, Type
 
 if TYPE_CHECKING:
@@ -212,6 +212,31 @@ class optional(Field, Generic[A]):
 
     def __set__(self, op: Operation, value: A) -> None:
         op.properties[self.name] = value
+
+
+class size_attr(Field):
+    """A property that must be there, a number or an expression over sizes: `8 : i64`, `#util.dims<2 * b>`."""
+
+    kind = "attribute"
+    cls = IntegerAttr | DimArray
+
+    @overload
+    def __get__(self, op: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, op: Operation, owner: type) -> int: ...
+    def __get__(self, op: Operation | None, owner: type) -> Self | int:
+        return self if op is None else size_in(op.properties[self.name])
+
+    def __set__(self, op: Operation, value: int) -> None:
+        op.properties[self.name] = attribute_of(value)
+
+
+def size_in(value: Attribute) -> int:
+    """What such a property says."""
+    if isinstance(value, DimArray):
+        return value.ints[0]
+    assert isinstance(value, IntegerAttr)
+    return value.value
 
 
 @dataclass(frozen=True)

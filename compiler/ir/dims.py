@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Final
 #: bounds of a symbol that says nothing else: no size is larger, and none of JAX's is smaller
 LEAST: Final = 1
 GREATEST: Final = 2**31 - 1
+#: what a symbol is taken for where something must be estimated
+TYPICAL: Final = 64
 
 if TYPE_CHECKING:
     _Number = int
@@ -309,6 +311,11 @@ def floordiv(lhs: int, rhs: int) -> int:
     return whole + _call("floordiv", rest, rhs)
 
 
+def ceildiv(lhs: int, rhs: int) -> int:
+    """lhs / rhs rounded up, in the form that rounding down gives it."""
+    return (lhs + rhs - 1) // rhs
+
+
 def mod(lhs: int, rhs: int) -> int:
     """lhs - rhs * floordiv(lhs, rhs). The divisor must be positive."""
     if not isinstance(lhs, Dim) and not isinstance(rhs, Dim):
@@ -410,6 +417,14 @@ def _value(atom: Atom, values: Mapping[str, int]) -> int:
         return values[atom.name]
     assert isinstance(atom, Call)
     return OPS[atom.op](evaluate(atom.lhs, values), evaluate(atom.rhs, values))
+
+
+def typical(size: int) -> int:
+    """A number in place of a size, for choices that change no result: what costs more, what is worth an effort."""
+    if not isinstance(size, Dim):
+        return size
+    values = {one.name: min(max(TYPICAL, one.least), one.greatest) for one in symbols_of(size)}
+    return evaluate(size, values)
 
 
 def substitute(size: int, sizes: Mapping[str, int]) -> int:

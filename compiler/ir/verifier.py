@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from orchestrion.compiler.errors import CompileError, Diagnostic, InternalError
 
-from .attributes import SymbolRef
+from .attributes import DimArray, SymbolRef
 from .core import Operation, Trait, UnregisteredOp
-from .declare import Field, attr, optional
+from .declare import Field, attr, optional, size_attr
 from .dominance import Dominance
 from .symbols import SymbolTables, references
 
@@ -129,13 +129,16 @@ def _counts_and_types(op: Operation) -> Iterator[str]:
 
 def _properties(op: Operation) -> Iterator[str]:
     for field in op.declaration.attribute:
-        assert isinstance(field, attr | optional), "the two kinds of attribute field"
+        assert isinstance(field, attr | optional | size_attr), "the kinds of attribute field"
         value = op.properties.get(field.name)
         if value is None:
             if field.required:
                 yield f"property {field.name} is missing"
         elif not isinstance(value, field.cls):
-            yield f"property {field.name} must be a {field.cls.__name__}, is {str(value)[:60]}"
+            wanted = "size" if isinstance(field, size_attr) else field.cls.__name__
+            yield f"property {field.name} must be a {wanted}, is {str(value)[:60]}"
+        elif isinstance(field, size_attr) and isinstance(value, DimArray) and len(value) != 1:
+            yield f"property {field.name} must be one size, is {str(value)[:60]}"
     known = op.declaration.property_names
     for name in op.properties:
         if name not in known:

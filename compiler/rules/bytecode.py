@@ -125,10 +125,14 @@ def _executable(op: vm.Executable) -> Iterator[str]:
 
 
 def _is_entry(item: Attribute) -> bool:
-    if not isinstance(item, DictAttr) or set(item.mapping) - {"source_ops"} != {"name", "bindings", "workgroup_size"}:
+    if not isinstance(item, DictAttr) or set(item.mapping) - {"source_ops", "parameters"} != {
+        "name", "bindings", "workgroup_size",
+    }:  # fmt: skip
         return False
-    ops = item.get("source_ops")
+    ops, words = item.get("source_ops"), item.get("parameters")
     if ops is not None and not is_source_ops(ops):
+        return False
+    if words is not None and not (isinstance(words, IntegerAttr) and 0 < words.value < 1 << 16):
         return False
     size, bindings = item.get("workgroup_size"), item.get("bindings")
     if not isinstance(size, DenseArray) or len(size) != 3 or not 0 < min(size.ints) <= max(size.ints) < 1 << 32:

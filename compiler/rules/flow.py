@@ -187,7 +187,7 @@ def _window(value: Value) -> tuple[int, ...]:
 
 
 def _elements(value: Value) -> int:
-    return value.type.num_elements if isinstance(value.type, TensorType) and value.type.is_static else -1
+    return value.type.num_elements if isinstance(value.type, TensorType) and value.type.is_known else -1
 
 
 def _entry(op: Dispatch, given: FunctionType, tables: SymbolTables) -> Iterator[str]:
@@ -259,7 +259,7 @@ def most_elements(types: Sequence[Type]) -> int:
 
 def stored_elements(type: Type) -> int:
     """Elements in memory, or -1 where nobody knows."""
-    known = isinstance(type, TensorType) and type.is_static and not problem(type)
+    known = isinstance(type, TensorType) and type.is_known and not problem(type)
     return storage_elements(type) if known else -1  # type: ignore[arg-type]
 
 

@@ -9,6 +9,7 @@ from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.flow.util import (
     HOST_OPS,
+    Assert,
     BranchOp,
     CondBranch,
     Global,
@@ -66,7 +67,7 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
             return (Func,)
         case Func() if isinstance(op.parent_op, Program):
             commands = (Dispatch, Clone, Splat, Empty, GlobalLoad, GlobalStore)
-            return (Import, Export, *commands, *HOST_OPS, BranchOp, Return)
+            return (Import, Export, Assert, *commands, *HOST_OPS, BranchOp, Return)
         case Func():
             return (StablehloOp, SetEncoding, UnsetEncoding, Return)
         case Reduce() | Scatter():
@@ -213,7 +214,7 @@ def _fits(op: Operation) -> Iterator[str]:
             yield f"must be a constant, or mutable and a variable, is {op.type}"
         case Global() if op.value is not None and op.value.nbytes != size_of(op.type):
             yield f"is of {size_of(op.type)} bytes, its value of {op.value.nbytes}"
-        case Global() if op.mutable is None and not size_of(op.type):
+        case Global() if op.mutable is None and size_of(op.type) == 0:
             yield f"is of type {op.type}, which has no bytes: it is made where it is used"
         case Import() if not isinstance(op.source, BlockArgument) or not isinstance(op.source.type, TensorType):
             yield "imports what is no argument"
@@ -225,9 +226,9 @@ def _fits(op: Operation) -> Iterator[str]:
             yield "exports what is no storage of its own: clone it"
         case Clone() if size_of(op.source.type) != size_of(op.output.type):
             yield f"clones {op.source.type} into {op.output.type}"
-        case Splat() if op.value.type.shape or size_of(op.output.type) % op.value.itemsize:
+        case Splat() if op.value.type.shape or size_of(op.output.type) % op.value.itemsize != 0:
             yield f"value of type {op.value.type} does not fill {op.output.type}"
-        case Empty() if size_of(op.output.type):
+        case Empty() if size_of(op.output.type) != 0:
             yield f"makes {op.output.type}, which has bytes"
         case Return() if isinstance(op.parent_op, Func) and isinstance(op.parent_op.parent_op, Program):
             if not all(isinstance(value.defining_op, Export) for value in op.values):

@@ -9,13 +9,16 @@ from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import storage_bytes
 from orchestrion.compiler.flow.scatter import Scatter
-from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, IntegerAttr, StringAttr
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, DimArray, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
+from orchestrion.compiler.ir.declare import size_in
+from orchestrion.compiler.ir.dims import Symbol, bounds, symbols_of
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import I32, Attribute, TensorType, Type
+from orchestrion.compiler.ir.types import I32, I64, Attribute, TensorType, Type
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.sequencer.hl_seq import Program
+from orchestrion.compiler.sequencer.sizes import definitions
 from orchestrion.compiler.stablehlo.base import StablehloOp, is_known, is_supported
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
@@ -45,7 +48,8 @@ def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
         case Module():
             return (Program,)
         case Program():
-            return (ll_seq.Executable, util.Global, util.Initializer, ll_seq.Function, util.Finalizer)
+            functions = (util.Initializer, ll_seq.Setup, ll_seq.Function, util.Finalizer)
+            return (ll_seq.Executable, util.Global, *functions)
         case ll_seq.Executable():
             return (ll_seq.Entry,)
         case util.Initializer():
@@ -56,8 +60,11 @@ def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
             return (util.GlobalRelease, util.Return)
         case ll_seq.Record():
             return (ll_seq.Dispatch, ll_seq.Copy, ll_seq.Fill, ll_seq.Barrier, ll_seq.End)
+        case ll_seq.Setup():
+            sizes = (util.Assert, util.DimValue, ll_seq.Size)
+            return (*sizes, util.GlobalLoad, ll_seq.Allocate, ll_seq.Record, ll_seq.Return)
         case ll_seq.Function():
-            checks = (ll_seq.Check, ll_seq.Destination, ll_seq.Storage)
+            checks = (ll_seq.Check, ll_seq.Measure, ll_seq.SetUp, ll_seq.Destination, ll_seq.Storage)
             submits = (ll_seq.Enqueue, ll_seq.Execute, ll_seq.Read)
             return (*checks, *submits, *util.HOST_OPS, util.GlobalLoad, util.BranchOp, ll_seq.Return)
         case _:
@@ -98,9 +105,14 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
         case util.Finalizer():
             yield from _one_block(op)
             yield from _finalizer(op)
+        case ll_seq.Setup():
+            yield from _one_block(op)
+            yield from _setup(op)
         case ll_seq.Function():
             yield from blocks(op.body)
             yield from _function(op)
+        case ll_seq.SetUp():
+            yield from _set_up(op, tables)
         case util.Initializer():
             yield from blocks(op.body)
         case util.CondBranch() | util.Switch() if not util.host_value(op.operands[0].type):
@@ -113,14 +125,14 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
             yield f"checks for {op.type}, which is not supported"
         case ll_seq.Constant():
             yield from values_fit(op.values, op.offsets.ints, op.size.value)
-        case ll_seq.Allocate() if op.size.value <= 0:
-            yield f"allocates {op.size.value} bytes"
+        case ll_seq.Allocate() if bounds(op.size)[1] < 1:
+            yield f"allocates {op.size} bytes"
         case ll_seq.Copy():
             yield from _ranges(op.source_offset, op.target_offset, op.length)
         case ll_seq.Fill():
             yield from _ranges(op.offset, op.length)
-            if op.value.type.shape or op.length.value % op.value.itemsize:
-                yield f"value of type {op.value.type} does not fill {op.length.value} bytes"
+            if op.value.type.shape or op.length % op.value.itemsize != 0:
+                yield f"value of type {op.value.type} does not fill {op.length} bytes"
         case _:
             pass
 
@@ -159,8 +171,9 @@ def _signatures(program: Program) -> list[Signature]:
 def _entry(op: ll_seq.Entry) -> Iterator[str]:
     yield from _one_block(op)
     sizes = op.workload.ints
-    if len(sizes) != 3 or min(sizes) < 1:
+    if len(sizes) != 3 or any(bounds(size)[1] < 1 for size in sizes):
         yield f"workload {list(sizes)} must be three positive numbers"
+    yield from parameters(op)
     for index, item in enumerate(op.bindings):
         if not is_binding(item):
             yield f"binding {index} must have an access, {', '.join(ACCESSES)}, and a positive length, is {item}"
@@ -175,7 +188,7 @@ def is_binding(item: Attribute) -> bool:
         return False
     access, length = item.get("access"), item.get("length")
     known = isinstance(access, StringAttr) and access.value in ACCESSES
-    return known and isinstance(length, IntegerAttr) and length.value > 0
+    return known and isinstance(length, IntegerAttr | DimArray) and bounds(size_in(length))[1] > 0
 
 
 def is_source_ops(item: Attribute) -> bool:
@@ -197,13 +210,13 @@ def _access(binding: Value, type: Type, wanted: str) -> Iterator[str]:
     item = entry.bindings.items[binding.index] if binding.index < len(entry.bindings) else None
     if not isinstance(item, DictAttr) or not is_binding(item):
         return
-    access, length = item.get("access"), item.get("length")
-    assert isinstance(access, StringAttr) and isinstance(length, IntegerAttr)
+    access, length = item.get("access"), ll_seq.length_of(item)
+    assert isinstance(access, StringAttr)
     if wanted not in access.value:
         yield f"binding {binding.index} is for {access.value} only"
     size = storage_bytes(type)
-    if size > length.value or size == 0:
-        yield f"binding {binding.index} of {length.value} bytes does not hold {type}"
+    if size == 0 or bounds(length - size)[0] < 0:
+        yield f"binding {binding.index} of {length} bytes does not hold {type}"
 
 
 def _store(op: util.GlobalStore, tables: SymbolTables) -> Iterator[str]:
@@ -229,13 +242,57 @@ def _function(op: ll_seq.Function) -> Iterator[str]:
     yield from signature_attributes(op.signature, op.arg_attrs, op.res_attrs)
 
 
+def parameters(op: ll_seq.Entry) -> Iterator[str]:
+    """Its symbols are parameter words: named once each, and all that its lengths and workload have."""
+    names = [row.name for row in definitions(op.dims)]
+    if len(set(names)) != len(names):
+        yield f"names symbols twice: {', '.join(names)}"
+    lengths = [ll_seq.length_of(binding) for binding in op.bindings if is_binding(binding)]
+    for one in symbols_of(*lengths, *op.workload.ints):
+        if one.name not in names:
+            yield f"has the size {one.name}, which is none of its symbols"
+
+
+def _setup(op: ll_seq.Setup) -> Iterator[str]:
+    names = [name.value for name in op.sizes if isinstance(name, StringAttr)]
+    taken = [argument.type for block in op.body.blocks[:1] for argument in block.arguments]
+    if taken != [I64] * len(names) or len(set(names)) != len(op.sizes):
+        yield f"takes {len(taken)} numbers for the sizes {op.sizes}, each an {I64} with a name of its own"
+    known = set(names)
+    for row in definitions(op.dims):
+        needed = {one.name for one in symbols_of(0 if row.value is None else row.value)}
+        if row.value is None or row.name in known or not needed <= known:
+            yield f"symbol {row.name} must have a value over sizes and symbols before it, and a name of its own"
+        known.add(row.name)
+    for inner in op.body.walk():
+        used = {one.name for value in inner.properties.values() for one in _symbols(value)}
+        if not used <= known:
+            yield f"uses the sizes {', '.join(sorted(used - known))}, which it does not have"
+
+
+def _symbols(value: Attribute) -> tuple[Symbol, ...]:
+    return symbols_of(*value.ints) if isinstance(value, DimArray) else ()
+
+
+def _set_up(op: ll_seq.SetUp, tables: SymbolTables) -> Iterator[str]:
+    setup = tables.lookup(op, op.callee)
+    if not isinstance(setup, ll_seq.Setup):
+        yield f"{op.callee} is no setup"
+        return
+    last = setup.body.blocks[0].last if setup.body.blocks else None
+    given = [value.type for value in last.operands] if isinstance(last, ll_seq.Return) else []
+    if given != [value.type for value in op.outputs] or len(op.sizes) != len(setup.sizes):
+        wanted = f"{len(setup.sizes)} sizes and {len(given)} results"
+        yield f"has {len(op.sizes)} sizes and {len(op.outputs)} results, {op.callee} {wanted}, or of other types"
+
+
 def _dispatch(op: ll_seq.Dispatch, tables: SymbolTables) -> Iterator[str]:
     entry = tables.lookup(op, op.entry)
     if not isinstance(entry, ll_seq.Entry):
         yield f"{op.entry} is no entry of an executable"
     elif len(entry.bindings) != len(op.bindings):
         yield f"{op.entry} has {len(entry.bindings)} bindings, dispatched with {len(op.bindings)}"
-    if min(op.offsets.ints, default=0) < 0:
+    if any(bounds(offset)[1] < 0 for offset in op.offsets.ints):
         yield f"offsets {list(op.offsets.ints)} are negative"
 
 
@@ -255,10 +312,9 @@ def values_fit(values: ArrayAttr, offsets: Sequence[int], size: int) -> Iterator
         yield f"values end at byte {end}, size is {size}"
 
 
-def _ranges(*numbers: IntegerAttr) -> Iterator[str]:
-    values = [number.value for number in numbers]
-    if min(values) < 0 or values[-1] == 0:
-        yield f"range of offsets {values[:-1]} and length {values[-1]} is empty or negative"
+def _ranges(*values: int) -> Iterator[str]:
+    if any(bounds(value)[1] < 0 for value in values) or values[-1] == 0:
+        yield f"range of offsets {list(values[:-1])} and length {values[-1]} is empty or negative"
 
 
 RULES: Final = Rules(children, problems)

@@ -7,6 +7,9 @@ greedy strategy of Pisarchyk and Lee, "Efficient Memory Management for Deep Neur
 length of life together, and by the time of birth. Where none reaches what must be live at one time, the tenant that
 lies on top is placed first of all, and again. Equal input gives equal offsets: ties go by the position in the list.
 
+Sizes that are expressions over the sizes of a call stand behind all others, in slots: a tenant takes one that is free,
+and as large for all sizes of a call as far as is known, else a new one. So the packing holds for every call.
+
 It knows nothing of IR.
 """
 
@@ -14,13 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, typical
+
 from .positions import spans
 
 #: The most that Vulkan lets a device ask of a storage buffer's offset; no OpenCL device asks for more.
 ALIGNMENT = 256
 #: how often an order is improved, and for how many tenants
 MOST_TRIES, FEW_TENANTS = 24, 200
-
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
@@ -32,21 +36,27 @@ class Tenant:
 
 def align(size: int) -> int:
     """`size` rounded up to the arena's alignment."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
+    return ceildiv(size, ALIGNMENT) * ALIGNMENT
 
 
 def peak(tenants: Sequence[Tenant]) -> int:
-    """The most bytes, over aligned sizes, that are live at one position: no arena can be smaller."""
+    """The most bytes, over aligned sizes, that are live at one position: no arena can be smaller. For sizes that are
+    expressions, typical ones.
+    """
     changes: dict[int, int] = {}
     for tenant in tenants:
+        size = align(typical(tenant.size))
         for first, last in spans(tenant.live):
-            changes[first] = changes.get(first, 0) + align(tenant.size)
-            changes[last + 1] = changes.get(last + 1, 0) - align(tenant.size)
+            changes[first] = changes.get(first, 0) + size
+            changes[last + 1] = changes.get(last + 1, 0) - size
     return max(accumulate(change for _, change in sorted(changes.items())), default=0)
 
 
 def pack(tenants: Sequence[Tenant]) -> tuple[list[int], int]:
     """The offset of each tenant, in the order given, and the size of the arena; all multiples of `ALIGNMENT`."""
+    sized = [index for index, tenant in enumerate(tenants) if isinstance(tenant.size, Dim)]
+    if sized:
+        return _pack_sized(tenants, sized)
     least = peak(tenants)
     best: tuple[list[int], int] | None = None
     for key in (_by_size, _by_area, _by_birth):
@@ -61,6 +71,46 @@ def pack(tenants: Sequence[Tenant]) -> tuple[list[int], int]:
             order = [top, *(i for i in order if i != top)]
     assert best is not None
     return best
+
+
+@dataclass(slots=True)
+class _Slot:
+    """Room for tenants whose sizes are expressions, one after the other."""
+
+    size: int
+    live: int
+    tenants: list[int]
+
+
+def _pack_sized(tenants: Sequence[Tenant], sized: Sequence[int]) -> tuple[list[int], int]:
+    """The offsets where the tenants `sized` have sizes that are expressions."""
+    static = [index for index in range(len(tenants)) if index not in set(sized)]
+    placed, end = pack([tenants[index] for index in static]) if static else ([], 0)
+    offsets = dict(zip(static, placed, strict=True))
+    for slot in _slots(tenants, sized):
+        offsets |= dict.fromkeys(slot.tenants, end)
+        end += align(slot.size)
+    return [offsets[index] for index in range(len(tenants))], end
+
+
+def _slots(tenants: Sequence[Tenant], sized: Sequence[int]) -> list[_Slot]:
+    """Large tenants first; each goes into the smallest slot that has room for it."""
+    slots: list[_Slot] = []
+    for index in sorted(sized, key=lambda index: (-typical(tenants[index].size), index)):
+        tenant = tenants[index]
+        free = [slot for slot in slots if not slot.live & tenant.live and _holds(slot.size, tenant.size)]
+        if free:
+            slot = min(free, key=lambda slot: typical(slot.size))
+        else:
+            slot = _Slot(tenant.size, 0, [])
+            slots.append(slot)
+        slot.live |= tenant.live
+        slot.tenants.append(index)
+    return slots
+
+
+def _holds(slot: int, size: int) -> bool:
+    return bounds(slot - size)[0] >= 0
 
 
 def _by_size(tenant: Tenant) -> tuple[int, ...]:

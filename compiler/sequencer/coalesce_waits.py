@@ -1,7 +1,8 @@
 """coalesce-waits: a barrier stays only before a command that touches what an earlier one since the last barrier wrote,
 or writes what one read.
 
-Slots are different buffers, but for those that a recording says may be one.
+Slots are different buffers, but for those that a recording says may be one. Ranges whose ends depend on the sizes of a
+call are apart where that holds for all sizes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.ir.symbols import SymbolTables
 
 from . import ll_seq
@@ -47,4 +49,11 @@ def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
 
 def _conflict(a: ll_seq.Range, b: ll_seq.Range) -> bool:
     """Whether the two may not be touched at one time."""
-    return a[0] is b[0] and (a[3] or b[3]) and a[1] < b[2] and b[1] < a[2]
+    return a[0] is b[0] and (a[3] or b[3]) and not _apart(a, b) and not _apart(b, a)
+
+
+def _apart(a: ll_seq.Range, b: ll_seq.Range) -> bool:
+    """Whether the first ends before the second begins. Of places that are expressions, other places are other slots."""
+    if isinstance(a[1], Dim) or isinstance(b[1], Dim):
+        return a[1] != b[1]
+    return bounds(b[1] - a[2])[0] >= 0

@@ -1,8 +1,8 @@
 """freeze-abi: executables get their binding ABI, and the workload of their dispatches becomes a fact they hold.
 
-The bindings of an entry are its inputs, then its outputs, each with access and least length in bytes. A body loads
-every input in front and stores its outputs at the end. An output that is tied to an input shares its binding, which is
-then for `readwrite`.
+The bindings of an entry are its inputs, then its outputs, each with access and least length in bytes, an expression
+over the entry's symbols where it has some. A body loads every input in front and stores its outputs at the end. An
+output that is tied to an input shares its binding, which is then for `readwrite`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.types import Attribute, TensorType, Type
+from orchestrion.compiler.stablehlo.func import Func
 
 from . import hl_seq, ll_seq
 
@@ -37,7 +38,7 @@ def _freeze(executable: hl_seq.Executable, dispatches: dict[SymbolRef, hl_seq.Di
     """Entries that nobody dispatches go, and executables without entries."""
     body = Block()
     for func in executable.body.block:
-        assert func.symbol is not None
+        assert isinstance(func, Func) and func.symbol is not None
         dispatch = dispatches.get(SymbolRef(executable.sym_name.value, (func.symbol,)))
         if dispatch is not None:
             body.append(_entry(func, dispatch))
@@ -46,7 +47,7 @@ def _freeze(executable: hl_seq.Executable, dispatches: dict[SymbolRef, hl_seq.Di
         Builder.before(executable).insert(frozen)
 
 
-def _entry(func: Operation, dispatch: hl_seq.Dispatch) -> Operation:
+def _entry(func: Func, dispatch: hl_seq.Dispatch) -> Operation:
     source = func.regions[0].block
     *ops, terminator = source.ops
     tied = dispatch.tied.ints if dispatch.tied is not None else (-1,) * len(terminator.operands)
@@ -75,6 +76,7 @@ def _entry(func: Operation, dispatch: hl_seq.Dispatch) -> Operation:
     return ll_seq.Entry.build(
         sym_name=func.symbol,
         workload=dispatch.workload,
+        dims=func.dims,
         bindings=ArrayAttr(tuple(map(_binding, access, types))),
         body=Region([block]),
         loc=func.loc,

@@ -70,5 +70,5 @@ def _reorder(block: Block, ops: list[Operation], terminator: Operation) -> None:
 def _cost(blocks: list[Block]) -> tuple[int, int]:
     """Waves, and the most bytes that live at one time, of the order as it is."""
     lifetimes = Lifetimes(blocks)
-    transient = [v for v in lifetimes.of if hl_seq.lifetime_of(v.type) == "transient" and hl_seq.size_of(v.type)]
+    transient = [v for v in lifetimes.of if hl_seq.lifetime_of(v.type) == "transient" and hl_seq.size_of(v.type) != 0]
     return lifetimes.waves, peak([Tenant(hl_seq.size_of(value.type), lifetimes.of[value]) for value in transient])

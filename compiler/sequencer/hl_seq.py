@@ -1,19 +1,22 @@
 """The hl_seq dialect: one program per target profile; tensors became resources with a size and a lifetime.
 
-`!hl_seq.resource<transient, 64>`: the lifetime is one of `LIFETIMES`, the size is bytes. Values are still SSA values
-of whole resources: nobody has said yet where they lie. The exported signature stays in tensors; `import` and `export`
-cross between the two.
+`!hl_seq.resource<transient, 64>`: the lifetime is one of `LIFETIMES`, the size is bytes, an expression over the
+symbols of the function where it depends on the call: `!hl_seq.resource<transient, 16 * b>`. Values are still SSA
+values of whole resources: nobody has said yet where they lie. The exported signature stays in tensors; `import` and
+`export` cross between the two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, StringAttr, SymbolRef
 from orchestrion.compiler.ir.core import Operation, OpResult, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.dims import parse_sizes
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
 
 LIFETIMES: Final[dict[str, str]] = {
@@ -34,7 +37,7 @@ def is_resource(type: Type) -> bool:
     if not isinstance(type, DialectType) or type.name != "hl_seq.resource":
         return False
     lifetime, _, size = type.body.partition(", ")
-    return lifetime in LIFETIMES and size.isdecimal()
+    return lifetime in LIFETIMES and _bytes(size) is not None
 
 
 def lifetime_of(type: Type) -> str:
@@ -46,7 +49,23 @@ def lifetime_of(type: Type) -> str:
 def size_of(type: Type) -> int:
     """The bytes of a resource type."""
     assert isinstance(type, DialectType)
-    return int(type.body.partition(", ")[2])
+    size = _bytes(type.body.partition(", ")[2])
+    assert size is not None
+    return size
+
+
+def _bytes(text: str) -> int | None:
+    return int(text) if text.isdecimal() else _expression(text)
+
+
+@cache
+def _expression(text: str) -> int | None:
+    """The size that is an expression; None where the text is none, or not as it would be printed."""
+    try:
+        found = parse_sizes(text)
+    except ValueError:
+        return None
+    return found[0] if len(found) == 1 and str(found[0]) == text else None
 
 
 class Program(Operation):

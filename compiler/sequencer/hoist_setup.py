@@ -3,6 +3,9 @@
 `hoist-allocations`, `hoist-executables` (and constants), `hoist-recordings`: an op moves before the run loop when all
 that it uses stands there. Equal executables and constants of several functions become one; so do their arenas, as the
 requests of one instance never overlap.
+
+`hoist-per-shape`: what depends on the sizes of a request, and on nothing else of it, moves into a `per_shape`, which a
+request finds made when one with such sizes came before.
 """
 
 from __future__ import annotations
@@ -10,9 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.ir.attributes import IntegerAttr
+from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir.attributes import DimArray
+from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.symbols import SymbolTables
 
 from . import ll_seq
 
@@ -44,16 +50,79 @@ def recordings(module: Module, options: Options) -> None:
         _hoist(serve, (ll_seq.Record,))
 
 
+def per_shape(module: Module, options: Options) -> None:
+    """The pass `hoist-per-shape`."""
+    for serve in _serves(module):
+        measures = [op for op in serve.body.blocks[0] if isinstance(op, ll_seq.Measure)]
+        if measures:
+            _per_shape(serve, measures)
+
+
+#: what is made of sizes
+_OF_SIZES = (util.Assert, util.DimValue, ll_seq.Size, ll_seq.Allocate, ll_seq.Record)
+
+
+def _per_shape(serve: ll_seq.Serve, measures: list[ll_seq.Measure]) -> None:
+    ops = dict.fromkeys(op for block in serve.body.blocks for op in block.ops if isinstance(op, _OF_SIZES))
+    body = Block()
+    given = [value for op in ops for value in op.results if any(user not in ops for user in _outer(value, serve))]
+    made = Builder.after(measures[-1]).build(
+        ll_seq.PerShape,
+        sizes=[op.output for op in measures],
+        body=Region([body]),
+        outputs=[value.type for value in given],
+    )
+    for op in ops:
+        op.detach()
+        body.append(op)
+    for value, output in zip(given, made.outputs, strict=True):
+        for user, index in list(value.uses):
+            if _among(user, body) is None:
+                user.set_operand(index, output)
+    Builder(body, loc=serve.loc).build(ll_seq.Return, values=given)
+
+
+def _outer(value: Value, serve: ll_seq.Serve) -> Iterator[Operation]:
+    """The ops of the run loop that use a value, in their regions or themselves."""
+    for user in value.users():
+        outer = user
+        while outer.parent_op is not serve:
+            assert outer.parent_op is not None
+            outer = outer.parent_op
+        yield outer
+
+
+def _among(op: Operation, block: Block) -> Operation | None:
+    """The op of a block that is this one, or holds it."""
+    outer: Operation | None = op
+    while outer is not None and outer.parent is not block:
+        outer = outer.parent_op
+    return outer
+
+
+def _is_sized(op: Operation, tables: SymbolTables) -> bool:
+    """Whether it depends on the sizes of a request."""
+    for inner in op.walk():
+        if any(isinstance(value, DimArray) for value in inner.properties.values()):
+            return True
+        entry = tables.lookup(inner, inner.entry) if isinstance(inner, ll_seq.Dispatch) else None
+        if isinstance(entry, ll_seq.Entry) and entry.dims is not None:
+            return True
+    return False
+
+
 def _serves(module: Module) -> list[ll_seq.Serve]:
     return [op for op in module.walk() if isinstance(op, ll_seq.Serve)]
 
 
 def _hoist(serve: ll_seq.Serve, kinds: tuple[type[Operation], ...]) -> None:
-    outer = serve.parent
+    outer, tables = serve.parent, SymbolTables()
     assert outer is not None
     for block in serve.body.blocks:
         for op in block.ops:
-            if isinstance(op, kinds) and all(value.parent_block is outer for value in used(op)):
+            if not isinstance(op, kinds) or serve.dims is not None and _is_sized(op, tables):
+                continue
+            if all(value.parent_block is outer for value in used(op)):
                 op.detach()
                 outer.insert_before(op, serve)
 
@@ -71,7 +140,7 @@ def _share_arena(instance: ll_seq.Instance) -> None:
     arenas = [op for op in instance.body.block if isinstance(op, ll_seq.Allocate) and op.lifetime.value == "transient"]
     for other in arenas[1:]:
         first = arenas[0]
-        first.size = IntegerAttr(max(first.size.value, other.size.value), first.size.type)
+        first.size = max(first.size, other.size)
         other.output.replace_by(first.output)
         other.erase()
 

@@ -3,6 +3,10 @@
 Values are objects of the runtime (`!hal.buffer`, `!hal.view`, `!hal.executable`, `!hal.recording`). Inside a
 `record` region stand commands on buffers made outside and on slots, which a call fills. An `entry` takes bindings:
 its inputs, then its outputs.
+
+Where sizes come with a call, sizes, offsets and workloads are expressions over the symbols of the function that a
+recording belongs to, and everything that depends on them is made by its `setup`: once for each set of sizes, of which
+a context keeps those used last.
 """
 
 from __future__ import annotations
@@ -21,9 +25,20 @@ from orchestrion.compiler.ir.attributes import (
     dense_ints,
 )
 from orchestrion.compiler.ir.core import Operation, Trait, Value
-from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result
+from orchestrion.compiler.ir.declare import (
+    attr,
+    operand,
+    operands,
+    optional,
+    region,
+    result,
+    results,
+    size_attr,
+    size_in,
+)
 from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.types import I32, DialectType, FunctionType, TensorType, Type
+from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.types import I32, I64, Attribute, DialectType, FunctionType, TensorType, Type
 
 BINDING: Final = DialectType("ll_seq.binding")
 SLOT: Final = DialectType("ll_seq.slot")
@@ -66,6 +81,11 @@ def is_i32(type: Type) -> bool:
     return type == I32
 
 
+def is_i64(type: Type) -> bool:
+    """i64"""
+    return type == I64
+
+
 def is_view(type: Type) -> bool:
     """!hal.view"""
     return type == VIEW
@@ -91,15 +111,18 @@ class Executable(Operation):
 
 
 class Entry(Operation):
-    """One entry point: bindings with access and least length, and a static workload.
+    """One entry point: bindings with access and least length, and a workload.
 
-    Once lowered, also the workgroup size and the names of the source ops that it computes, the main one first.
+    `dims` are the symbols that its types, lengths and workload have: parameter words of its dispatches, in order, each
+    the symbol of that name of the function that dispatches it. Once lowered, also the workgroup size and the names of
+    the source ops that it computes, the main one first.
     """
 
     name = "ll_seq.entry"
     sym_name = attr(StringAttr)
     workload = attr(DenseArray)
     bindings = attr(ArrayAttr)
+    dims = optional(ArrayAttr)
     workgroup_size = optional(DenseArray)
     source_ops = optional(ArrayAttr)
     body = region()
@@ -156,7 +179,7 @@ class Allocate(Operation):
 
     name = "ll_seq.allocate"
     label = attr(StringAttr)
-    size = attr(IntegerAttr)
+    size = size_attr()
     lifetime = attr(StringAttr)
     live = optional(DenseArray)
     output = result(is_buffer)
@@ -196,9 +219,9 @@ class Copy(Operation):
     """Copies `length` bytes."""
 
     name = "ll_seq.copy"
-    source_offset = attr(IntegerAttr)
-    target_offset = attr(IntegerAttr)
-    length = attr(IntegerAttr)
+    source_offset = size_attr()
+    target_offset = size_attr()
+    length = size_attr()
     source = operand(is_memory)
     target = operand(is_memory)
 
@@ -207,8 +230,8 @@ class Fill(Operation):
     """Writes the scalar `value` again and again over `length` bytes."""
 
     name = "ll_seq.fill"
-    offset = attr(IntegerAttr)
-    length = attr(IntegerAttr)
+    offset = size_attr()
+    length = size_attr()
     value = attr(DenseElements)
     target = operand(is_memory)
 
@@ -220,7 +243,10 @@ class Barrier(Operation):
 
 
 class Check(Operation):
-    """The storage of an argument; fails, as the caller's mistake, unless it has this element type and shape."""
+    """The storage of an argument; fails, as the caller's mistake, unless it has this element type and shape.
+
+    What sizes that are expressions have to be, assertions say.
+    """
 
     name = "ll_seq.check"
     type = attr(TensorType)
@@ -228,13 +254,37 @@ class Check(Operation):
     output = result(is_buffer)
 
 
+class Measure(Operation):
+    """The size of an axis of an argument that was checked."""
+
+    name = "ll_seq.measure"
+    axis = attr(IntegerAttr)
+    view = operand(is_view)
+    output = result(is_i64)
+
+
+class Size(Operation):
+    """A size as a number of the host."""
+
+    name = "ll_seq.size"
+    value = size_attr()
+    output = result(is_i64)
+    traits = frozenset({Trait.PURE})
+
+
 class Destination(Operation):
-    """The place for a result: the view given, checked, or for null a new one."""
+    """The place for a result: the view given, checked, or for null a new one. `sizes`: those that are expressions."""
 
     name = "ll_seq.destination"
     type = attr(TensorType)
     view = operand(is_view)
+    sizes = operands(is_i64)
     output = result(is_view)
+
+    def check(self) -> Iterator[str]:
+        wanted = sum(isinstance(size, Dim) for size in self.type.shape)
+        if len(self.sizes) != wanted:
+            yield f"has {len(self.sizes)} sizes for the {wanted} expressions of {self.type}"
 
 
 class Storage(Operation):
@@ -292,6 +342,38 @@ class CacheSave(Operation):
     buffer = operand(is_buffer)
 
 
+class PerShape(Operation):
+    """What a function needs once for each set of measured sizes. Lives only inside the phase."""
+
+    name = "ll_seq.per_shape"
+    sizes = operands(is_i64)
+    body = region()
+    outputs = results()
+
+
+class Setup(Operation):
+    """Makes what a function needs for the sizes of a call, which `sizes` names: `argI_J` is axis J of argument I.
+
+    `dims` says what symbols they give (`flow/util.py`).
+    """
+
+    name = "ll_seq.setup"
+    sym_name = attr(StringAttr)
+    sizes = attr(ArrayAttr)
+    dims = attr(ArrayAttr)
+    body = region()
+    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
+
+
+class SetUp(Operation):
+    """What a setup gives for these sizes; it runs when the context does not have that of an earlier call."""
+
+    name = "ll_seq.set_up"
+    callee = attr(SymbolRef)
+    sizes = operands(is_i64)
+    outputs = results()
+
+
 class Instance(Operation):
     """All that one user of the program does: setup, then `serve` for each function. Lives only inside the phase."""
 
@@ -311,13 +393,14 @@ class Serve(Operation):
     signature = attr(FunctionType)
     arg_attrs = optional(ArrayAttr)
     res_attrs = optional(ArrayAttr)
+    dims = optional(ArrayAttr)
     body = region()
 
 
 class Function(Operation):
     """The run part of an exported function: takes views of arguments and destinations, gives views of results.
 
-    `signature` is the exported one, in tensors. `arg_attrs` and `res_attrs` belong to it.
+    `signature` is the exported one, in tensors. `arg_attrs`, `res_attrs` and `dims`, its symbols, belong to it.
     """
 
     name = "ll_seq.function"
@@ -325,15 +408,16 @@ class Function(Operation):
     signature = attr(FunctionType)
     arg_attrs = optional(ArrayAttr)
     res_attrs = optional(ArrayAttr)
+    dims = optional(ArrayAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
 
 
 class Return(Operation):
-    """The results of a function."""
+    """The results of a function, or what a setup has made."""
 
     name = "ll_seq.return"
-    values = operands(is_view)
+    values = operands()
     traits = frozenset({Trait.TERMINATOR})
 
 
@@ -345,21 +429,28 @@ def ranges(op: Operation, entry: Entry | None) -> list[Range]:
     """What a command reads and writes; `entry` is a dispatch's."""
     match op:
         case Copy():
-            source, target, length = op.source_offset.value, op.target_offset.value, op.length.value
+            source, target, length = op.source_offset, op.target_offset, op.length
             return [(op.source, source, source + length, False), (op.target, target, target + length, True)]
         case Fill():
-            return [(op.target, op.offset.value, op.offset.value + op.length.value, True)]
+            return [(op.target, op.offset, op.offset + op.length, True)]
         case Dispatch():
             assert entry is not None
             found: list[Range] = []
             for memory, start, binding in zip(op.bindings, op.offsets.ints, entry.bindings, strict=True):
                 assert isinstance(binding, DictAttr)
-                size, access = binding.get("length"), binding.get("access")
-                assert isinstance(size, IntegerAttr) and isinstance(access, StringAttr)
-                found.append((memory, start, start + size.value, "write" in access.value))
+                access = binding.get("access")
+                assert isinstance(access, StringAttr)
+                found.append((memory, start, start + length_of(binding), "write" in access.value))
             return found
         case _:
             return []
+
+
+def length_of(binding: Attribute) -> int:
+    """The least length of a binding, in bytes."""
+    length = binding.get("length") if isinstance(binding, DictAttr) else None
+    assert length is not None
+    return size_in(length)
 
 
 def shift(op: Operation, index: int, by: int) -> None:
@@ -370,17 +461,16 @@ def shift(op: Operation, index: int, by: int) -> None:
             offsets[index - 1] += by
             op.offsets = dense_ints(*offsets)
         case Copy() if index == 0:
-            op.source_offset = _moved(op.source_offset, by)
+            op.source_offset += by
         case Copy():
-            op.target_offset = _moved(op.target_offset, by)
-        case Fill() | Read():
-            op.offset = _moved(op.offset, by)
+            op.target_offset += by
+        case Fill():
+            op.offset += by
+        case Read():
+            assert not isinstance(by, Dim), "predicates are of static size, which goes first"
+            op.offset = IntegerAttr(op.offset.value + by, op.offset.type)
         case _:
             raise AssertionError(f"{op.name} does not use memory at an offset")
-
-
-def _moved(offset: IntegerAttr, by: int) -> IntegerAttr:
-    return IntegerAttr(offset.value + by, offset.type)
 
 
 DIALECT = Dialect(
@@ -388,7 +478,7 @@ DIALECT = Dialect(
     [
         Executable, Entry, LoadInput, StoreOutput, End,
         CreateExecutable, Constant, Allocate, Record, Dispatch, Copy, Fill, Barrier,
-        Check, Destination, Storage, Enqueue, Execute, Read, CacheLoad, CacheSave,
-        Instance, Serve, Function, Return,
+        Check, Measure, Size, Destination, Storage, Enqueue, Execute, Read, CacheLoad, CacheSave,
+        Instance, Serve, PerShape, Setup, SetUp, Function, Return,
     ],
 )  # fmt: skip

@@ -36,7 +36,7 @@ def _pack(block: Block, label: str) -> None:
     tenants: list[tuple[ll_seq.Allocate, Tenant]] = []
     for op in block:
         if isinstance(op, ll_seq.Allocate) and op.live is not None:
-            tenants.append((op, Tenant(op.size.value, _live(op.live))))
+            tenants.append((op, Tenant(op.size, _live(op.live))))
     if not tenants:
         return
     first = tenants[0][0]

@@ -1,7 +1,8 @@
 """Emits the run loop of a function: what one request does, and what it needs for that, which later passes take out.
 
 A block of the function becomes a block. Loops with a state take its two buffers as arguments, `now` and `next`, and
-give them back swapped. Values of the sequencer itself (counters of loops) travel as they are.
+give them back swapped. Values of the sequencer itself (counters of loops) travel as they are. Where shapes are
+symbolic, sizes are measured once arguments are checked, and what the function demands of them is asserted first.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.locations import UNKNOWN
-from orchestrion.compiler.ir.types import I32, FunctionType, TensorType
+from orchestrion.compiler.ir.types import I32, I64, FunctionType, TensorType
 from orchestrion.compiler.stablehlo.func import Func, Return, aliases, true_types
 
 from . import hl_seq, ll_seq
 from .arena import align
 from .lifetimes import COMMANDS
+from .sizes import demands, measured
 from .storage import FOREIGN, Home, Storage
 from .unit import Constants, Unit
 
@@ -47,6 +50,7 @@ class Serving:
     def emit(self) -> ll_seq.Serve:
         for _ in (*self.signature.inputs, *self.signature.results):
             self.entry.add_argument(ll_seq.VIEW)
+        self._asserts()
         self.unit.prepare()
         self._states()
         self._checks()
@@ -59,16 +63,36 @@ class Serving:
             signature=self.signature,
             arg_attrs=self.func.arg_attrs,
             res_attrs=self.func.res_attrs,
+            dims=self.func.dims,
             body=Region(self.blocks.values()),
             attributes=self.func.attributes,
             loc=self.func.loc,
         )
 
+    def _asserts(self) -> None:
+        """What the sizes of a call must be, the program's own assertions first."""
+        if self.func.dims is None:
+            return
+        for op in self.sources[0]:
+            if isinstance(op, util.Assert):
+                self.builder.insert(op.clone())
+        for demand in demands(self.signature, self.func.dims, self._tensors()):
+            self.builder.insert(demand)
+
+    def _tensors(self) -> list[TensorType]:
+        """The types of all that the function's dispatches compute with."""
+        program = self.func.parent_op
+        assert program is not None
+        used = {op.entry.root for block in self.sources for op in block if isinstance(op, hl_seq.Dispatch)}
+        entries = [op for op in program.regions[0].block if isinstance(op, ll_seq.Executable) and op.symbol in used]
+        values = [value for entry in entries for op in entry.walk() for value in op.results]
+        return [value.type for value in values if isinstance(value.type, TensorType)]
+
     def _states(self) -> None:
         """Blocks take their arguments; loops with a state get its two buffers."""
         for source, block in list(self.blocks.items())[1:]:
             sizes = self._layout(source)
-            if sizes:
+            if sizes != 0:
                 first, second = self._state(sizes), self._state(sizes)
                 self.unit.states[source] = first
                 self.unit.made["second", source] = second
@@ -85,9 +109,13 @@ class Serving:
         ).output  # fmt: skip
 
     def _layout(self, header: Block) -> int:
-        """Gives the values of a loop's state their offsets, the same for a value and its successor; the bytes."""
+        """Gives the values of a loop's state their offsets, the same for a value and its successor; the bytes.
+
+        Those of a static size go first: the host reads predicates where it knows their place.
+        """
         end = 0
-        for argument in header.arguments:
+        groups = self.storage.group
+        for argument in sorted(header.arguments, key=lambda a: a in groups and isinstance(groups[a].size, Dim)):
             following = self.storage.next.get(argument)
             if following is not None:
                 for value in (argument, following):
@@ -105,9 +133,16 @@ class Serving:
             with self.builder.at(self.func.loc if loc is UNKNOWN else loc):
                 checked = self.builder.build(ll_seq.Check, type=type, view=views[index], output=ll_seq.BUFFER)
             self.unit.bring(Home("argument", index), checked.output)
+        for axis in measured(self.signature):
+            self.builder.build(ll_seq.Measure, axis=axis.axis, view=views[axis.argument], output=I64)
         for index, type in enumerate(true_types(self.signature.results, self.func.res_attrs)):
             view = views[len(self.signature.inputs) + index]
-            made = self.builder.build(ll_seq.Destination, type=type, view=view, output=ll_seq.VIEW)
+            sizes = [
+                self.builder.build(ll_seq.Size, value=size, output=I64).output
+                for size in type.shape
+                if isinstance(size, Dim)
+            ]
+            made = self.builder.build(ll_seq.Destination, type=type, view=view, sizes=sizes, output=ll_seq.VIEW)
             self.results.append(made.output)
         for index in range(len(self.signature.results)):
             if any(group.home == Home("result", index) for group in self.storage.groups()):

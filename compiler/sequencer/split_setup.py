@@ -4,12 +4,14 @@
   constants (unless the user's cache has that). The context's makes what is one user's: arena, loop states, variables,
   recordings.
 - *Run* is a function per run loop: it takes views of arguments, then of destinations, and gives views of the results.
+  What it needs per shape is a function of its own, the *setup*.
 - *Fini* is two finalizers, which release what the initializers stored, in reverse order, the context's first.
 What crosses between them lies in globals, stored once. This is the ABI of every program: `docs/architecture.md`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.flow import util
@@ -23,6 +25,7 @@ from orchestrion.compiler.ir.symbols import table_of
 from . import hl_seq, ll_seq
 from .hoist_setup import used
 from .keep_computed import keep_computed
+from .sizes import measured
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -66,8 +69,9 @@ class _Split:
                 self.kinds[op] = self._kind(op)
         for op in self.kinds:
             self._set_up(op)
-        for serve in serves:
-            self._load_in(serve)
+        setups = {serve: setup for serve in serves for setup in self._outline(serve)}
+        for body in (*(setup.body for setup in setups.values()), *(serve.body for serve in serves)):
+            self._load_in(body)
         builder = Builder(self.block, self.instance, self.program.loc)
         for variable in self.globals.values():
             builder.insert(variable)
@@ -77,6 +81,8 @@ class _Split:
                 blocks = keep_computed(body) if kind == "program" else [body]
                 builder.build(util.Initializer, kind=kind, body=Region(blocks))
         for serve in serves:
+            if serve in setups:
+                builder.insert(setups[serve])
             builder.insert(_function(serve))
         for kind in reversed(util.KINDS):
             self._finish(kind, builder)
@@ -127,9 +133,29 @@ class _Split:
                     self.loaded[body, value] = load.value
                 inner.set_operand(index, self.loaded[body, value])
 
-    def _load_in(self, serve: ll_seq.Serve) -> None:
+    def _outline(self, serve: ll_seq.Serve) -> Iterator[ll_seq.Setup]:
+        """The setup that what a function needs per shape becomes."""
+        for op in serve.body.blocks[0].ops:
+            if not isinstance(op, ll_seq.PerShape):
+                continue
+            name = self.names.fresh(f"{serve.sym_name.value}_setup")
+            body = Block([value.type for value in op.sizes])
+            for inner in op.body.block.ops:
+                inner.detach()
+                body.append(inner)
+            made = Builder.before(op).build(
+                ll_seq.SetUp, callee=SymbolRef(name), sizes=op.sizes, outputs=[value.type for value in op.outputs]
+            )
+            for old, new in zip(op.outputs, made.outputs, strict=True):
+                old.replace_by(new)
+            op.erase()
+            sizes = [axis.name for axis in measured(serve.signature)]
+            assert serve.dims is not None
+            yield ll_seq.Setup.build(sym_name=name, sizes=sizes, dims=serve.dims, body=Region([body]), loc=serve.loc)
+
+    def _load_in(self, body: Region) -> None:
         """A function loads what it uses in each block where it does."""
-        for block in serve.body.blocks:
+        for block in body.blocks:
             for op in block.ops:
                 self._load_used(op, block)
 
@@ -179,6 +205,7 @@ def _function(serve: ll_seq.Serve) -> Operation:
         signature=serve.signature,
         arg_attrs=serve.arg_attrs,
         res_attrs=serve.res_attrs,
+        dims=serve.dims,
         body=body,
         attributes=serve.attributes,
         loc=serve.loc,

@@ -95,7 +95,7 @@ class Storage:
     def _make_groups(self) -> None:
         for value, live in self.lifetimes.of.items():
             size = hl_seq.size_of(value.type)
-            if size:
+            if size != 0:
                 self.group[value] = Group(size, live, [value])
         for block in self.blocks:
             for op in block:

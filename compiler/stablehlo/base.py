@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import UndecidedError
 from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.schema.dtypes import BY_NAME, DType
 
@@ -31,7 +32,7 @@ class StablehloOp(Operation):
             return
         try:
             wanted = self.infer()
-        except ShapeError as error:
+        except (ShapeError, UndecidedError) as error:
             yield str(error)
             return
         for index, (result, type) in enumerate(zip(self.results, wanted, strict=True)):
@@ -40,13 +41,13 @@ class StablehloOp(Operation):
 
 
 def is_known(type: Type) -> bool:
-    """A tensor of static shape, without encoding, of an element type in `schema/dtypes.py`."""
-    return isinstance(type, TensorType) and type.is_static and not type.encoding and str(type.element) in BY_NAME
+    """A tensor of known shape, without encoding, of an element type in `schema/dtypes.py`."""
+    return isinstance(type, TensorType) and type.is_known and not type.encoding and str(type.element) in BY_NAME
 
 
 def is_supported(type: Type) -> bool:
     """A known tensor type that devices compute on: what stands in a program after the expansions of types."""
-    if not isinstance(type, TensorType) or not type.is_static or type.encoding:
+    if not isinstance(type, TensorType) or not type.is_known or type.encoding:
         return False
     dtype = BY_NAME.get(str(type.element))
     return dtype is not None and dtype.computed

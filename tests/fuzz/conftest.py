@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from orchestrion.schema import assembler, dtypes, encoding, tensor_encoding, writer
-from orchestrion.schema.isa import BY_NAME
 from orchestrion.schema.tensor_bytecode import EntryCode
 from orchestrion.schema.tensor_shapes import TensorType
 
@@ -17,6 +16,7 @@ TESTS = Path(__file__).parents[1]
 PROGRAMS = Path(__file__).parent / "programs"
 #: functions of the VM's own test programs that one module exports
 CHUNK = 10
+_CALLS = ("call", "call.cached")
 F32, F64, I1, I32, I64 = (dtypes.BY_NAME[name] for name in ("f32", "f64", "i1", "i32", "i64"))
 
 
@@ -59,13 +59,13 @@ def _exporting(module: writer.Module, wanted: list[int]) -> writer.Module:
     kept = list(wanted)
     for at in kept:
         for one in encoding.decode(program.functions[at].bytecode):
-            if one.row is BY_NAME["call"] and one.operands[0] not in kept:
+            if one.row.name in _CALLS and one.operands[0] not in kept:
                 kept.append(one.operands[0])  # type: ignore[arg-type]
     new = {at: place for place, at in enumerate(kept)}
 
     def moved(row: writer.Function) -> writer.Function:
         code = [
-            (one.row, (new[one.operands[0]], *one.operands[1:]) if one.row is BY_NAME["call"] else one.operands)  # type: ignore[index]
+            (one.row, (new[one.operands[0]], *one.operands[1:]) if one.row.name in _CALLS else one.operands)  # type: ignore[index]
             for one in encoding.decode(row.bytecode)
         ]
         return replace(row, bytecode=encoding.encode_all(code))

@@ -1,0 +1,89 @@
+"""Sizes that come with a call as instructions: 64-bit arithmetic that ends the call instead of wrapping.
+
+A setup has the measured sizes as arguments. Symbols are computed from them where an expression first needs one, and
+what was computed once is not computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Final
+
+from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Atom, Call, Dim, Factors, Symbol, bounds
+from orchestrion.compiler.ir.types import I32, I64
+
+from .emitter import Emitter
+
+#: predicate of an assertion -> the comparison of signed numbers
+_COMPARE: Final[dict[str, str]] = {"eq": "eq", "ne": "ne", "lt": "lt_s", "le": "le_s", "gt": "gt_s", "ge": "ge_s"}
+
+
+class Sizes:
+    """The sizes of one function; `symbols` are the expressions of those that are not `measured`."""
+
+    def __init__(self, emitter: Emitter, measured: Mapping[str, Value], symbols: Mapping[str, int]) -> None:
+        self.emitter = emitter
+        self.symbols = symbols
+        self._named = dict(measured)
+        self._made: dict[object, Value] = {}  #: of sizes, products and atoms
+
+    def number(self, size: int) -> Value | int:
+        """As an operand that takes an i64: numbers stay what they are."""
+        return self.value(size) if isinstance(size, Dim) else size
+
+    def word(self, size: int) -> Value:
+        """The low 32 bits."""
+        return self.emitter.op("i32.wrap_i64", a=self.value(size), d=I32).result
+
+    def value(self, size: int) -> Value:
+        """The i64 that holds a size."""
+        if not isinstance(size, Dim):
+            return self.emitter.constant("i64", size)
+        if size not in self._made:
+            terms = [self._term(count, factors) for count, factors in size.terms]
+            self._made[size] = reduce(lambda a, b: self._op("add_checked", a, b), terms)
+        return self._made[size]
+
+    def require(self, op: util.Assert) -> None:
+        """The assertion."""
+        lhs, rhs = self.value(op.lhs.ints[0]), self.value(op.rhs.ints[0])
+        holds = self.emitter.op(f"i64.{_COMPARE[op.predicate.value]}", a=lhs, b=rhs, d=I32).result
+        numbers = [self.value(number) for number in op.numbers.ints]
+        self.emitter.op("require", a=holds, values=numbers, message=op.message)
+
+    def _term(self, count: int, factors: Factors) -> Value:
+        if not factors:
+            return self.emitter.constant("i64", count)
+        product = self._product(factors)
+        return product if count == 1 else self._op("mul_checked", product, self.emitter.constant("i64", count))
+
+    def _product(self, factors: Factors) -> Value:
+        if factors not in self._made:
+            self._made[factors] = reduce(lambda a, b: self._op("mul_checked", a, b), map(self._atom, factors))
+        return self._made[factors]
+
+    def _atom(self, atom: Atom) -> Value:
+        if isinstance(atom, Symbol):
+            if atom.name not in self._named:
+                self._named[atom.name] = self.value(self.symbols[atom.name])
+            return self._named[atom.name]
+        assert isinstance(atom, Call)
+        if atom not in self._made:
+            self._made[atom] = self._call(atom)
+        return self._made[atom]
+
+    def _call(self, atom: Call) -> Value:
+        lhs, rhs = self.value(atom.lhs), self.value(atom.rhs)
+        if atom.op in ("max", "min"):
+            first = self.emitter.op(f"i64.{'gt_s' if atom.op == 'max' else 'lt_s'}", a=lhs, b=rhs, d=I32).result
+            return self.emitter.op("i64.select", c=first, a=lhs, b=rhs, d=I64).result
+        rest = self._op("rem_s", lhs, rhs)
+        if bounds(atom.lhs)[0] < 0:  # the remainder has the sign of what is divided
+            rest = self._op("rem_s", self._op("add_checked", rest, rhs), rhs)
+        return rest if atom.op == "mod" else self._op("div_s", self._op("sub_checked", lhs, rest), rhs)
+
+    def _op(self, name: str, a: Value, b: Value) -> Value:
+        return self.emitter.op(f"i64.{name}", a=a, b=b, d=I64).result
