@@ -210,4 +210,4 @@ def test_the_arena_is_smaller_than_what_it_holds(target: str) -> None:
 
 def allocated(module: Any) -> list[int]:
     """Bytes of each allocation."""
-    return [op.size.value for op in module.walk() if isinstance(op, ll_seq.Allocate)]
+    return [op.size for op in module.walk() if isinstance(op, ll_seq.Allocate)]

@@ -115,7 +115,7 @@ def _allocated(network: Network) -> int:
     made = [
         op for op in module.walk() if isinstance(op, ll_seq.Allocate) and op.lifetime.value in ("transient", "state")
     ]
-    return sum(align(op.size.value) for op in made)
+    return sum(align(op.size) for op in made)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

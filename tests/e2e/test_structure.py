@@ -63,7 +63,7 @@ def test_barriers_part_what_conflicts(graph_case: Any, phases: Phases) -> None:
     A command may write over one range that it reads, all of it: an argument that gave its memory.
     """
     module = phases(graph_case)["ll_seq"]
-    arena = max((op.size.value for op in module.walk() if isinstance(op, ll_seq.Allocate)), default=0)
+    arena = max((op.size for op in module.walk() if isinstance(op, ll_seq.Allocate)), default=0)
     for record in [op for op in module.walk() if isinstance(op, ll_seq.Record)]:
         done: list[tuple[object, int, int, bool]] = []
         for op in record.body.block:
@@ -89,10 +89,10 @@ def _ranges(op: Operation, module: Module) -> list[tuple[object, int, int, bool]
     """(memory, start, end, writes) of a command."""
     match op:
         case ll_seq.Copy():
-            source, target, n = op.source_offset.value, op.target_offset.value, op.length.value
+            source, target, n = op.source_offset, op.target_offset, op.length
             return [(op.source, source, source + n, False), (op.target, target, target + n, True)]
         case ll_seq.Fill():
-            return [(op.target, op.offset.value, op.offset.value + op.length.value, True)]
+            return [(op.target, op.offset, op.offset + op.length, True)]
         case ll_seq.Dispatch():
             entry = next(e for e in module.walk() if isinstance(e, ll_seq.Entry) and e.symbol == op.entry.nested[0])
             found = []
