@@ -136,6 +136,7 @@ class Serving:
         for axis in measured(self.signature):
             self.builder.build(ll_seq.Measure, axis=axis.axis, view=views[axis.argument], output=I64)
         for index, type in enumerate(true_types(self.signature.results, self.func.res_attrs)):
+            assert isinstance(type, TensorType)
             view = views[len(self.signature.inputs) + index]
             sizes = [
                 self.builder.build(ll_seq.Size, value=size, output=I64).output

@@ -70,8 +70,8 @@ class _Split:
         for op in self.kinds:
             self._set_up(op)
         setups = {serve: setup for serve in serves for setup in self._outline(serve)}
-        for body in (*(setup.body for setup in setups.values()), *(serve.body for serve in serves)):
-            self._load_in(body)
+        for region in (*(setup.body for setup in setups.values()), *(serve.body for serve in serves)):
+            self._load_in(region)
         builder = Builder(self.block, self.instance, self.program.loc)
         for variable in self.globals.values():
             builder.insert(variable)
