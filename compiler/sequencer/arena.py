@@ -26,6 +26,7 @@ ALIGNMENT = 256
 #: how often an order is improved, and for how many tenants
 MOST_TRIES, FEW_TENANTS = 24, 200
 
+
 @dataclass(frozen=True, slots=True)
 class Tenant:
     """A buffer of `size` bytes, live at the positions whose bits are set."""
