@@ -28,6 +28,7 @@ from orchestrion.compiler.stablehlo.structural import (
 )
 
 from .dialect import Windows
+from .merge import Merge
 from .scatter import Scatter, Update
 
 #: how a value is reached: the ops in between, outermost first, with the operand number where it matters
@@ -35,7 +36,7 @@ Path = tuple[tuple[int, int], ...]
 ROOT: Final[Path] = ()
 
 #: ops with a schedule of their own
-HEROES: Final = (Reduce, DotGeneral, Scatter)
+HEROES: Final = (Reduce, DotGeneral, Scatter, Merge)
 #: ops without operands
 GENERATORS: Final = (Constant, Iota)
 #: ops that place elements without computing on them
@@ -110,6 +111,8 @@ def operand_paths(op: Operation, index: int, path: Path, reads: int) -> tuple[Pa
     if keeps_order(op) or index == 1 and isinstance(op, DynamicUpdateSlice) and is_in_place(op):
         return path, reads
     match op:
+        case Merge():
+            return (*path, (id(op), index)), reads * max(tensor_of(op.inputs[0]).shape[op.axis].bit_length(), 1)
         case Scatter():
             return _scattered(op, index, path, reads)
         case Elementwise():

@@ -19,6 +19,7 @@ from orchestrion.compiler.stablehlo.base import ShapeError, StablehloOp, dtype_o
 from orchestrion.schema import tensor_shapes
 
 from .layout import problem
+from .merge import Merge
 from .scatter import Scatter
 
 
@@ -191,6 +192,7 @@ DIALECT = Dialect(
         UnsetEncoding,
         Windows,
         Scatter,
+        Merge,
         Yield,
         Executable,
         Dispatch,

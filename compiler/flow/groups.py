@@ -21,6 +21,7 @@ from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 
 from .access import HEROES, MOVEMENT, ROOT, Path, elements, is_expensive, is_free, is_in_place, operand_paths
+from .merge import Merge
 from .scatter import Scatter, changes, updated_values
 from .util import GlobalStore
 
@@ -119,8 +120,8 @@ class Group:
             return False
         if is_free(op):
             return True
-        if any(isinstance(one, CustomCall) for one in (op, *self.roots)):
-            return False  # a library function computes whole tensors in memory
+        if any(isinstance(one, CustomCall | Merge) for one in (op, *self.roots)):
+            return False  # a library function computes whole tensors in memory; a merge reads its own often
         if self.size >= MAX_SIZE or len(paths) > MAX_PATHS:
             return False
         if len(self.captures(op)) + outputs > MAX_BINDINGS:

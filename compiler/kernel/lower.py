@@ -11,6 +11,7 @@ from math import prod
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import has_layout
+from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.rows import taken_rows
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import dense_ints
@@ -135,8 +136,17 @@ def _scatter(op: Scatter) -> Iterator[str]:
             yield "no kernel computes this op but in place: of what is loaded from a binding and then stored to it"
 
 
+def _merge(op: Merge) -> Iterator[str]:
+    """It has no elements of its own: its results are stored, and read by nothing else."""
+    stores = [user for result in op.results for user in result.users()]
+    if len(stores) != len(op.results) or not all(isinstance(user, StoreOutput) for user in stores):
+        yield "no kernel computes this op but to store each of its results once"
+
+
 def _refusals(op: Operation) -> Iterator[str]:
-    if isinstance(op, Scatter):
+    if isinstance(op, Merge):
+        yield from _merge(op)
+    elif isinstance(op, Scatter):
         yield from _scatter(op)
     elif op.name not in ELEMENT_RULES:
         yield "no kernel computes this op"

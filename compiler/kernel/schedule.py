@@ -8,6 +8,7 @@ the parts, neighbours with neighbours, so that the order of the elements is kept
 `rows_of_16` to `rows_of_128`: a workgroup of so many takes a row through all reductions of an entry (`rows.py`);
 `rows_of_1`: an invocation does, for short rows.
 `pack`: one invocation makes a row of a tile of a result that lies in tiles.
+`merge`: one invocation makes neighbours of two merged runs (`merge.py`).
 `scatter`: one invocation makes an update, or all those of the rows that it owns (`scatter.py`).
 
 The kernel counts from the linear workgroup index and does nothing where that is beyond the work.
@@ -19,13 +20,14 @@ from functools import partial
 from math import prod
 
 from orchestrion.compiler.flow.layout import layout_of
+from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 
-from . import scatter
+from . import merge, scatter
 from .builder import KernelBuilder
 from .elemental import Elemental
 from .encodings import stored_shape
@@ -105,7 +107,7 @@ def fold_length(hero: Operation) -> int:
 
 def hero_of(ops: Sequence[Operation]) -> Operation | None:
     """The op of a body that has schedules of its own; the flow phase puts at most one into a dispatch."""
-    return next((op for op in ops if op.name in FOLDS or isinstance(op, Scatter)), None)
+    return next((op for op in ops if op.name in FOLDS or isinstance(op, Scatter | Merge)), None)
 
 
 def may_tile(work: Work) -> bool:
@@ -121,6 +123,8 @@ def choose(work: Work) -> Schedule:
     hero, tile = work.hero, work.tile
     if isinstance(hero, Scatter):
         return SCHEDULES["scatter"]
+    if isinstance(hero, Merge):
+        return SCHEDULES["merge"]
     if work.rows is not None:
         return SCHEDULES[f"rows_of_{lanes_of(work.ops, work.rows)}"]
     if _run_length(work):
@@ -266,6 +270,20 @@ def _store(b: KernelBuilder, values: Sequence[Value], shared: Sequence[Value], p
         b.store_shared(value, array, place)
 
 
+# merge
+
+
+def merging(work: Work) -> int:
+    assert isinstance(work.hero, Merge)
+    return merge.invocations(work.hero)
+
+
+def emit_merge(elemental: Elemental, work: Work) -> None:
+    assert isinstance(work.hero, Merge)
+    bindings = {output.value: output.binding for output in work.outputs}
+    merge.emit(elemental, work.hero, bindings, _position(elemental.builder, "merge"))
+
+
 # scatter
 
 
@@ -369,6 +387,7 @@ SCHEDULES: dict[str, Schedule] = {
         Schedule("tiled", 32, tiles, emit_tiled),
         Schedule("packed", 32, tiles, emit_packed),
         Schedule("pack", 64, runs, emit_pack),
+        Schedule("merge", 64, merging, emit_merge),
         Schedule("scatter", 64, scattering, emit_scatter),
         *map(_row_schedule, (1, *LANES.values())),
     )

@@ -1,6 +1,6 @@
 """JAX programs that sort: each of a name, a function, and the shapes and element types of its arguments.
 
-Lines of one element, of none, of odd lengths, short ones (places are counted) and long ones (a network), ties, floats
+Lines of one element, of none, of odd lengths, short ones (places are counted) and long ones (merged), ties, floats
 with NaN of both signs, several keys, what is only carried along, every axis.
 """
 

@@ -30,6 +30,7 @@ from orchestrion.compiler.stablehlo.elementwise import Elementwise
 
 from .dialect import OPS, Yield
 from .encodings import Emit, pack, stored, unpack
+from .merges import expand_merges
 from .special import TensorEmitter, known_number
 
 Rule = Callable[["_Lowering", Any, Sequence[Value]], Sequence[Value]]
@@ -41,6 +42,7 @@ _SHAPES_ONLY: Final = (structural.Reshape, structural.BroadcastInDim, structural
 def lower_entry(entry: Entry) -> None:
     """Replace the body. CompileError has a diagnostic for each op that the bytecode cannot say."""
     old = entry.body.block
+    expand_merges(old)
     problems = list(_diagnose(old))
     if problems:
         raise CompileError(problems)

@@ -1,0 +1,50 @@
+"""`flow.merge`: sorted runs become runs of twice the length, stable, by any comparator. What a sort is made of.
+
+Along an axis lie runs of 2^step elements, the last one shorter. Each two neighbours become one run; an element of the
+left one comes first where neither comes before the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrion.compiler.ir.attributes import IntegerAttr
+from orchestrion.compiler.ir.core import Trait
+from orchestrion.compiler.ir.declare import attr, operand, operands, region, results
+from orchestrion.compiler.ir.types import I1, I32, TensorType
+from orchestrion.compiler.stablehlo.base import ShapeError, StablehloOp, tensor_of
+from orchestrion.compiler.stablehlo.contraction import check_region
+
+
+class Merge(StablehloOp):
+    """Merges neighbouring runs of 2^step elements along `dimension`, those of all operands alike.
+
+    The comparator is that of a `stablehlo.sort`. `step` is a scalar, so that one executable serves all of a sort's
+    turns; beyond the size of the axis all is one run, and below zero it is 0.
+    """
+
+    name = "flow.merge"
+    inputs = operands(TensorType)
+    step = operand(TensorType)
+    dimension = attr(IntegerAttr)
+    comparator = region()
+    out = results(TensorType)
+    traits = frozenset({Trait.PURE, Trait.ISOLATED})
+
+    @property
+    def axis(self) -> int:
+        return self.dimension.value
+
+    def infer(self) -> Sequence[TensorType]:
+        types = [tensor_of(value) for value in self.inputs]
+        if not types or any(type.shape != types[0].shape for type in types):
+            raise ShapeError(f"needs operands of one shape, has {', '.join(map(str, types)) or 'none'}")
+        if tensor_of(self.step) != TensorType((), I32):
+            raise ShapeError(f"step must be tensor<i32>, is {self.step.type}")
+        if not 0 <= self.axis < types[0].rank:
+            raise ShapeError(f"dimension {self.axis} is no axis of rank {types[0].rank}")
+        if len(self.results) != len(types):
+            raise ShapeError(f"{len(types)} operands need as many results, not {len(self.results)}")
+        scalars = [type.with_shape(()) for type in types for _ in range(2)]
+        check_region("comparator", self.comparator, scalars, [TensorType((), I1)])
+        return types

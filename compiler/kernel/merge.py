@@ -1,0 +1,159 @@
+"""The schedule of `flow.merge`: an invocation makes `SHARE` neighbours of the result, wherever its runs come from.
+
+It finds by halving how many of the elements before its share come from the left run (the merge path), then takes one
+element after the other, each time loading only the successor of the one it took. Runs that are shorter than a share
+follow one another in it.
+
+Green, McColl and Bader, "GPU Merge Path: A GPU Merging Algorithm" (2012).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from orchestrion.compiler.flow.merge import Merge
+from orchestrion.compiler.ir.core import Value
+
+from .builder import KernelBuilder
+from .elemental import Elemental
+from .fold import instance
+from .index import Index, delinearize
+from .rules import scalar_index, shape_of
+
+#: elements that an invocation makes
+SHARE = 16
+#: steps that a kernel knows: runs are of 2^30 elements at most, which no axis that a device holds goes beyond
+MOST_STEPS = 30
+
+
+def invocations(op: Merge) -> int:
+    shape = shape_of(op.inputs[0])
+    return prod(shape) // shape[op.axis] * -(-shape[op.axis] // SHARE)
+
+
+def emit(elemental: Elemental, op: Merge, bindings: Mapping[Value, Value], position: Value) -> None:
+    """The code of the invocation at a position. `bindings`: where each result is written."""
+    b, shape = elemental.builder, shape_of(op.inputs[0])
+    branch = b.begin_if(b.op("compare_lt", position, b.index(invocations(op))))
+    others = shape[: op.axis] + shape[op.axis + 1 :]
+    line, share = delinearize(b, position, (prod(others), -(-shape[op.axis] // SHARE)))
+    merger = _Merger(elemental, op, [bindings[result] for result in op.results], delinearize(b, line, others))
+    merger.run(b.op("multiply", share, b.index(SHARE)))
+    b.end_if(branch)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two runs along the line: the left one ends where the right one begins."""
+
+    first: Value
+    middle: Value
+    last: Value
+
+
+@dataclass(slots=True)
+class _Merger:
+    """Makes elements of one line."""
+
+    elemental: Elemental
+    op: Merge
+    bindings: Sequence[Value]
+    line: Sequence[Value]
+
+    @property
+    def builder(self) -> KernelBuilder:
+        return self.elemental.builder
+
+    @property
+    def size(self) -> int:
+        return shape_of(self.op.inputs[0])[self.op.axis]
+
+    def run(self, start: Value) -> None:
+        b = self.builder
+        step = self._step()
+        length = b.op("unchecked_shift_left", b.index(1), step)
+        pair = self._pair_at(start, length)
+        left = self._path(pair, b.op("subtract", start, pair.first), step)
+        right = b.op("subtract", b.op("add", pair.middle, start), b.op("add", pair.first, left))
+        left = b.op("add", pair.first, left)
+        end = b.op("minimum", b.op("add", start, b.index(SHARE)), b.index(self.size))
+        kept = [left, right, pair.middle, pair.last]
+        count = len(self.op.inputs)
+        loop = b.begin_loop(start, end, b.index(1), [*kept, *self._loaded(left), *self._loaded(right)])
+        left, right, middle, last, *values = self._next_pair(loop.index, loop.carried, length)
+        mine, theirs = values[:count], values[count:]
+        taken = self._is_left(left, right, _Pair(start, middle, last), mine, theirs)
+        place = self._at(loop.index)
+        for x, y, binding in zip(mine, theirs, self.bindings, strict=True):
+            b.store(b.select(taken, x, y), binding, place.linear)
+        left = b.select(taken, b.op("add", left, b.index(1)), left)
+        right = b.select(taken, right, b.op("add", right, b.index(1)))
+        fresh = self._loaded(b.select(taken, left, right))
+        mine = [b.select(taken, new, old) for new, old in zip(fresh, mine, strict=True)]
+        theirs = [b.select(taken, old, new) for new, old in zip(fresh, theirs, strict=True)]
+        b.end_loop(loop, [left, right, middle, last, *mine, *theirs])
+
+    def _step(self) -> Value:
+        """The step, in the index type, in the range that a shift takes."""
+        b = self.builder
+        step = self.elemental.element(self.op.step, scalar_index(b))
+        step = b.op("minimum", b.op("maximum", step, b.const(0, "i32")), b.const(MOST_STEPS, "i32"))
+        return b.op("convert", step, to=b.index_type)
+
+    def _pair_at(self, place: Value, length: Value) -> _Pair:
+        """The runs that a place of the result is made of."""
+        b, size = self.builder, self.builder.index(self.size)
+        mask = b.op("subtract", b.op("add", length, length), b.index(1))
+        first = b.op("subtract", place, b.op("and", place, mask))
+        middle = b.op("minimum", b.op("add", first, length), size)
+        return _Pair(first, middle, b.op("minimum", b.op("add", middle, length), size))
+
+    def _path(self, pair: _Pair, count: Value, step: Value) -> Value:
+        """How many of the first `count` elements of the result are of the left run."""
+        b = self.builder
+        left, right = b.op("subtract", pair.middle, pair.first), b.op("subtract", pair.last, pair.middle)
+        low = b.op("subtract", count, b.op("minimum", count, right))
+        high = b.op("minimum", count, left)
+        turns = b.op("add", step, b.index(1))
+        loop = b.begin_loop(b.index(0), turns, b.index(1), [low, high])
+        low, high = loop.carried
+        branch = b.begin_if(b.op("compare_lt", low, high))
+        half = b.op("unchecked_shift_right_logical", b.op("add", low, high), b.index(1))
+        mine = self._loaded(b.op("add", pair.first, half))
+        other = b.op("subtract", b.op("add", pair.middle, count), b.op("add", half, b.index(1)))
+        behind = self._before(self._loaded(other), mine)
+        after = b.op("add", half, b.index(1))
+        b.begin_else(branch, [b.select(behind, low, after), b.select(behind, half, high)])
+        low, high = b.end_if(branch, [low, high])
+        return b.end_loop(loop, [low, high])[0]
+
+    def _next_pair(self, place: Value, carried: Sequence[Value], length: Value) -> list[Value]:
+        """What is carried, or at the end of two runs the beginning of the next two."""
+        b, last = self.builder, carried[3]
+        branch = b.begin_if(b.op("compare_eq", place, last))
+        pair = self._pair_at(place, length)
+        fresh = [pair.first, pair.middle, pair.middle, pair.last]
+        b.begin_else(branch, [*fresh, *self._loaded(pair.first), *self._loaded(pair.middle)])
+        return b.end_if(branch, list(carried))
+
+    def _is_left(self, left: Value, right: Value, pair: _Pair, mine: Sequence[Value], theirs: Sequence[Value]) -> Value:
+        """Whether the next element is the left run's: nothing is left of the other, or that does not come before."""
+        b = self.builder
+        stays = b.op("not", self._before(theirs, mine))
+        there = b.op("and", b.op("compare_lt", left, pair.middle), stays)
+        return b.op("or", b.op("compare_ge", right, pair.last), there)
+
+    def _before(self, x: Sequence[Value], y: Sequence[Value]) -> Value:
+        """Whether x comes before y."""
+        given = [value for both in zip(x, y, strict=True) for value in both]
+        return self.elemental.run(instance(self.builder, self.op.comparator, given))[0]
+
+    def _loaded(self, place: Value) -> list[Value]:
+        """The operands' elements at a place of the line, or at its end where that is behind it."""
+        b = self.builder
+        at = self._at(b.op("minimum", place, b.index(self.size - 1)))
+        return [self.elemental.element(value, at) for value in self.op.inputs]
+
+    def _at(self, place: Value) -> Index:
+        axis, shape = self.op.axis, shape_of(self.op.inputs[0])
+        return Index(self.builder, shape, [*self.line[:axis], place, *self.line[axis:]])
