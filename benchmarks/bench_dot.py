@@ -42,7 +42,7 @@ def ours(source: str, profile: str, device: str, x: np.ndarray, y: np.ndarray, t
     tile_of = lower.tile_of
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "dot.fb"
-        with patch.object(lower, "tile_of", tile_of if tiled else lambda hero, ops: None):
+        with patch.object(lower, "tile_of", tile_of if tiled else lambda hero, ops, most: None):
             compiler.compile_to_file(source, path, targets=[profile])
         program = vm.load(path, device=device, allow_native_code=True)
     out = program.put(np.zeros((x.shape[0], y.shape[1]), np.float32))

@@ -19,6 +19,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.stablehlo.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.structural import Pad
 
 from .access import HEROES, MOVEMENT, ROOT, Path, elements, is_expensive, is_free, is_in_place, operand_paths
 from .merge import Merge
@@ -34,6 +35,8 @@ EXPENSIVE_SIZE: Final = 4
 MAX_CLONES: Final = 8
 #: ways to reach one op within a group: each computes it anew
 MAX_PATHS: Final = 4
+#: reads of each element for which a padded tensor is put in memory: each read in a dot minds the edges
+MANY_READS: Final = 16
 
 
 def is_sink(op: Operation) -> bool:
@@ -128,6 +131,8 @@ class Group:
             return False
         if isinstance(op, HEROES):
             return self.hero is None and list(paths) == [ROOT] and elements(op.results[0]) == self.workload
+        if isinstance(op, Pad) and isinstance(self.hero, DotGeneral):
+            return sum(paths.values()) < MANY_READS * elements(op.out)
         if isinstance(op, MOVEMENT) or op.name == "stablehlo.convert":
             return True
         if sum(paths.values()) <= elements(op.results[0]):

@@ -4,7 +4,8 @@ Pure ops are numbered by value: an equal one made before, in this block or one a
 Ops on constants are computed here, exactly as the primitives' NumPy meaning says, and integer identities (`x + 0`,
 `x * 1`) leave nothing. Constants stand at the top of the entry.
 
-A region is open between `begin_...` and `end_...`; what is numbered inside is forgotten when it closes.
+A region is open between `begin_...` and `end_...`; what is numbered inside is forgotten when it closes. A pure op whose
+operands are known in front of a loop is put there: nothing stands still inside a loop.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -22,6 +23,7 @@ from orchestrion.schema.scalar_meanings import Array
 from . import dialect as k
 from .emitter import Number
 from .lowering import LoweringEmitter
+from .machine import PLAIN, Machine
 from .primitives import Primitive
 
 
@@ -43,8 +45,8 @@ class Scopes:
                 return scope[key]
         return None
 
-    def set(self, key: Hashable, value: Value) -> None:
-        self.stack[-1][key] = value
+    def set(self, key: Hashable, value: Value, level: int = -1) -> None:
+        self.stack[level][key] = value
 
 
 @dataclass(slots=True)
@@ -76,23 +78,36 @@ class OpenIf:
 
 
 class KernelBuilder(LoweringEmitter[Value]):
-    """Appends to `block`, the body of an entry. `index_type` is the type of every element index: ui32 or ui64."""
+    """Appends to `block`, the body of an entry. `index_type` is the type of every element index: ui32 or ui64.
 
-    def __init__(self, entry: Block, index_type: str = "ui32") -> None:
+    `machine` is the one that the kernel is for.
+    """
+
+    def __init__(self, entry: Block, index_type: str = "ui32", machine: Machine = PLAIN) -> None:
         self.entry = entry
         self.block = entry
         self.index_type = index_type
+        self.machine = machine
         self.loc: Location = UNKNOWN
         self.numbering = Scopes()
         self.memo = Scopes()
         self._constants: dict[tuple[int, str], Value] = {}
         self._known: dict[Value, int] = {}
+        #: the open regions from the entry inwards, and how many of them a value stands in
+        self._open: list[Block] = [entry]
+        self._levels: dict[Value, int] = {}
+        #: the level from which on only loops are open
+        self._in_loops = [0]
         self._last_constant: Operation | None = None
 
     @property
     def depth(self) -> int:
         """How many regions are open."""
         return len(self.numbering.stack) - 1
+
+    def level(self, value: Value) -> int:
+        """How many of the open regions a value stands in."""
+        return self._levels.get(value, 0)
 
     # scalars
 
@@ -131,8 +146,9 @@ class KernelBuilder(LoweringEmitter[Value]):
         found = self.numbering.get(key)
         if found is None:
             op = k.SCALARS[row.name](operands, [scalar(result.name)])
-            found = self.insert(op).result
-            self.numbering.set(key, found)
+            level = max(self._in_loops[-1], *(self.level(operand) for operand in operands))
+            found = self.insert(op, level).result
+            self.numbering.set(key, found, level)
         return found
 
     def _fold(
@@ -163,14 +179,19 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     # control
 
-    def insert(self, op: Operation) -> Operation:
+    def insert(self, op: Operation, level: int = -1) -> Operation:
+        """Appends to the open region of that level: what stands outside a loop is in front of it while it is open."""
         op.loc = self.loc
-        self.block.append(op)
+        self._open[level].append(op)
+        depth = self.depth if level < 0 else level
+        if depth:
+            self._levels.update(dict.fromkeys(op.results, depth))
         return op
 
     def begin_loop(self, lower: Value, upper: Value, step: Value, start: Sequence[Value]) -> OpenLoop:
         block = Block([lower.type, *(value.type for value in start)])
         loop = OpenLoop((lower, upper, step), list(start), block, self.block)
+        self._in_loops.append(self._in_loops[-1])
         self._enter(block)
         return loop
 
@@ -183,6 +204,7 @@ class KernelBuilder(LoweringEmitter[Value]):
     def begin_if(self, condition: Value) -> OpenIf:
         branch = OpenIf(condition, self.block)
         branch.arms.append(Block())
+        self._in_loops.append(len(self._open))
         self._enter(branch.arms[0])
         return branch
 
@@ -190,6 +212,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         self._leave(values, branch.outer)
         branch.types = [value.type for value in values]
         branch.arms.append(Block())
+        self._in_loops.append(len(self._open))
         self._enter(branch.arms[1])
 
     def end_if(self, branch: OpenIf, values: Sequence[Value] = ()) -> list[Value]:
@@ -201,12 +224,16 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     def _enter(self, block: Block) -> None:
         self.block = block
+        self._open.append(block)
+        self._levels.update(dict.fromkeys(block.arguments, len(self._open) - 1))
         self.numbering.push()
         self.memo.push()
 
     def _leave(self, values: Sequence[Value], outer: Block) -> None:
         self.insert(k.Yield(values))
         self.block = outer
+        self._open.pop()
+        self._in_loops.pop()
         self.numbering.pop()
         self.memo.pop()
 
@@ -267,6 +294,23 @@ class KernelBuilder(LoweringEmitter[Value]):
             for key, value in zip(keys, found, strict=True):
                 self.numbering.set(key, value)
         return found
+
+    def vector(self, values: Sequence[Value]) -> Value:
+        """A vector with these lanes."""
+        type = k.vector_type(len(values), self.dtype(values[0]))
+        return self._numbered(("lanes", *values), k.Vector(values, [type]))
+
+    def add_vectors(self, x: Value, y: Value) -> Value:
+        return self.insert(k.AddVectors([x, y], [x.type])).result
+
+    def multiply_vectors(self, x: Value, y: Value) -> Value:
+        return self.insert(k.MultiplyVectors([x, y], [x.type])).result
+
+    def lanes(self, vector: Value) -> list[Value]:
+        """The scalars of a vector."""
+        shape = k.vector_shape(vector.type)
+        assert shape is not None
+        return list(self.insert(k.Lanes([vector], [scalar(shape[1].name)] * shape[0])).results)
 
     def store(self, value: Value, binding: Value, index: Value) -> None:
         self.insert(k.Store([value, binding, index]))

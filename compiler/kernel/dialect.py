@@ -1,7 +1,8 @@
 """The kernel dialect: what one invocation of an entry does. Scalars, structured control flow, flat memory.
 
 Types are the element types of `schema/dtypes.py`; `!ll_seq.binding` is a binding of the entry; `!kernel.shared<64xf32>`
-an array that the invocations of a workgroup share. An index is a `ui32`, or a `ui64` in a kernel that addresses 2^31
+an array that the invocations of a workgroup share; `!kernel.vector<8xf32>` floats that are computed on alike, which the
+machine of the target must have (`machine.py`). An index is a `ui32`, or a `ui64` in a kernel that addresses 2^31
 elements or more; it counts elements. Loads and stores are in range: whoever emits them guards them.
 The scalar ops are the rows of `primitives.py`, one class each. An `i1` takes one byte in memory, 0 or 1.
 """
@@ -22,6 +23,8 @@ from .primitives import PRIMITIVES, Primitive
 PURE = frozenset({Trait.PURE})
 #: elements that one load may take
 VECTOR = 4
+#: lanes that a vector may have
+LANES = (2, 4, 8, 16)
 #: 32-bit words: what every Vulkan device has room for
 MOST_PARAMETERS = 32
 
@@ -70,6 +73,31 @@ def dtype_of_shared(array: Value) -> str:
     shape = shared_shape(array.type)
     assert shape is not None
     return shape[1].name
+
+
+def vector_type(count: int, dtype: str) -> DialectType:
+    """`!kernel.vector<8xf32>`: `count` lanes."""
+    return DialectType("kernel.vector", f"{count}x{dtype}")
+
+
+def vector_shape(type: Type) -> tuple[int, DType] | None:
+    """The number of lanes of a vector and their type; None for any other type."""
+    if not isinstance(type, DialectType) or type.name != "kernel.vector":
+        return None
+    count, _, dtype = type.body.partition("x")
+    found = BY_NAME.get(dtype)
+    fits = count.isdecimal() and int(count) in LANES and found is not None and found.kind == FLOAT
+    return (int(count), found) if fits and found is not None else None
+
+
+def is_vector(type: Type) -> bool:
+    """!kernel.vector of floats"""
+    return vector_shape(type) is not None
+
+
+def is_carried(type: Type) -> bool:
+    """an element type or !kernel.vector"""
+    return is_scalar(type) or is_vector(type)
 
 
 def dtype_of(value: Value) -> DType:
@@ -160,6 +188,66 @@ class LoadVector(Operation):
             yield f"gives ({', '.join(types)}), must give {VECTOR} elements of one type, not i1"
 
 
+class LoadLanes(Operation):
+    """As many neighbouring elements of a binding as the vector has lanes, the first at the index."""
+
+    name = "kernel.load_lanes"
+    binding = operand(is_binding)
+    index = operand(is_index)
+    output = result(is_vector)
+    traits = frozenset({Trait.REMOVABLE})
+
+
+class Vector(Operation):
+    """A vector of these scalars, a lane each."""
+
+    name = "kernel.vector"
+    values = operands(is_scalar)
+    output = result(is_vector)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        yield from _check_lanes(self.values, self.output)
+
+
+class Lanes(Operation):
+    """The scalars in the lanes of a vector."""
+
+    name = "kernel.lanes"
+    vector = operand(is_vector)
+    outputs = results(is_scalar)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        yield from _check_lanes(self.outputs, self.vector)
+
+
+class AddVectors(Operation):
+    """x + y, lane by lane."""
+
+    name = "kernel.add_vectors"
+    x = operand(is_vector)
+    y = operand(is_vector)
+    output = result(is_vector)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        yield from _check_alike(self)
+
+
+class MultiplyVectors(Operation):
+    """x * y, lane by lane."""
+
+    name = "kernel.multiply_vectors"
+    x = operand(is_vector)
+    y = operand(is_vector)
+    output = result(is_vector)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        yield from _check_alike(self)
+
+
 class Store(Operation):
     """Writes the element of a binding at an index."""
 
@@ -218,9 +306,9 @@ class For(Operation):
     lower = operand(is_index)
     upper = operand(is_index)
     step = operand(is_index)
-    start = operands(is_scalar)
+    start = operands(is_carried)
     body = region()
-    outputs = results(is_scalar)
+    outputs = results(is_carried)
 
     def check(self) -> Iterator[str]:
         if len(self.body.blocks) != 1:
@@ -259,7 +347,7 @@ class Yield(Operation):
     """Ends a region with its values."""
 
     name = "kernel.yield"
-    values = operands(is_scalar)
+    values = operands(is_carried)
     traits = frozenset({Trait.TERMINATOR})
 
 
@@ -292,6 +380,17 @@ def _types(values: Sequence[Value]) -> str:
     return f"({', '.join(str(value.type) for value in values)})"
 
 
+def _check_lanes(scalars: Sequence[Value], vector: Value) -> Iterator[str]:
+    shape = vector_shape(vector.type)
+    if shape is not None and [str(value.type) for value in scalars] != [shape[1].name] * shape[0]:
+        yield f"scalars {_types(scalars)}, vector of type {vector.type}"
+
+
+def _check_alike(op: Operation) -> Iterator[str]:
+    if len({value.type for value in (*op.operands, *op.results)}) > 1:
+        yield f"does not take {_types(op.operands)} -> {op.results[0].type}"
+
+
 def _check_element(shared: Value, element: Value) -> Iterator[str]:
     shape = shared_shape(shared.type)
     if shape is not None and shape[1].name != str(element.type):
@@ -312,7 +411,7 @@ SCALARS: dict[str, type[Scalar]] = {row.name: _scalar_class(row) for row in PRIM
 DIALECT = Dialect(
     "kernel",
     [
-        WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, Store, Shared, LoadShared, StoreShared, Barrier,
-        For, If, Yield, Return, *SCALARS.values(),
+        WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, Shared, LoadShared, StoreShared,
+        Barrier, Vector, Lanes, AddVectors, MultiplyVectors, For, If, Yield, Return, *SCALARS.values(),
     ],
 )  # fmt: skip

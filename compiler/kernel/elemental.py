@@ -15,9 +15,10 @@ from orchestrion.compiler.ir.core import Operation, OpResult, Value
 from .builder import KernelBuilder
 from .emitter import UnsupportedScalar
 from .encodings import ENCODINGS, load
-from .fold import HEROES, Scalars
+from .fold import HEROES
 from .index import Index
 from .indexing import INDEXING
+from .loops import Scalars
 from .rules import RULES, Requests, Rule
 
 #: op name -> its rule
@@ -34,12 +35,11 @@ class _Frame:
 
 
 class Elemental:
-    """Emits elements into a builder. `inputs` says which binding holds a value that is loaded; `vectors`, whether
-    neighbours of an encoded one are loaded together. `bound`: values whose elements a schedule has at hand."""
+    """Emits elements into a builder. `inputs` says which binding holds a value that is loaded; `bound`: values whose
+    elements a schedule has at hand."""
 
-    def __init__(self, builder: KernelBuilder, inputs: Mapping[Value, Value], vectors: bool = False) -> None:
+    def __init__(self, builder: KernelBuilder, inputs: Mapping[Value, Value]) -> None:
         self.builder = builder
-        self.vectors = vectors
         self.inputs = inputs
         self.bound: dict[Value, Callable[[Index], Value]] = {}
 
@@ -89,7 +89,7 @@ class Elemental:
             return self.bound[value](at)
         binding = self.inputs.get(value)
         if binding is not None:
-            loaded = load(self.builder, binding, value, at, self.vectors)
+            loaded = load(self.builder, binding, value, at)
             self.builder.memo.set(key, loaded)
             return loaded
         assert isinstance(value, OpResult), f"{value} has neither an element nor an op that makes it"

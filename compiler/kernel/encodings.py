@@ -5,12 +5,14 @@ A coordinate along a group of axes is cut into the number of its tile and its pl
 """
 
 from collections.abc import Sequence
+from math import prod
 
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import Layout, layout_of
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.stablehlo.base import tensor_of
 
+from .affine import aligned, split
 from .builder import KernelBuilder
 from .dialect import VECTOR
 from .index import Index, Shape, delinearize, linearize
@@ -39,52 +41,13 @@ def stored_at(b: KernelBuilder, value: Value, at: Index) -> Value:
     return linearize(b, coordinates, layout.physical_shape(at.shape))
 
 
-def load(b: KernelBuilder, binding: Value, value: Value, at: Index, vectors: bool) -> Value:
-    """The element of a tensor value in a binding; as one of a vector, where the layout has four neighbours in a row."""
+def load(b: KernelBuilder, binding: Value, value: Value, at: Index) -> Value:
+    """The element of a tensor value in a binding; as one of four neighbours, where it is seen which of them it is."""
     position, dtype = stored_at(b, value, at), element_of(value)
-    layout = layout_of(tensor_of(value))
-    in_fours = layout is not None and bool(layout.inner) and layout.tiles[layout.inner[-1]] % VECTOR == 0
-    if not vectors or not in_fours or dtype == "i1":
+    if not b.machine.vectors or dtype == "i1" or prod(stored_shape(value)) % VECTOR:
         return b.load(binding, position, dtype)
-    number, lane = split(b, position, VECTOR)
-    known = b.pattern(lane)
-    return b.load(binding, position, dtype) if known is None else b.load_vector(binding, number, dtype)[known]
-
-
-def split(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, Value]:
-    """coordinate / tile and coordinate mod tile."""
-    base, offset = coordinate, 0
-    op = coordinate.defining_op
-    if op is not None and op.name == "kernel.add" and (known := b.pattern(op.operands[1])) is not None:
-        base, offset = op.operands[0], known
-    number = _quotient(b, base, tile)
-    if number is not None:
-        return b.op("add", number, b.index(offset // tile)), b.index(offset % tile)
-    maker = base.defining_op
-    factor = b.pattern(maker.operands[1]) if maker is not None and maker.name == "kernel.multiply" else None
-    if maker is None or not factor or tile % factor or offset >= factor:
-        return _divided(b, coordinate, tile)
-    number, part = _divided(b, maker.operands[0], tile // factor)
-    return number, b.op("add", b.op("multiply", part, b.index(factor)), b.index(offset))
-
-
-def _quotient(b: KernelBuilder, x: Value, divisor: int) -> Value | None:
-    """x / divisor where x is seen to be a multiple: a constant, a product with one, or a sum of such."""
-    pattern, op = b.pattern(x), x.defining_op
-    if pattern is not None:
-        return None if pattern % divisor else b.index(pattern // divisor)
-    if op is not None and op.name == "kernel.multiply":
-        factor = _quotient(b, op.operands[1], divisor) if b.pattern(op.operands[1]) is not None else None
-        return None if factor is None else b.op("multiply", op.operands[0], factor)
-    if op is not None and op.name == "kernel.add":
-        left, right = (_quotient(b, part, divisor) for part in op.operands)
-        return None if left is None or right is None else b.op("add", left, right)
-    return None
-
-
-def _divided(b: KernelBuilder, x: Value, divisor: int) -> tuple[Value, Value]:
-    by = b.index(divisor)
-    return b.op("unchecked_divide", x, by), b.op("unchecked_remainder", x, by)
+    place = aligned(b, position, VECTOR)
+    return b.load(binding, position, dtype) if place is None else b.load_vector(binding, place[0], dtype)[place[1]]
 
 
 def set_encoding(b: KernelBuilder, op: SetEncoding, result: int, at: Index) -> Requests:

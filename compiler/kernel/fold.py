@@ -1,128 +1,23 @@
-"""Heroes: ops whose element folds many elements, `reduce` and `dot_general`, as sequential loops.
+"""Heroes: ops whose element folds many elements, `reduce` and `dot_general`, as sequential loops (`loops.py`)."""
 
-A fold keeps the order of its elements and applies the initial value once, at the front, so that a reducer need not be
-commutative and its initial value need not be neutral. Long folds are folds of blocks: the rounding error of a sum of n
-floats then grows with log n, not with n.
-"""
-
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
-from math import prod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Region, Value
 from orchestrion.compiler.stablehlo.base import dtype_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.structural import Constant
 from orchestrion.schema.dtypes import BOOL, FLOAT, DType
 
+from .axes import Axes
 from .builder import KernelBuilder
+from .dialect import VECTOR
 from .emitter import Number
-from .index import Index, Shape, delinearize
+from .index import Index, Shape
+from .loops import Fold, Scalars, sequential
 from .rules import Requests, Rule, element_of, scalar_index, shape_of
-
-#: a generator of several scalars
-Scalars = Generator[tuple[Value, Index], Value, list[Value]]
-
-#: elements folded in one loop; longer folds are folds of blocks of powers of it
-BLOCK = 64
-#: folds up to this length need no loop
-UNROLLED = 4
-#: Mesa's llvmpipe leaves the loops of an invocation after 65,535 turns in all, silently; a fold stays well below
-MOST_TURNS = 1 << 15
-#: elements that one invocation may fold: a turn takes BLOCK of them at most, and leaving a loop counts as a turn too
-MOST_ELEMENTS = 800_000
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """`combine(... combine(combine(start, element(0)), element(1)) ..., element(count - 1))`, several values at once.
-
-    `neutral` are values that change nothing when combined, or None where none are known.
-    """
-
-    count: int
-    start: Callable[[], Scalars]
-    element: Callable[[Value], Scalars]
-    combine: Callable[[Sequence[Value], Sequence[Value]], Scalars]
-    neutral: Sequence[Value] | None
-
-
-def sequential(b: KernelBuilder, fold: Fold) -> Scalars:
-    """The whole fold in this invocation."""
-    values = yield from fold.start()
-    if fold.count <= UNROLLED:
-        for position in range(fold.count):
-            values = yield from _step(fold, b.index(position), values)
-        return values
-    loops = Loops(b, fold, elements_per_turn(fold.count))
-    return (yield from loops.over(b.index(0), b.index(fold.count), fold.count, values))
-
-
-def elements_per_turn(count: int) -> int:
-    """How many elements a turn of the innermost loop folds, so that `count` elements stay below MOST_TURNS."""
-    unroll = 1
-    while unroll < BLOCK and count / unroll + count / (BLOCK - 1) > MOST_TURNS:
-        unroll *= 2
-    return unroll
-
-
-def _step(fold: Fold, position: Value, values: Sequence[Value]) -> Scalars:
-    element = yield from fold.element(position)
-    return (yield from fold.combine(values, element))
-
-
-@dataclass(frozen=True, slots=True)
-class Loops:
-    """Folds ranges of elements; a turn of the innermost loop takes `unroll` of them, a power of two up to BLOCK."""
-
-    builder: KernelBuilder
-    fold: Fold
-    unroll: int
-
-    def over(self, lower: Value, upper: Value, most: int, start: Sequence[Value]) -> Scalars:
-        """Folds the elements from `lower` to before `upper`, at most `most`, onto `start`."""
-        if most > MOST_ELEMENTS:
-            message = f"one invocation would fold {most} elements, {MOST_ELEMENTS} are the most"
-            raise CompileError([Diagnostic(message, self.builder.loc)])
-        if most <= BLOCK:
-            return (yield from self._straight(lower, upper, start))
-        b, length = self.builder, BLOCK if self.fold.neutral is not None else BLOCK + 1
-        while length * BLOCK < most:
-            length *= BLOCK
-        loop = b.begin_loop(lower, upper, b.index(length), start)
-        end = b.op("minimum", b.op("add", loop.index, b.index(length)), upper)
-        block = yield from self.block(loop.index, end, length)
-        return b.end_loop(loop, (yield from self.fold.combine(loop.carried, block)))
-
-    def block(self, lower: Value, upper: Value, most: int) -> Scalars:
-        """Folds a range of at least one element without an initial value."""
-        if self.fold.neutral is not None:
-            return (yield from self.over(lower, upper, most, self.fold.neutral))
-        first = yield from self.fold.element(lower)
-        return (yield from self.over(self.builder.op("add", lower, self.builder.index(1)), upper, most - 1, first))
-
-    def _straight(self, lower: Value, upper: Value, start: Sequence[Value]) -> Scalars:
-        """One loop over whole groups of `unroll` elements, one over what is left."""
-        b, values = self.builder, start
-        if self.unroll > 1:
-            rest = b.op("and", b.op("subtract", upper, lower), b.index(self.unroll - 1))
-            whole = b.op("subtract", upper, rest)
-            values = yield from self._loop(lower, whole, self.unroll, values)
-            lower = whole
-        return (yield from self._loop(lower, upper, 1, values))
-
-    def _loop(self, lower: Value, upper: Value, step: int, start: Sequence[Value]) -> Scalars:
-        b = self.builder
-        loop = b.begin_loop(lower, upper, b.index(step), start)
-        values = loop.carried
-        for offset in range(step):
-            values = yield from _step(self.fold, b.op("add", loop.index, b.index(offset)), values)
-        return b.end_loop(loop, values)
-
 
 # reduce
 
@@ -132,7 +27,7 @@ def reduce_fold(b: KernelBuilder, op: Reduce, at: Index) -> Fold:
     inputs, starts = op.inputs, op.init_values
     shape, dims = shape_of(inputs[0]), op.dimensions.ints
     kept = [axis for axis in range(len(shape)) if axis not in dims]
-    sizes = tuple(shape[axis] for axis in sorted(dims))
+    axes = Axes([(value, sorted(dims)) for value in inputs])
 
     def start() -> Scalars:
         values = []
@@ -140,11 +35,11 @@ def reduce_fold(b: KernelBuilder, op: Reduce, at: Index) -> Fold:
             values.append((yield value, scalar_index(b)))
         return values
 
-    def element(position: Value) -> Scalars:
+    def element(folded: Sequence[Value]) -> Scalars:
         coordinates = [b.index(0)] * len(shape)
         for axis, coordinate in zip(kept, at.coordinates, strict=True):
             coordinates[axis] = coordinate
-        for axis, coordinate in zip(sorted(dims), delinearize(b, position, sizes), strict=True):
+        for axis, coordinate in zip(sorted(dims), axes.apart(b, folded), strict=True):
             coordinates[axis] = coordinate
         place = at.at(shape, coordinates)
         values = []
@@ -155,7 +50,7 @@ def reduce_fold(b: KernelBuilder, op: Reduce, at: Index) -> Fold:
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
         return (yield from instance(b, op.body, [*x, *y]))
 
-    return Fold(prod(sizes), start, element, combine, _neutral(b, op))
+    return Fold(axes.sizes, start, element, combine, _neutral(b, op))
 
 
 def instance(b: KernelBuilder, body: Region, arguments: Sequence[Value | None]) -> Scalars:
@@ -232,31 +127,52 @@ def reduce(b: KernelBuilder, op: Reduce, result: int, at: Index) -> Requests:
 # dot_general
 
 
+class Factors:
+    """What is multiplied for one element of a `stablehlo.dot_general`, in the result's type."""
+
+    def __init__(self, b: KernelBuilder, op: DotGeneral, at: Index) -> None:
+        dims = op.dimensions
+        self.builder = b
+        self.at = at
+        self.dtype = element_of(op.out)
+        self.axes = Axes([(op.lhs, dims.lhs_contract), (op.rhs, dims.rhs_contract)])
+        left, right = dims.free(len(shape_of(op.lhs)), True), dims.free(len(shape_of(op.rhs)), False)
+        batch, rest = at.coordinates[: len(dims.lhs_batch)], at.coordinates[len(dims.lhs_batch) :]
+        #: operand, its axes as batch, free and contracted ones, the coordinates of the first two
+        self._left = op.lhs, (*dims.lhs_batch, *left, *dims.lhs_contract), (*batch, *rest[: len(left)])
+        self._right = op.rhs, (*dims.rhs_batch, *right, *dims.rhs_contract), (*batch, *rest[len(left) :])
+
+    def left(self, folded: Sequence[Value]) -> Scalars:
+        return self._factor(*self._left, folded)
+
+    def right(self, folded: Sequence[Value]) -> Scalars:
+        return self._factor(*self._right, folded)
+
+    def _factor(self, operand: Value, axes: Sequence[int], outer: Sequence[Value], folded: Sequence[Value]) -> Scalars:
+        b, shape = self.builder, shape_of(operand)
+        value = yield operand, _place(self.at, shape, axes, (*outer, *self.axes.apart(b, folded)))
+        return [b.op("convert", value, to=self.dtype)]
+
+
 def dot_fold(b: KernelBuilder, op: DotGeneral, at: Index) -> Fold:
     """The fold behind one element of a `stablehlo.dot_general`: a sum of products, all in the result's type."""
-    lhs, rhs, dims, dtype = op.lhs, op.rhs, op.dimensions, element_of(op.out)
-    left, right = dims.free(len(shape_of(lhs)), True), dims.free(len(shape_of(rhs)), False)
-    batch, rest = at.coordinates[: len(dims.lhs_batch)], at.coordinates[len(dims.lhs_batch) :]
-    sizes = tuple(shape_of(lhs)[axis] for axis in dims.lhs_contract)
-    zero = [b.const(0, dtype)]
+    factors = Factors(b, op, at)
+    zero = [b.const(0, factors.dtype)]
 
     def start() -> Scalars:
         yield from ()
         return zero
 
-    def element(position: Value) -> Scalars:
-        contracted = delinearize(b, position, sizes)
-        of_lhs = (*batch, *rest[: len(left)], *contracted)
-        of_rhs = (*batch, *rest[len(left) :], *contracted)
-        x = yield lhs, _place(at, shape_of(lhs), (*dims.lhs_batch, *left, *dims.lhs_contract), of_lhs)
-        y = yield rhs, _place(at, shape_of(rhs), (*dims.rhs_batch, *right, *dims.rhs_contract), of_rhs)
-        return [b.op("multiply", b.op("convert", x, to=dtype), b.op("convert", y, to=dtype))]
+    def element(folded: Sequence[Value]) -> Scalars:
+        (x,) = yield from factors.left(folded)
+        (y,) = yield from factors.right(folded)
+        return [b.op("multiply", x, y)]
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
         yield from ()
         return [b.op("add", x[0], y[0])]
 
-    return Fold(prod(sizes), start, element, combine, zero)
+    return Fold(factors.axes.sizes, start, element, combine, zero)
 
 
 def _place(at: Index, shape: Shape, axes: Sequence[int], values: Sequence[Value]) -> Index:
@@ -266,7 +182,12 @@ def _place(at: Index, shape: Shape, axes: Sequence[int], values: Sequence[Value]
 
 
 def dot_general(b: KernelBuilder, op: DotGeneral, result: int, at: Index) -> Requests:
-    return (yield from sequential(b, dot_fold(b, op, at)))[0]
+    return (yield from sequential(b, dot_fold(b, op, at), per_turn(b)))[0]
+
+
+def per_turn(b: KernelBuilder) -> int:
+    """Products that a turn of a dot's innermost loop takes: as many as one load may give."""
+    return VECTOR if b.machine.vectors else 1
 
 
 #: op name -> the fold behind one element

@@ -9,6 +9,7 @@ from math import prod
 
 from orchestrion.compiler.ir.core import Value
 
+from .affine import added, emit, sum_of
 from .builder import KernelBuilder
 
 Shape = tuple[int, ...]
@@ -81,44 +82,10 @@ def delinearize(b: KernelBuilder, linear: Value, shape: Shape) -> list[Value]:
 
 
 def linearize(b: KernelBuilder, coordinates: Sequence[Value], shape: Shape) -> Value:
-    """The row-major position; coordinates that came out of one division go back into what was divided."""
-    if not coordinates:
-        return b.index(0)
-    position = coordinates[0]
-    for coordinate, size in zip(coordinates[1:], shape[1:], strict=True):
+    """The row-major position."""
+    parts, stride = [], 1
+    for coordinate, size in zip(reversed(coordinates), reversed(shape), strict=True):
         if size != 1:
-            position = _continued(b, position, coordinate, size)
-    return position
-
-
-def _continued(b: KernelBuilder, position: Value, coordinate: Value, size: int) -> Value:
-    """position * size + coordinate; from x / size and x mod size comes x, from y + x / size likewise y * size + x."""
-    whole = _divided(b, position, coordinate, size)
-    if whole is not None:
-        return whole
-    base, sum_op = b.index(size), position.defining_op
-    if sum_op is not None and sum_op.name == "kernel.add":
-        whole = _divided(b, sum_op.operands[1], coordinate, size)
-        if whole is not None:
-            return _sum(b, b.op("multiply", sum_op.operands[0], base), whole)
-    return _sum(b, b.op("multiply", position, base), coordinate)
-
-
-def _sum(b: KernelBuilder, position: Value, coordinate: Value) -> Value:
-    """position + coordinate, where position + (x + constant) is (position + x) + constant: neighbours then differ in
-    the last step, which is what compilers look for when they make vectors of loads and stores."""
-    inner = coordinate.defining_op
-    if inner is None or inner.name != "kernel.add" or b.pattern(inner.operands[1]) is None:
-        return b.op("add", position, coordinate)
-    return b.op("add", b.op("add", position, inner.operands[0]), inner.operands[1])
-
-
-def _divided(b: KernelBuilder, quotient: Value, remainder: Value, size: int) -> Value | None:
-    """x where the two are x / size and x mod size."""
-    over, rest = quotient.defining_op, remainder.defining_op
-    if over is None or rest is None:
-        return None
-    if over.name != "kernel.unchecked_divide" or rest.name != "kernel.unchecked_remainder":
-        return None
-    same = over.operands[0] is rest.operands[0] and over.operands[1] is rest.operands[1]
-    return over.operands[0] if same and b.known(over.operands[1]) == size else None
+            parts.append((sum_of(b, coordinate), stride))
+            stride *= size
+    return emit(b, added(b, reversed(parts)))

@@ -30,10 +30,12 @@ from .elemental import ELEMENT_RULES, Elemental
 from .encodings import stored_shape
 from .indexing import starts_of
 from .lowering import refusal
+from .machine import Machine
 from .packed import packed_tile_of
 from .rules import INLINE_CONSTANT_BYTES
 from .schedule import SCHEDULES, Output, Work, choose, hero_of, may_tile
 from .tiled import count_ops, tile_of
+from .vectors import load_lanes
 
 #: an entry that addresses fewer elements than this counts them in 32 bits
 WIDE_INDEX = 1 << 31
@@ -41,11 +43,8 @@ WIDE_INDEX = 1 << 31
 ABI = (LoadInput, StoreOutput, End)
 
 
-def lower_entry(entry: Operation, vectors: bool = False) -> None:
-    """Replace the body of an `ll_seq.entry`. CompileError has a diagnostic for each op that cannot be lowered.
-
-    `vectors`: what lies side by side in a layout is loaded together.
-    """
+def lower_entry(entry: Operation, machine: Machine) -> None:
+    """Replace the body of an `ll_seq.entry`. CompileError has a diagnostic for each op that cannot be lowered."""
     assert isinstance(entry, Entry)
     old = entry.body.block
     ops = [op for op in old if not isinstance(op, ABI)]
@@ -58,17 +57,19 @@ def lower_entry(entry: Operation, vectors: bool = False) -> None:
     outputs = _outputs(old, bindings)
     rows = taken_rows(ops, [output.value for output in outputs])
     work = Work(outputs, hero_of(ops), ops=ops, rows=rows)
-    builder = KernelBuilder(block, _index_type(old))
+    builder = KernelBuilder(block, _index_type(old), machine)
     builder.loc = entry.loc
     if may_tile(work):
         ops_per_result = _ops_per_result(builder.index_type, inputs, work)
         packed = packed_tile_of(work.hero, ops_per_result)
-        work = replace(work, tile=packed or tile_of(work.hero, ops_per_result), packed=packed is not None)
+        work = replace(work, tile=packed or tile_of(work.hero, ops_per_result, machine.tile), packed=packed is not None)
     schedule = choose(work)
-    elemental = Elemental(builder, inputs, vectors)
+    elemental = Elemental(builder, inputs)
     _prepare(elemental, ops)
     schedule.emit(elemental, work)
     builder.insert(Return())
+    if machine.width:
+        load_lanes(block, builder)
     entry.workgroup_size = dense_ints(schedule.workgroup_size, 1, 1)
     entry.workload = dense_ints(schedule.invocations(work), 1, 1)
     _replace(entry.body, block)

@@ -20,9 +20,8 @@ from orchestrion.compiler.stablehlo.contraction import DotGeneral
 
 from .builder import KernelBuilder
 from .elemental import Elemental
-from .fold import sequential
 from .index import Index, delinearize
-from .tiled import MOST_OPS, Extents, Tile, Write, tile_fold, write_all
+from .tiled import MOST_OPS, Extents, Tile, Write, folded_tile, write_all
 
 #: a packed tile's code may be this many times as long as that of any other: both operands are there to be computed with
 LONGER = 2
@@ -89,7 +88,7 @@ def emit_packed_tile(
     batch, down, across = delinearize(b, number, tile.grid(extents))
     rows, columns = Side.of(b, down, tile.rows, extents.rows), Side.of(b, across, tile.columns, extents.columns)
     folded = _places(b, extents, batch, rows.places, columns.places)
-    values = elemental.run(sequential(b, tile_fold(b, dot, folded)))
+    values = elemental.run(folded_tile(b, dot, tile, folded, per_turn=1))
     places = _places(b, extents, batch, rows.results, columns.results)
     # Where places are constants, those beyond the end are the last one: its own value comes last and stays.
     for place, value in reversed(list(zip(places, values, strict=True))):

@@ -23,8 +23,9 @@ from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from . import dialect as k
 from .builder import KernelBuilder
 from .elemental import Elemental
-from .fold import FOLDS, MOST_TURNS, Fold, Scalars, is_commutative, sequential
+from .fold import FOLDS, is_commutative
 from .index import Index, delinearize
+from .loops import MOST_TURNS, Fold, Scalars, sequential
 from .rules import element_of, shape_of
 
 #: rows up to this length are one invocation's
@@ -155,7 +156,7 @@ class Row:
             assert array is not None
             self.builder.store_shared(scalar, array, self._place(array_length(value, self.rows), position))
             self._bind(value, scalar)
-        element = yield from fold.element(position)
+        element = yield from fold.at(self.builder, position)
         for value in fills:
             del self.elemental.bound[value]
         return element

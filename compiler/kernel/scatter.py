@@ -13,8 +13,9 @@ from orchestrion.compiler.ir.core import Value
 
 from .builder import KernelBuilder
 from .elemental import Elemental
-from .fold import MOST_TURNS, instance
+from .fold import instance
 from .index import Index, delinearize
+from .loops import MOST_TURNS
 from .rules import element_of, shape_of
 
 #: invocations beyond which no more owners are made, and row numbers that all of them read together

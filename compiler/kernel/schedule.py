@@ -31,9 +31,10 @@ from . import merge, scatter
 from .builder import KernelBuilder
 from .elemental import Elemental
 from .encodings import stored_shape
-from .fold import FOLDS, Fold, Loops, Scalars, elements_per_turn
+from .fold import FOLDS
 from .index import Index, delinearize
 from .indexing import moved, starts_of
+from .loops import Fold, Loops, Scalars, elements_per_turn
 from .packed import emit_packed_tile, write_results
 from .rows import LANES, Row, lanes_of
 from .rules import element_of, shape_of

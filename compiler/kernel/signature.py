@@ -9,7 +9,19 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.sequencer.ll_seq import Entry
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 
-from .dialect import DIALECT, Load, LoadVector, Parameter, Return, Shared, Store, dtype_of, shared_shape
+from .dialect import (
+    DIALECT,
+    Load,
+    LoadLanes,
+    LoadVector,
+    Parameter,
+    Return,
+    Shared,
+    Store,
+    dtype_of,
+    shared_shape,
+    vector_shape,
+)
 
 #: bytes that an i1 is counted with in shared memory, where each target keeps it as it likes
 SHARED_BOOL_BYTES = 4
@@ -76,8 +88,10 @@ def _element_types(entry: Entry) -> dict[int, DType]:
     elements: dict[int, DType] = {}
     ordinals = {argument: ordinal for ordinal, argument in enumerate(entry.body.block.arguments)}
     for op in entry.walk():
-        if isinstance(op, Load | LoadVector | Store):
-            dtype = dtype_of(op.value if isinstance(op, Store) else op.results[0])
+        if isinstance(op, Load | LoadVector | LoadLanes | Store):
+            value = op.value if isinstance(op, Store) else op.results[0]
+            shape = vector_shape(value.type)
+            dtype = dtype_of(value) if shape is None else shape[1]
             ordinal = ordinals[op.binding]  # type: ignore[index]
             if elements.setdefault(ordinal, dtype) is not dtype:
                 raise _wrong(op, f"takes binding {ordinal} as {dtype}, other ops as {elements[ordinal]}")

@@ -9,25 +9,25 @@ At an edge that the tile's size does not divide, the last tile is moved back to 
 tile before it has, and does not write that.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import prod
+from math import gcd, prod
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.stablehlo.contraction import DotGeneral
+from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .builder import KernelBuilder
 from .elemental import Elemental
-from .fold import Fold, Scalars, dot_fold, sequential
+from .fold import Factors, dot_fold, per_turn
 from .index import Index, delinearize
-from .rules import shape_of
+from .loops import Fold, Scalars, sequential
+from .rules import element_of, shape_of
 
 #: writes the results at a row and a column of a tile
 Write = Callable[[int, int], None]
 
-#: the largest tile; smaller ones halve it
-MOST_ROWS, MOST_COLUMNS = 8, 8
 #: a tile of fewer columns than this has no neighbours in memory to gain from
 LEAST_COLUMNS = 4
 #: a tile of this many results needs half as many loads as it has products, or fewer
@@ -77,12 +77,13 @@ class Tile:
         return prod(extents.batch), -(-extents.rows // self.rows), -(-extents.columns // self.columns)
 
 
-def tile_of(hero: Operation | None, ops: int) -> Tile | None:
-    """The tile of a dot whose body takes `ops` ops for one result; None where it is not worth it."""
+def tile_of(hero: Operation | None, ops: int, most: tuple[int, int]) -> Tile | None:
+    """The tile of a dot whose body takes `ops` ops for one result: the largest, halved until it fits; None where it is
+    not worth it."""
     if not isinstance(hero, DotGeneral):
         return None
     extents = Extents.of(hero)
-    rows, columns = MOST_ROWS, MOST_COLUMNS
+    rows, columns = most
     while rows > extents.rows:
         rows //= 2
     while columns > extents.columns:
@@ -105,9 +106,12 @@ class Side:
 
     @classmethod
     def of(cls, b: KernelBuilder, number: Value, size: int, extent: int) -> "Side":
-        first = b.op("multiply", number, b.index(size))
+        first = start = b.op("multiply", number, b.index(size))
         ragged = extent % size != 0
-        start = b.op("minimum", first, b.index(extent - size)) if ragged else first
+        if ragged:  # in units, so that it is seen what the start is a multiple of
+            unit = gcd(size, extent)
+            most = b.op("minimum", b.op("multiply", number, b.index(size // unit)), b.index((extent - size) // unit))
+            start = b.op("multiply", most, b.index(unit))
         return cls([b.op("add", start, b.index(at)) for at in range(size)], first, ragged)
 
     def moved(self, b: KernelBuilder) -> Value:
@@ -129,27 +133,60 @@ def tile_places(b: KernelBuilder, extents: Extents, batch: Value, rows: Side, co
     return [Index(b, shape, (*of_batch, *row, *column)) for row in of_rows for column in of_columns]
 
 
-def tile_fold(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index]) -> Fold:
-    """The folds of several results of a dot, side by side."""
+def folded_tile(b: KernelBuilder, dot: DotGeneral, tile: Tile, places: Sequence[Index], per_turn: int) -> Scalars:
+    """The results of a tile, row by row: their folds run side by side, those of neighbouring columns in the lanes of
+    vectors where the machine computes so; `per_turn` products of each in a turn."""
+    lanes = min(b.machine.width, tile.columns)
+    if lanes < 2 or tile.columns % lanes or BY_NAME[element_of(dot.out)].kind != FLOAT:
+        return (yield from sequential(b, _scalar_fold(b, dot, places), per_turn))
+    vectors = yield from sequential(b, _vector_fold(b, dot, tile, places, lanes), per_turn)
+    return [value for vector in vectors for value in b.lanes(vector)]
+
+
+def _scalar_fold(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index]) -> Fold:
     folds = [dot_fold(b, dot, place) for place in places]
 
-    def together(parts: Iterator[Scalars]) -> Scalars:
-        values: list[Value] = []
-        for part in parts:
-            values += yield from part
-        return values
-
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
-        return together(fold.combine([a], [c]) for fold, a, c in zip(folds, x, y, strict=True))
+        return _together(fold.combine([a], [c]) for fold, a, c in zip(folds, x, y, strict=True))
 
     neutral = [value for fold in folds for value in fold.neutral or ()]
     return Fold(
-        folds[0].count,
-        lambda: together(fold.start() for fold in folds),
-        lambda position: together(fold.element(position) for fold in folds),
+        folds[0].sizes,
+        lambda: _together(fold.start() for fold in folds),
+        lambda folded: _together(fold.element(folded) for fold in folds),
         combine,
         neutral,
     )
+
+
+def _vector_fold(b: KernelBuilder, dot: DotGeneral, tile: Tile, places: Sequence[Index], lanes: int) -> Fold:
+    """A value is `lanes` results of a row."""
+    rows = [Factors(b, dot, place) for place in places[:: tile.columns]]
+    columns = [Factors(b, dot, place) for place in places[: tile.columns]]
+    zeros = [b.vector([b.const(0, element_of(dot.out))] * lanes)] * (len(places) // lanes)
+
+    def start() -> Scalars:
+        yield from ()
+        return zeros
+
+    def element(folded: Sequence[Value]) -> Scalars:
+        xs = yield from _together(row.left(folded) for row in rows)
+        ys = yield from _together(column.right(folded) for column in columns)
+        vectors = [b.vector(ys[at : at + lanes]) for at in range(0, len(ys), lanes)]
+        return [b.multiply_vectors(b.vector([x] * lanes), y) for x in xs for y in vectors]
+
+    def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:
+        yield from ()
+        return [b.add_vectors(a, c) for a, c in zip(x, y, strict=True)]
+
+    return Fold(rows[0].axes.sizes, start, element, combine, zeros)
+
+
+def _together(parts: Iterable[Scalars]) -> Scalars:
+    values: list[Value] = []
+    for part in parts:
+        values += yield from part
+    return values
 
 
 def emit_tile(elemental: Elemental, dot: DotGeneral, tile: Tile, number: Value) -> tuple[list[Index], Side, Side]:
@@ -159,7 +196,7 @@ def emit_tile(elemental: Elemental, dot: DotGeneral, tile: Tile, number: Value) 
     rows = Side.of(b, down, tile.rows, extents.rows)
     columns = Side.of(b, across, tile.columns, extents.columns)
     places = tile_places(b, extents, batch, rows, columns)
-    values = elemental.run(sequential(b, tile_fold(b, dot, places)))
+    values = elemental.run(folded_tile(b, dot, tile, places, per_turn(b)))
     for place, value in zip(places, values, strict=True):
         b.memo.set((dot.out, place.key), value)
         b.memo.set((dot.out, place.linear), value)

@@ -8,7 +8,7 @@ import pytest
 from stablehlo_text import DTYPES, filled, ints, main, reducer, reduction, tensor
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.kernel.fold import MOST_ELEMENTS
+from orchestrion.compiler.kernel.loops import MOST_ELEMENTS
 from orchestrion.compiler.kernel.schedule import FEW_FOLDS, LONG_FOLD, SCHEDULES
 
 EACH_TARGET = pytest.mark.parametrize("target", ["opencl", "spirv"])

@@ -8,7 +8,8 @@ from stablehlo_text import main, reduction, tensor
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import UnregisteredOp
 from orchestrion.compiler.kernel.elemental import ELEMENT_RULES
-from orchestrion.compiler.kernel.fold import BLOCK, FOLDS, HEROES, MOST_TURNS, elements_per_turn
+from orchestrion.compiler.kernel.fold import FOLDS, HEROES
+from orchestrion.compiler.kernel.loops import BLOCK, MOST_TURNS, elements_per_turn
 from orchestrion.compiler.kernel.schedule import FEW_FOLDS, LONG_FOLD, SCHEDULES
 from orchestrion.compiler.stablehlo import control_flow
 from orchestrion.compiler.stablehlo.chlo import DIALECT as CHLO

@@ -59,7 +59,7 @@ class KernelText:
         return name
 
     def _define(self, value: Value, text: str) -> None:
-        self._line(f"const {TYPES[str(value.type)]} {self._new(value)} = {text};")
+        self._line(f"const {_type(value)} {self._new(value)} = {text};")
 
     def _assign(self, targets: Sequence[str], values: Sequence[Value]) -> None:
         """All at once: a value that is another target is saved first."""
@@ -68,7 +68,7 @@ class KernelText:
             if source in targets and targets[position] != source:
                 sources[position] = f"t{self.count}"
                 self.count += 1
-                self._line(f"const {TYPES[str(values[position].type)]} {sources[position]} = {source};")
+                self._line(f"const {_type(values[position])} {sources[position]} = {source};")
         for target, source in zip(targets, sources, strict=True):
             if target != source:
                 self._line(f"{target} = {source};")
@@ -112,6 +112,26 @@ class KernelText:
         for lane, output in enumerate(op.outputs):
             self._define(output, f"{name}.s{lane}")
 
+    def load_lanes(self, op: k.LoadLanes) -> None:
+        shape = k.vector_shape(op.output.type)
+        assert shape is not None
+        self._define(op.output, f"vload{shape[0]}(0, {self.names[op.binding]} + {self.names[op.index]})")
+
+    def vector(self, op: k.Vector) -> None:
+        names = list(dict.fromkeys(self.names[value] for value in op.values))
+        lanes = names if len(names) == 1 else [self.names[value] for value in op.values]
+        self._define(op.output, f"({_type(op.output)})({', '.join(lanes)})")
+
+    def lanes(self, op: k.Lanes) -> None:
+        for lane, output in enumerate(op.outputs):
+            self._define(output, f"{self.names[op.vector]}.s{lane:x}")
+
+    def add_vectors(self, op: k.AddVectors) -> None:
+        self._define(op.output, f"{self.names[op.x]} + {self.names[op.y]}")
+
+    def multiply_vectors(self, op: k.MultiplyVectors) -> None:
+        self._define(op.output, f"{self.names[op.x]} * {self.names[op.y]}")
+
     def store(self, op: k.Store | k.StoreShared) -> None:
         value, memory, index = (self.names[operand] for operand in op.operands)
         self._line(f"{memory}[{index}] = {value};")
@@ -130,7 +150,7 @@ class KernelText:
         for value, start, result in zip(carried, op.start, op.outputs, strict=True):
             targets.append(self._new(value))
             self.names[result] = self.names[value]
-            self._line(f"{TYPES[str(value.type)]} {self.names[value]} = {self.names[start]};")
+            self._line(f"{_type(value)} {self.names[value]} = {self.names[start]};")
         i = self._new(index)
         lower, upper, step = (self.names[value] for value in (op.lower, op.upper, op.step))
         self._line(f"for ({TYPES[str(index.type)]} {i} = {lower}; {i} < {upper}; {i} += {step}) {{")
@@ -159,6 +179,12 @@ class KernelText:
         """The end of an entry or a region: whoever opened it closes it."""
 
 
+def _type(value: Value) -> str:
+    """The type of a scalar or vector value."""
+    shape = k.vector_shape(value.type)
+    return TYPES[str(value.type)] if shape is None else f"{TYPES[shape[1].name]}{shape[0]}"
+
+
 _OPS: dict[str, Callable[[KernelText, Any], None]] = {
     k.Constant.name: KernelText.constant,
     k.WorkgroupId.name: KernelText.workgroup_id,
@@ -166,6 +192,11 @@ _OPS: dict[str, Callable[[KernelText, Any], None]] = {
     k.Parameter.name: KernelText.parameter,
     k.Load.name: KernelText.load,
     k.LoadVector.name: KernelText.load_vector,
+    k.LoadLanes.name: KernelText.load_lanes,
+    k.Vector.name: KernelText.vector,
+    k.Lanes.name: KernelText.lanes,
+    k.AddVectors.name: KernelText.add_vectors,
+    k.MultiplyVectors.name: KernelText.multiply_vectors,
     k.Store.name: KernelText.store,
     k.Shared.name: KernelText.shared,
     k.LoadShared.name: KernelText.load,

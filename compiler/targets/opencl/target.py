@@ -8,6 +8,7 @@ import re
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.kernel.lower import lower_entry
+from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.signature import Signature, signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.target import Payload, Target
@@ -15,6 +16,8 @@ from orchestrion.compiler.targets.target import Payload, Target
 from .render import KernelText
 from .reserved import is_reserved
 
+#: PoCL's compiler loses the vectors of unrolled scalars at the least provocation: it is given vectors
+MACHINE = Machine(tile=(8, 16), width=16)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -29,7 +32,7 @@ class OpenCLTarget(Target):
         return columns % self.tiles[1] != 0
 
     def lower(self, entry: Operation) -> None:
-        lower_entry(entry)
+        lower_entry(entry, MACHINE)
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)

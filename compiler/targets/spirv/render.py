@@ -11,6 +11,7 @@ anything, NaN, infinities and signs forgotten. They are made of a condition that
 from collections.abc import Callable
 from typing import Any
 
+from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import Signature
@@ -162,8 +163,10 @@ class FunctionWords:
         for op in block:
             if isinstance(op, k.Scalar):
                 self._scalar(op)
-            else:
+            elif op.name in _OPS:
                 _OPS[op.name](self, op)
+            else:
+                raise CompileError([Diagnostic("SPIR-V kernels compute on scalars only", op.loc, op.name)])
 
     def _scalar(self, op: k.Scalar) -> None:
         subject, result = k.dtype_of(op.operands[-1]), k.dtype_of(op.output)

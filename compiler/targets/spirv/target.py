@@ -2,12 +2,16 @@
 
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.kernel.lower import lower_entry
+from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.signature import signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.target import Payload, Target
 
 from .assembler import Assembler
 from .render import FunctionWords, ModuleVariables
+
+#: llvmpipe loads lane by lane, in a loop per load: four elements in one are nearly free
+MACHINE = Machine(tile=(8, 8), vectors=True)
 
 
 class SpirvTarget(Target):
@@ -22,7 +26,7 @@ class SpirvTarget(Target):
         return reuse >= 32 and rows * columns * depth >= 1 << 20
 
     def lower(self, entry: Operation) -> None:
-        lower_entry(entry, vectors=True)
+        lower_entry(entry, MACHINE)
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)

@@ -1,0 +1,123 @@
+"""Positions as sums: a constant and multiples of other values, modulo the range of the index type.
+
+Written out as a sum, a position in memory is made of what stands still in the loops around it and of what moves: the
+first is added up in front of the loop (the builder hoists it), so that a turn adds what is left. The constant comes
+last: neighbours then differ in the last step, which is what compilers look for when they make vectors of loads and
+stores. Coordinates that came out of one division go back into what was divided.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import gcd
+
+from orchestrion.compiler.ir.core import Value
+from orchestrion.schema.dtypes import BY_NAME
+
+from .builder import KernelBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """`constant` and each value of `terms` as many times as it says."""
+
+    terms: Mapping[Value, int]
+    constant: int
+
+
+def sum_of(b: KernelBuilder, value: Value) -> Sum:
+    """What a value of the index type adds up to."""
+    known = b.pattern(value)
+    if known is not None:
+        return Sum({}, known)
+    op = value.defining_op
+    if op is None or op.name not in ("kernel.add", "kernel.multiply"):
+        return Sum({value: 1}, 0)
+    x, y = op.operands
+    if op.name == "kernel.add":
+        return added(b, ((sum_of(b, x), 1), (sum_of(b, y), 1)))
+    for factor, other in ((b.pattern(x), y), (b.pattern(y), x)):
+        if factor is not None:
+            return added(b, ((sum_of(b, other), factor),))
+    return Sum({value: 1}, 0)
+
+
+def added(b: KernelBuilder, parts: Iterable[tuple[Sum, int]]) -> Sum:
+    """The sum of sums, each a number of times."""
+    mask = (1 << BY_NAME[b.index_type].bits) - 1
+    terms: dict[Value, int] = {}
+    constant = 0
+    for part, times in parts:
+        constant = (constant + part.constant * times) & mask
+        for value, count in part.terms.items():
+            terms[value] = (terms.get(value, 0) + count * times) & mask
+    return _undivided(b, Sum({value: count for value, count in terms.items() if count}, constant), mask)
+
+
+def _undivided(b: KernelBuilder, whole: Sum, mask: int) -> Sum:
+    """With x in place of (x / n) * n + x mod n."""
+    for quotient, count in whole.terms.items():
+        over = quotient.defining_op
+        if over is None or over.name != "kernel.unchecked_divide":
+            continue
+        size = b.pattern(over.operands[1])
+        for remainder, times in whole.terms.items():
+            rest = remainder.defining_op
+            if rest is None or rest.name != "kernel.unchecked_remainder" or size is None:
+                continue
+            if all(x is y for x, y in zip(over.operands, rest.operands, strict=True)) and times * size & mask == count:
+                kept = {v: n for v, n in whole.terms.items() if v is not quotient and v is not remainder}
+                parts = ((Sum(kept, whole.constant), 1), (sum_of(b, over.operands[0]), times))
+                return added(b, parts)
+    return whole
+
+
+def emit(b: KernelBuilder, whole: Sum) -> Value:
+    """The value of a sum: what is known in front of the most loops comes first, the constant last."""
+    total: Value | None = None
+    for level in sorted({b.level(value) for value in whole.terms}):
+        part: Value | None = None
+        for value, count in whole.terms.items():
+            if b.level(value) == level:
+                term = b.op("multiply", value, b.index(count))
+                part = term if part is None else b.op("add", part, term)
+        assert part is not None
+        total = part if total is None else b.op("add", total, part)
+    constant = b.index(whole.constant)
+    return constant if total is None else b.op("add", total, constant)
+
+
+def split(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, Value]:
+    """coordinate / tile and coordinate mod tile, without a division where the sum shows them."""
+    known = aligned(b, coordinate, tile)
+    if known is not None:
+        return known[0], b.index(known[1])
+    whole = sum_of(b, coordinate)
+    number = {value: count // tile for value, count in whole.terms.items() if count % tile == 0}
+    rest = {value: count for value, count in whole.terms.items() if count % tile}
+    unit, place = gcd(tile, *rest.values()), whole.constant % tile
+    if unit == 1 or place >= unit or not _counts(b, whole):
+        return _divided(b, coordinate, tile)
+    units = emit(b, Sum({value: count // unit for value, count in rest.items()}, 0))
+    quotient, part = _divided(b, units, tile // unit)
+    before = emit(b, Sum(number, whole.constant // tile))
+    return b.op("add", before, quotient), b.op("add", b.op("multiply", part, b.index(unit)), b.index(place))
+
+
+def aligned(b: KernelBuilder, coordinate: Value, tile: int) -> tuple[Value, int] | None:
+    """coordinate / tile and coordinate mod tile where the sum shows the latter; else None."""
+    whole = sum_of(b, coordinate)
+    if not _counts(b, whole) or any(count % tile for count in whole.terms.values()):
+        return None
+    number = {value: count // tile for value, count in whole.terms.items()}
+    return emit(b, Sum(number, whole.constant // tile)), whole.constant % tile
+
+
+def _counts(b: KernelBuilder, whole: Sum) -> bool:
+    """Whether nothing is subtracted: then no part of the sum wraps, since all of it is in range."""
+    half = 1 << (BY_NAME[b.index_type].bits - 1)
+    return all(count < half for count in (*whole.terms.values(), whole.constant))
+
+
+def _divided(b: KernelBuilder, x: Value, divisor: int) -> tuple[Value, Value]:
+    by = b.index(divisor)
+    return b.op("unchecked_divide", x, by), b.op("unchecked_remainder", x, by)

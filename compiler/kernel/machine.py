@@ -1,0 +1,18 @@
+"""What the kernels of a target may use, and which shapes of work it likes; measured per target, see docs/decisions."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """`tile`: the most rows and columns of a dot's result that one invocation computes. `vectors`: four neighbours in
+    memory are loaded together where it is seen that they are aligned. `width`: neighbouring results are computed in
+    vectors of so many lanes at most, 0 for none."""
+
+    tile: tuple[int, int] = (8, 8)
+    vectors: bool = False
+    width: int = 0
+
+
+#: one that loads and computes element by element
+PLAIN = Machine()

@@ -1,0 +1,44 @@
+"""Vectors of elements that lie side by side are loaded as such."""
+
+from orchestrion.compiler.ir.core import Block, Value
+
+from .affine import sum_of
+from .builder import KernelBuilder
+from .dialect import Load, LoadLanes, Vector
+
+
+def load_lanes(block: Block, b: KernelBuilder) -> None:
+    """Replaces vectors made of neighbours by one load; loads that nobody uses then are gone."""
+    for top in block:
+        for op in top.walk():
+            if isinstance(op, Vector) and (first := _first_of_neighbours(op, b)) is not None:
+                loads = [value.defining_op for value in op.values]
+                made = LoadLanes([first.binding, first.index], [op.output.type])
+                made.loc = op.loc
+                assert op.parent is not None
+                op.parent.insert_before(made, op)
+                op.output.replace_by(made.output)
+                op.erase()
+                for load in loads:
+                    if load is not None and not load.results[0].uses:
+                        load.erase()
+
+
+def _first_of_neighbours(op: Vector, b: KernelBuilder) -> Load | None:
+    """The first of loads that stand in the same block and read one place after the other."""
+    first = op.values[0].defining_op
+    if not isinstance(first, Load) or str(first.output.type) == "i1":
+        return None
+    start = sum_of(b, first.index)
+    for number, value in enumerate(op.values):
+        if not _is_neighbour(value, number, first, b):
+            return None
+        place = sum_of(b, value.defining_op.index)  # type: ignore[union-attr]
+        if dict(place.terms) != dict(start.terms) or place.constant != start.constant + number:
+            return None
+    return first
+
+
+def _is_neighbour(value: Value, number: int, first: Load, b: KernelBuilder) -> bool:
+    load = value.defining_op
+    return isinstance(load, Load) and load.binding is first.binding and load.parent is first.parent
