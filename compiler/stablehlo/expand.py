@@ -13,8 +13,9 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
+from orchestrion.schema.profiles import PROFILES
 
-from . import expand_chlo, jax_lapack
+from . import batch_norm, expand_chlo, jax_lapack, lapack_loops, linear_algebra, old_forms, one_device
 from .base import is_supported
 from .bit_widths import expand_bitcast
 from .build import compare, constant, converted, elementwise
@@ -24,6 +25,7 @@ from .expand_scatter import expand_scatter
 from .func import Call
 from .random_bits import expand_rng_bit_generator
 from .reduce_precision import expand_reduce_precision
+from .rng import expand_rng
 from .top_k import expand_top_k
 from .windowed import Convolution
 
@@ -35,7 +37,10 @@ _IDENTITIES: Final = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardTo
 
 
 def run(module: Module, options: Options) -> None:
-    rewrite(module, PATTERNS)
+    patterns = dict(PATTERNS)
+    if not all(PROFILES[target].library_calls for target in options.targets):
+        patterns["stablehlo.custom_call"] += lapack_loops.PATTERNS["stablehlo.custom_call"]
+    rewrite(module, patterns)
 
 
 def _unary_type(op: Operation) -> TensorType | None:
@@ -145,6 +150,10 @@ def _plain(op: Operation, rewriter: Rewriter) -> bool:
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **expand_chlo.PATTERNS,
+    **batch_norm.PATTERNS,
+    **linear_algebra.PATTERNS,
+    **old_forms.PATTERNS,
+    **one_device.PATTERNS,
     "chlo.square": (_square,),
     "chlo.is_inf": (_infinity,),
     "chlo.is_pos_inf": (_infinity,),
@@ -159,6 +168,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "stablehlo.dot_general": (_plain, _one_type),
     "stablehlo.optimization_barrier": (_same,),
     "stablehlo.reduce_precision": (expand_reduce_precision,),
+    "stablehlo.rng": (expand_rng,),
     "stablehlo.rng_bit_generator": (expand_rng_bit_generator,),
     "stablehlo.scatter": (expand_scatter,),
 }

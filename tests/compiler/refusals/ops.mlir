@@ -152,3 +152,26 @@
 // 15:10: stablehlo.sort: the comparator must take (tensor<f32>, tensor<f32>), takes (tensor<f32>, tensor<i32>)
 // 20:10: stablehlo.sort: the comparator must return (tensor<i1>), returns (tensor<f32>)
 // 30:10: stablehlo.sort: the comparator needs one block, has 0
+// -----
+// Several devices, and what comes or goes while a program runs.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<i32>, !stablehlo.token) -> (), sym_name = "main"}> ({
+  ^bb0(%x: tensor<4xf32>, %n: tensor<i32>, %t: !stablehlo.token):
+    %0 = "stablehlo.all_gather"(%x) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<4xf32>) -> tensor<8xf32>
+    %1 = "stablehlo.send"(%x, %t) : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+    %2:2 = "stablehlo.infeed"(%1) : (!stablehlo.token) -> (tensor<4xf32>, !stablehlo.token)
+    %3 = "stablehlo.set_dimension_size"(%x, %n) <{dimension = 0 : i64}> : (tensor<4xf32>, tensor<i32>) -> tensor<?xf32>
+    %4 = "stablehlo.tuple"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tuple<tensor<4xf32>, tensor<4xf32>>
+    "some.use"(%0, %2#0, %3, %4) : (tensor<8xf32>, tensor<4xf32>, tensor<?xf32>, tuple<tensor<4xf32>, tensor<4xf32>>) -> ()
+    "func.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+// 3:3: func.func: argument 2 is !stablehlo.token: values must be tensors
+// 5:10: stablehlo.all_gather: is not supported (several devices)
+// 6:10: stablehlo.send: is not supported (several devices: nobody is there to receive)
+// 7:12: stablehlo.infeed: is not supported (data while the program runs: take them as arguments)
+// 8:10: stablehlo.set_dimension_size: is not supported (dimensions with a bound, of which a part is used)
+// 9:10: stablehlo.tuple: is not supported (tuples: functions give several results)
+// 10:5: some.use: is not supported (dialect some)
+// supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, concatenate, constant, convert, convolution, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, floor, gather, if, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, reduce, reduce_window, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, scatter, select, select_and_scatter, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: erf, erfc; of func: func, call, return
