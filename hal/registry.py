@@ -74,6 +74,13 @@ def open_device(
 
     `profiling`: the device times what it runs (`hal.profiling`); `Unsupported` where it has no timestamps.
     """
+    driver, info = find_device(name)
+    backend = _open_profiled(driver, info) if profiling else driver.open(info)
+    return Device.of(backend, memory_limit, policy)
+
+
+def find_device(name: str) -> tuple[BackendDriver, DeviceInfo]:
+    """The driver of `driver` or `driver:index`, and what it says of the device."""
     driver_name, colon, number = name.partition(":")
     if colon and not number.isdecimal():
         raise InvalidArgument(f"device name {name!r}: the index after ':' is not a number")
@@ -83,8 +90,7 @@ def open_device(
     if index >= len(infos):
         there = ", ".join(f"{info.id} ({info.name})" for info in infos) or "none"
         raise InvalidArgument(f"no device {name!r}: driver {driver_name} has {there}")
-    backend = _open_profiled(driver, infos[index]) if profiling else driver.open(infos[index])
-    return Device.of(backend, memory_limit, policy)
+    return driver, infos[index]
 
 
 def _open_profiled(driver: BackendDriver, info: DeviceInfo) -> BackendDevice:

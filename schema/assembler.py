@@ -6,7 +6,7 @@
     program @reference profile "reference" [features [int64, ...]] {
       global @counter : i64 [mutable] [= 5]
       constant @w : tensor<4xi8> = hex "01020304"
-      executable @e { entry @f [parameters 2] bindings [read 16, write 16] [from "op other"]
+      executable @e { entry @f [parameters 2] bindings [read 16, write 16] [from "op other"] [on "type; type"]
                       variant "tensor-bytecode" [features [...]] [shared 64] workgroups [1x1x1] payload hex "00" }
       func @main (hal.view, i32) -> hal.view { ... }
       initializer program @setup
@@ -251,7 +251,8 @@ def _executable_entry(reader: Reader) -> Entry:
             reader.fail(f"read, write or readwrite expected, got {token}", token)
         bindings.append(Binding(ACCESSES[token.text], reader.integer("a length", 0, (1 << 64) - 1)))
     ops = reader.text("the names of ops") if reader.accept("from") else ""
-    return Entry(name, tuple(bindings), words, tuple(ops.split()))
+    types = reader.text("the types of tensors") if reader.accept("on") else ""
+    return Entry(name, tuple(bindings), words, tuple(ops.split()), tuple(filter(None, types.split("; "))))
 
 
 def _variant(reader: Reader) -> Variant:

@@ -110,7 +110,7 @@ def _references(names: list[str]) -> list[str]:
 
 
 def _locations(module: Module, program: Program) -> dict[int, dict[int, str]]:
-    """function -> pc -> source location, and executable, counted from `ENTRIES` on -> entry -> ops."""
+    """function -> pc -> source location, and executable, counted from `OPS` and `BINDINGS` on -> entry -> text."""
     found: dict[int, dict[int, str]] = {}
     if program.source_map != NONE:
         source = sourcemap.decode(module.segment(program.source_map))
@@ -147,7 +147,9 @@ def _program(module: Module, program: Program, readable: Readable | None) -> Ite
 
 def _owner(function: int) -> str:
     """Whom a row of the source map speaks of."""
-    return f"function {function}" if function < sourcemap.ENTRIES else f"executable {function - sourcemap.ENTRIES}"
+    if function < sourcemap.OPS:
+        return f"function {function}"
+    return f"executable {function - (sourcemap.OPS if function < sourcemap.BINDINGS else sourcemap.BINDINGS)}"
 
 
 def _global(module: Module, row: Global) -> str:
@@ -174,7 +176,8 @@ def _executables(
     strings = module.strings
     for at, row in enumerate(module.executables[program.executables_start : program.executables_end]):
         yield f"  executable {symbol(strings[row.name])} {{"
-        made_from = locations.pop(at + sourcemap.ENTRIES, {})
+        made_from = locations.pop(at + sourcemap.OPS, {})
+        holding = locations.pop(at + sourcemap.BINDINGS, {})
         for number, entry in enumerate(module.executable_entries[row.entries_start : row.entries_end]):
             words = f" parameters {entry.parameter_words}" if entry.parameter_words else ""
             bindings = [
@@ -182,9 +185,10 @@ def _executables(
                 for binding in module.bindings[entry.bindings_start : entry.bindings_end]
             ]
             ops = f" from {quote(made_from.pop(number))}" if number in made_from else ""
-            yield f"    entry {symbol(strings[entry.name])}{words} bindings [{', '.join(bindings)}]{ops}"
-        if made_from:
-            raise ModuleError(f"the source map speaks of entry {min(made_from)}, which executable {at} does not have")
+            types = f" on {quote(holding.pop(number))}" if number in holding else ""
+            yield f"    entry {symbol(strings[entry.name])}{words} bindings [{', '.join(bindings)}]{ops}{types}"
+        if strange := made_from | holding:
+            raise ModuleError(f"the source map speaks of entry {min(strange)}, which executable {at} does not have")
         for variant in module.variants[row.variants_start : row.variants_end]:
             features = f" features [{', '.join(feature_names(variant.features))}]" if variant.features else ""
             shared = f" shared {variant.shared_memory_bytes}" if variant.shared_memory_bytes else ""

@@ -102,6 +102,11 @@ class Module:
         found = self._source_map(program)
         return () if found is None else found.source_ops(executable, entry)
 
+    def binding_types(self, program: int, executable: int, entry: int) -> tuple[str, ...]:
+        """Which tensor each binding of an entry holds, by its MLIR type, if the file says so."""
+        found = self._source_map(program)
+        return () if found is None else found.binding_types(executable, entry)
+
     def _source_map(self, program: int) -> sourcemap.SourceMap | None:
         ordinal = self.programs[program].source_map
         if ordinal == NONE or not self.container.spans[ordinal][0]:

@@ -3,9 +3,10 @@
     u32 rows | u32 bytes of text | rows: u32 function, u32 pc, u32 text, ascending | text: UTF-8, a NUL between two
 
 Functions count within the program. A row holds from its pc on, until the next row of the same function; its text is a
-source location. Rows of a function from `ENTRIES` on speak of the executable of that number: pc is one of its entries
-and the text names, with a blank between two, the ops of the source that the entry computes, the main one first. The map
-is read only when an error, a listing or a profile needs it.
+source location. Rows of a function from `OPS` or `BINDINGS` on speak of the executable of that number, and pc is one of
+its entries. From `OPS` on the text names, with a blank between two, the ops of the source that the entry computes, the
+main one first; from `BINDINGS` on it says, with `; ` between two, which tensor each of its bindings holds, by its MLIR
+type, or `none`. The map is read only when an error, a listing, a profile or a comparison needs it.
 """
 
 import struct
@@ -17,7 +18,8 @@ from .errors import ModuleError
 _HEAD = struct.Struct("<II")
 _ROW = struct.Struct("<III")
 #: added to an executable's ordinal where a function's ordinal would stand
-ENTRIES = 1 << 31
+OPS = 1 << 31
+BINDINGS = 3 << 30
 
 
 class SourceMap:
@@ -37,11 +39,17 @@ class SourceMap:
 
     def source_ops(self, executable: int, entry: int) -> tuple[str, ...]:
         """The ops that an entry computes, the main one first; none where the map does not say."""
-        key = (executable + ENTRIES, entry)
+        return tuple(self._text(executable + OPS, entry).split())
+
+    def binding_types(self, executable: int, entry: int) -> tuple[str, ...]:
+        """The type of the tensor in each binding; none where the map does not say."""
+        return tuple(filter(None, self._text(executable + BINDINGS, entry).split("; ")))
+
+    def _text(self, *key: int) -> str:
         place = bisect_left(self.rows, (*key, 0))
         if place == len(self.rows) or self.rows[place][:2] != key:
-            return ()
-        return tuple(self.texts[self.rows[place][2]].split())
+            return ""
+        return self.texts[self.rows[place][2]]
 
 
 def encode(locations: Iterable[tuple[int, int, str]]) -> bytes:

@@ -107,12 +107,14 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`source_ops` names the ops of the source that it computes, the main one first: debug information."""
+    """Debug information: `source_ops` names the ops of the source that it computes, the main one first, `binding_types`
+    the tensor in each binding, by its MLIR text."""
 
     name: str
     bindings: Sequence[Binding] = ()
     parameter_words: int = 0
     source_ops: Sequence[str] = ()
+    binding_types: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,11 +354,16 @@ class _Tables:
 
     def _source_map(self, program: Program) -> int:
         rows = [(f, pc, text) for f, row in enumerate(program.functions) for pc, text in row.locations]
-        rows += [
-            (at + sourcemap.ENTRIES, number, " ".join(entry.source_ops))
+        entries = [
+            (at, number, entry)
             for at, row in enumerate(program.executables)
             for number, entry in enumerate(row.entries)
-            if entry.source_ops
+        ]
+        rows += [(at + sourcemap.OPS, number, " ".join(e.source_ops)) for at, number, e in entries if e.source_ops]
+        rows += [
+            (at + sourcemap.BINDINGS, number, "; ".join(e.binding_types))
+            for at, number, e in entries
+            if e.binding_types
         ]
         return self.segment(SegmentKind.Debug, sourcemap.encode(rows)) if rows else NONE
 

@@ -143,10 +143,11 @@ def _sorted(features: set[str]) -> list[str]:
 def _entry(entry: ll_seq.Entry) -> dict[str, object]:
     size = entry.workgroup_size
     assert size is not None, f"{entry.sym_name} was not lowered"
-    ops = {} if entry.source_ops is None else {"source_ops": entry.source_ops}
+    noted = {"source_ops": entry.source_ops, "binding_types": entry.binding_types}
+    known = {name: value for name, value in noted.items() if value is not None}
     words = {} if entry.dims is None else {"parameters": len(entry.dims)}
     bindings = [_binding(row) for row in entry.bindings if isinstance(row, DictAttr)]
-    return {"name": entry.sym_name, "bindings": bindings, "workgroup_size": size, **words, **ops}
+    return {"name": entry.sym_name, "bindings": bindings, "workgroup_size": size, **words, **known}
 
 
 def _binding(row: DictAttr) -> DictAttr:

@@ -137,12 +137,17 @@ def _workgroup_size(entry: DictAttr) -> tuple[int, int, int]:
 
 
 def _entry(entry: DictAttr) -> writer.Entry:
-    name, bindings, ops = entry.get("name"), entry.get("bindings"), entry.get("source_ops")
+    name, bindings = entry.get("name"), entry.get("bindings")
+    ops, types = entry.get("source_ops"), entry.get("binding_types")
     assert isinstance(name, StringAttr) and isinstance(bindings, ArrayAttr)
-    source_ops = list(_strings(ops)) if isinstance(ops, ArrayAttr) else []
     words = entry.get("parameters")
-    count = words.value if isinstance(words, IntegerAttr) else 0
-    return writer.Entry(name.value, [_binding(item) for item in bindings], count, source_ops)
+    return writer.Entry(
+        name.value,
+        [_binding(item) for item in bindings],
+        words.value if isinstance(words, IntegerAttr) else 0,
+        list(_strings(ops)) if isinstance(ops, ArrayAttr) else [],
+        list(map(str, types)) if isinstance(types, ArrayAttr) else [],
+    )
 
 
 def _binding(item: Attribute) -> writer.Binding:

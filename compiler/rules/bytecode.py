@@ -29,7 +29,7 @@ from orchestrion.schema.profiles import FEATURES, PROFILES
 from orchestrion.schema.signature import bank_of, is_value_type, parse_signature
 
 from .engine import Rules
-from .ll_seq import is_binding, is_source_ops, values_fit
+from .ll_seq import is_binding, is_binding_types, is_source_ops, values_fit
 
 _REGISTER: Final = re.compile(r"([ilfdr])(\d{1,5})\Z")
 _INSTRUCTIONS: Final = tuple(vm.OPS.values())
@@ -125,9 +125,8 @@ def _executable(op: vm.Executable) -> Iterator[str]:
 
 
 def _is_entry(item: Attribute) -> bool:
-    if not isinstance(item, DictAttr) or set(item.mapping) - {"source_ops", "parameters"} != {
-        "name", "bindings", "workgroup_size",
-    }:  # fmt: skip
+    known, noted = {"name", "bindings", "workgroup_size"}, {"source_ops", "binding_types", "parameters"}
+    if not isinstance(item, DictAttr) or set(item.mapping) - noted != known:
         return False
     ops, words = item.get("source_ops"), item.get("parameters")
     if ops is not None and not is_source_ops(ops):
@@ -137,9 +136,10 @@ def _is_entry(item: Attribute) -> bool:
     size, bindings = item.get("workgroup_size"), item.get("bindings")
     if not isinstance(size, DenseArray) or len(size) != 3 or not 0 < min(size.ints) <= max(size.ints) < 1 << 32:
         return False
-    return (
-        isinstance(item.get("name"), StringAttr) and isinstance(bindings, ArrayAttr) and all(map(is_binding, bindings))
-    )
+    if not isinstance(bindings, ArrayAttr) or not all(map(is_binding, bindings)):
+        return False
+    types = item.get("binding_types")
+    return isinstance(item.get("name"), StringAttr) and (types is None or is_binding_types(types, len(bindings)))
 
 
 def _initializer(op: vm.Initializer, tables: SymbolTables) -> Iterator[str]:

@@ -11,7 +11,7 @@ from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.base import StablehloOp
 
 from .engine import Rules
-from .ll_seq import around_entries, is_source_ops, problems_around_entries
+from .ll_seq import around_entries, is_binding_types, is_source_ops, problems_around_entries
 
 
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
@@ -26,6 +26,8 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield f"workgroup_size {list(size)} must be three positive numbers"
         if op.source_ops is not None and not is_source_ops(op.source_ops):
             yield f"source_ops {op.source_ops} must be names of ops, without blanks"
+        if op.binding_types is not None and not is_binding_types(op.binding_types, len(op.bindings)):
+            yield f"binding_types {op.binding_types} must be the type of a tensor, or none, per binding"
 
 
 RULES: Final = Rules(around_entries, problems)

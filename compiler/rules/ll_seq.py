@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.declare import size_in
 from orchestrion.compiler.ir.dims import Symbol, bounds, symbols_of
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import I32, I64, Attribute, TensorType, Type
+from orchestrion.compiler.ir.types import I32, I64, NONE, Attribute, TensorType, Type
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.sequencer.hl_seq import Program
 from orchestrion.compiler.sequencer.sizes import definitions
@@ -195,6 +195,15 @@ def is_source_ops(item: Attribute) -> bool:
     """Names of ops: a source map puts a blank between two."""
     return isinstance(item, ArrayAttr) and all(
         isinstance(name, StringAttr) and name.value.split() == [name.value] for name in item
+    )
+
+
+def is_binding_types(item: Attribute, bindings: int) -> bool:
+    """The type of the tensor in each binding, or `none`."""
+    return (
+        isinstance(item, ArrayAttr)
+        and len(item) == bindings
+        and all(isinstance(type, TensorType) or type == NONE for type in item)
     )
 
 

@@ -114,8 +114,8 @@ class Entry(Operation):
     """One entry point: bindings with access and least length, and a workload.
 
     `dims` are the symbols that its types, lengths and workload have: parameter words of its dispatches, in order, each
-    the symbol of that name of the function that dispatches it. Once lowered, also the workgroup size and the names of
-    the source ops that it computes, the main one first.
+    the symbol of that name of the function that dispatches it. Once lowered, also the workgroup size, the names of the
+    source ops that it computes, the main one first, and the tensor that each binding holds.
     """
 
     name = "ll_seq.entry"
@@ -125,6 +125,7 @@ class Entry(Operation):
     dims = optional(ArrayAttr)
     workgroup_size = optional(DenseArray)
     source_ops = optional(ArrayAttr)
+    binding_types = optional(ArrayAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
 

@@ -1,6 +1,7 @@
 """lower-executables: each target replaces the bodies of its entries. All that cannot be lowered is said at once.
 
-An entry first notes which ops of the source it computes: nothing of them is left afterwards, and profiles name them.
+An entry first notes which ops of the source it computes, and on what tensors: nothing of them is left afterwards, while
+profiles name the ops, and who compares two devices must know how a binding's bytes are to be read.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.schema.profiles import PROFILES, Profile
 
+from .binding_types import note_binding_types
 from .source_ops import name_source_ops
 from .target import target
 
@@ -30,6 +32,7 @@ def run(module: Module, options: Options) -> None:
         lower = target(profile.name).lower
         for entry in [op for op in program.walk() if isinstance(op, ll_seq.Entry)]:
             name_source_ops(entry)
+            note_binding_types(entry)
             if calls := list(_library_calls(entry, profile)):
                 found += calls
                 continue

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orchestrion.schema import sourcemap
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.sourcemap import ENTRIES
+from orchestrion.schema.sourcemap import BINDINGS, OPS
 
 LOCATIONS = [(0, 0, "a.py:1"), (0, 8, "b.py:2"), (2, 4, "a.py:1"), (2, 5, "größe.py:3")]
 
@@ -23,12 +23,20 @@ def test_finds_the_last_row_at_or_before_the_pc() -> None:
 
 
 def test_entries_have_the_ops_they_compute() -> None:
-    rows = [*LOCATIONS, (ENTRIES + 1, 0, "stablehlo.dot_general stablehlo.add"), (ENTRIES + 1, 2, "stablehlo.tanh")]
+    rows = [*LOCATIONS, (OPS + 1, 0, "stablehlo.dot_general stablehlo.add"), (OPS + 1, 2, "stablehlo.tanh")]
     found = sourcemap.decode(memoryview(sourcemap.encode(rows)))
     assert found.source_ops(1, 0) == ("stablehlo.dot_general", "stablehlo.add")
     assert found.source_ops(1, 2) == ("stablehlo.tanh",)
     assert found.source_ops(1, 1) == found.source_ops(0, 0) == found.source_ops(2, 0) == ()
     assert found.find(2, 10**6) == "größe.py:3" and found.find(3, 0) is None
+
+
+def test_entries_have_the_tensors_in_their_bindings() -> None:
+    rows = [(OPS + 1, 0, "stablehlo.tanh"), (BINDINGS + 1, 0, "tensor<4xf32>; none"), (BINDINGS + 2, 0, "")]
+    found = sourcemap.decode(memoryview(sourcemap.encode(rows)))
+    assert found.binding_types(1, 0) == ("tensor<4xf32>", "none")
+    assert found.binding_types(1, 1) == found.binding_types(2, 0) == found.binding_types(0, 0) == ()
+    assert found.source_ops(1, 0) == ("stablehlo.tanh",)
 
 
 def test_a_nul_is_the_callers_mistake() -> None:

@@ -1,0 +1,184 @@
+"""A device that runs one dispatch at a time and shows what each reads and writes: for comparing devices.
+
+- It is opened by `open_stepping` only, so that nothing else pays for it. The front sees a backend like any other; programs
+  are loaded on it with `profiling=True`, so that recordings know which entry of the module a dispatch runs.
+- A recording is kept as pieces, each a recording of the driver's: a dispatch, or the copies and fills between two. They
+  are submitted and waited for one by one, and around a dispatch its bindings are read back.
+- Calls block: work that is submitted without waiting is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .backend import (
+    BackendBuffer,
+    BackendCommandBuffer,
+    BackendDevice,
+    BackendExecutable,
+    BackendQueue,
+    BackendWork,
+    Binding,
+    BufferUsage,
+    Bytes,
+    Entry,
+    MemoryType,
+    Point,
+    Watcher,
+)
+from .device import Device
+from .errors import Unsupported
+from .policy import Policy
+from .profiling import ProfilingDevice, ProfilingQueue, Recorder
+from .registry import find_device
+
+
+class Step(NamedTuple):
+    """A dispatch that ran. `before` has the bytes of bindings that it may read, `after` of those that it may write."""
+
+    entry: Entry
+    groups: tuple[int, int, int]
+    parameters: bytes
+    tag: object  #: what stood in `Recorder.tag` when it was recorded
+    before: tuple[Bytes | None, ...]
+    after: tuple[Bytes | None, ...]
+
+
+#: told of each step; what it raises ends the call
+Observer = Callable[[Step], None]
+
+
+class _Dispatch(NamedTuple):
+    entry: Entry
+    groups: tuple[int, int, int]
+    bindings: tuple[Binding, ...]
+    parameters: bytes
+    tag: object
+
+
+class _Pieces(Recorder):
+    """A recording in pieces: those without a dispatch only move bytes."""
+
+    def __init__(self, device: BackendDevice, slots: int, owner: object) -> None:
+        self._make = lambda: device.create_command_buffer(slots)
+        super().__init__(self._make(), owner)
+        self.pieces: list[tuple[BackendCommandBuffer, _Dispatch | None]] = [(self.inner, None)]
+
+    def dispatch(
+        self,
+        executable: BackendExecutable,
+        entry: int,
+        groups: tuple[int, int, int],
+        bindings: Sequence[Binding],
+        parameters: bytes,
+    ) -> None:
+        self._begin(_Dispatch(executable.entries[entry], groups, tuple(bindings), parameters, self.tag))
+        self.inner.dispatch(executable, entry, groups, bindings, parameters)
+
+    def copy(self, source: Binding, target: Binding) -> None:
+        self._move()
+        self.inner.copy(source, target)
+
+    def fill(self, target: Binding, pattern: bytes) -> None:
+        self._move()
+        self.inner.fill(target, pattern)
+
+    def finish(self) -> None:
+        for piece, _ in self.pieces:
+            piece.finish()
+
+    def release(self) -> None:
+        for piece, _ in self.pieces:
+            piece.release()
+
+    def _move(self) -> None:
+        if self.pieces[-1][1] is not None:
+            self._begin(None)
+
+    def _begin(self, row: _Dispatch | None) -> None:
+        self.inner = self._make()
+        self.pieces.append((self.inner, row))
+
+
+class _Queue(ProfilingQueue):
+    """Submits pieces. As a profile it has nothing to tell."""
+
+    def __init__(self, inner: BackendQueue) -> None:
+        super().__init__(inner)
+        self.observer: Observer | None = None
+
+    def submit(
+        self,
+        batch: Sequence[BackendWork],
+        waits: Sequence[Point],
+        signals: Sequence[Point],
+        watcher: Watcher | None = None,
+    ) -> None:
+        if batch:
+            raise Unsupported("a device that runs step by step takes calls that block, not work that is submitted")
+        self._inner.submit(batch, waits, signals, watcher)
+
+    def execute(
+        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
+    ) -> None:
+        assert isinstance(commands, _Pieces)
+        for piece, row in commands.pieces:
+            if row is None or self.observer is None:
+                self._inner.execute(piece, table, watcher)
+                continue
+            before = self._contents(row, table, "write")
+            self._inner.execute(piece, table, watcher)
+            after = self._contents(row, table, "read")
+            self.observer(Step(row.entry, row.groups, row.parameters, row.tag, before, after))
+
+    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
+        for commands, table in batch:
+            self.execute(commands, table, watcher)
+
+    def _contents(self, row: _Dispatch, table: Sequence[BackendBuffer], unless: str) -> tuple[Bytes | None, ...]:
+        """Of the bindings whose access is another one."""
+        accesses = (access for access, _ in row.entry.bindings)
+        return tuple(
+            None if access == unless else self._content(binding, table)
+            for access, binding in zip(accesses, row.bindings, strict=True)
+        )
+
+    def _content(self, binding: Binding, table: Sequence[BackendBuffer]) -> Bytes:
+        source = binding.source
+        out = np.empty(binding.length, np.uint8)
+        if binding.length:
+            self._inner.read(table[source] if isinstance(source, int) else source, binding.offset, out)
+        return out
+
+
+class _SteppingDevice(ProfilingDevice):
+    """Around a device of a driver, opened as always. Everything in it can be read back."""
+
+    def __init__(self, inner: BackendDevice) -> None:
+        super().__init__(inner)
+        self.queue = self.profile = self.steps = _Queue(inner.queue)
+
+    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
+        return self._inner.allocate(size, memory, usage | BufferUsage.TRANSFER)
+
+    def import_host(self, memory: Bytes) -> BackendBuffer | None:
+        return None
+
+    def create_command_buffer(self, slots: int) -> Recorder:
+        return _Pieces(self._inner, slots, self)
+
+
+def open_stepping(name: str, policy: Policy | None = None) -> Device:
+    """Open `driver` or `driver:index` for stepping; `observe` says who is told."""
+    driver, info = find_device(name)
+    return Device.of(_SteppingDevice(driver.open(info)), policy=policy)
+
+
+def observe(device: Device, observer: Observer | None) -> None:
+    """From now on tell `observer` of each dispatch of a device of `open_stepping`; nobody for None."""
+    backend = device.home.backend
+    assert isinstance(backend, _SteppingDevice), "the device was not opened for stepping"
+    backend.steps.observer = observer
