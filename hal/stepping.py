@@ -1,7 +1,7 @@
 """A device that runs one dispatch at a time and shows what each reads and writes: for comparing devices.
 
-- It is opened by `open_stepping` only, so that nothing else pays for it. The front sees a backend like any other; programs
-  are loaded on it with `profiling=True`, so that recordings know which entry of the module a dispatch runs.
+- It is opened by `open_stepping` only, so that nothing else pays for it. The front sees a backend like any other;
+  programs are loaded on it with `profiling=True`, so that recordings know which entry of the module a dispatch runs.
 - A recording is kept as pieces, each a recording of the driver's: a dispatch, or the copies and fills between two. They
   are submitted and waited for one by one, and around a dispatch its bindings are read back.
 - Calls block: work that is submitted without waiting is refused by name.
@@ -63,8 +63,9 @@ class _Pieces(Recorder):
     """A recording in pieces: those without a dispatch only move bytes."""
 
     def __init__(self, device: BackendDevice, slots: int, owner: object) -> None:
-        self._make = lambda: device.create_command_buffer(slots)
-        super().__init__(self._make(), owner)
+        self._device = device
+        self._slots = slots
+        super().__init__(device.create_command_buffer(slots), owner)
         self.pieces: list[tuple[BackendCommandBuffer, _Dispatch | None]] = [(self.inner, None)]
 
     def dispatch(
@@ -99,7 +100,7 @@ class _Pieces(Recorder):
             self._begin(None)
 
     def _begin(self, row: _Dispatch | None) -> None:
-        self.inner = self._make()
+        self.inner = self._device.create_command_buffer(self._slots)
         self.pieces.append((self.inner, row))
 
 
@@ -147,10 +148,12 @@ class _Queue(ProfilingQueue):
         )
 
     def _content(self, binding: Binding, table: Sequence[BackendBuffer]) -> Bytes:
-        source = binding.source
+        buffer = table[binding.source] if isinstance(binding.source, int) else binding.source
+        if buffer.host is not None:
+            return buffer.host[binding.offset : binding.offset + binding.length].copy()
         out = np.empty(binding.length, np.uint8)
         if binding.length:
-            self._inner.read(table[source] if isinstance(source, int) else source, binding.offset, out)
+            self._inner.read(buffer, binding.offset, out)
         return out
 
 

@@ -50,6 +50,10 @@ def run(options: argparse.Namespace) -> int:
         return list_libraries()
     if options.module is None:
         raise cli.UsageError("MODULE.fb is missing")
+    if options.compare is not None:
+        return compare_devices(options)
+    if options.replay is not None:
+        return replay_dispatch(options)
     from orchestrion import vm
 
     program = vm.load(
@@ -93,6 +97,47 @@ def call(program: "Program", options: argparse.Namespace) -> int:
     if options.trace is not None:
         cli.write_whole(options.trace, json.dumps(program.profile().trace()).encode())
     return compare(results, wanted, options)
+
+
+def compare_devices(options: argparse.Namespace) -> int:
+    """Both devices, dispatch by dispatch."""
+    if options.device is None:
+        raise cli.UsageError("--compare needs --device, the device to be judged")
+    from . import compare
+    from .arrays import parse_array
+
+    arguments = [parse_array(text) for text in options.input]
+    report = compare.run(options.module, (options.compare, options.device), options.function, arguments, options)
+    if report.difference is not None:
+        agrees, _ = _replay(options.module, options.device, options.divergence, options)
+        verdict = "agrees: it makes more of differences from before" if agrees else "differs too: it is what is wrong"
+        again = f"vm-run {options.module} --device={options.device} --replay={options.divergence}"
+        raise cli.InputError(
+            f"{report.text}\n  given the inputs of {options.compare} it {verdict}\n"
+            f"  saved in {options.divergence}, runs again by: {again}"
+        )
+    if not report.agrees:
+        raise cli.InputError(report.text)
+    print(report.text)
+    return cli.DONE
+
+
+def replay_dispatch(options: argparse.Namespace) -> int:
+    """One dispatch that `--compare` saved."""
+    agrees, text = _replay(options.module, options.device or "reference", options.replay, options)
+    if not agrees:
+        raise cli.InputError(text)
+    print(text)
+    return cli.DONE
+
+
+def _replay(module: str, device: str, folder: str, options: argparse.Namespace) -> tuple[bool, str]:
+    from pathlib import Path
+
+    from .replay import replay
+
+    tolerances = options.expected_rtol, options.expected_atol
+    return replay(module, device, Path(folder), options.allow_native_code, *tolerances)
 
 
 def choose(program: "Program", name: str | None) -> str:
@@ -171,6 +216,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument(
         "--trace", metavar="FILE.json", help="when each dispatch ran, and where it comes from: for ui.perfetto.dev"
     )
+    made.add_argument(
+        "--compare",
+        metavar="DEVICE",
+        help="run on this device too, which is right, and name the first difference",
+    )
+    made.add_argument(
+        "--divergence",
+        metavar="DIR",
+        default="divergence",
+        help="where --compare saves it (default: divergence)",
+    )
+    made.add_argument("--replay", metavar="DIR", help="run only the dispatch that --compare saved there")
     made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
     made.add_argument("--fuel", metavar="N", type=int, help="most instructions of a call, counted at loops and calls")
     made.add_argument("--deadline", metavar="SECONDS", type=float, help="longest time of a call")

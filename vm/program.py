@@ -118,6 +118,11 @@ class Program(ProgramContext):
         return self._linked.module
 
     @property
+    def ordinal(self) -> int:
+        """Which of the module's programs it is."""
+        return self._linked.ordinal
+
+    @property
     def device(self) -> Device:
         """The program's share of its device."""
         if self._base.device is None:

@@ -1,0 +1,148 @@
+"""`vm-run --compare`: devices that agree, a device that is wrong in one op, and the dispatch run again."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrion.compiler.driver import Compilation
+from orchestrion.hal.errors import DriverUnavailable
+from orchestrion.hal.registry import find_device
+from orchestrion.schema.writer import write
+from orchestrion.tools import run
+from orchestrion.tools.layouts import decode, encode, tensor_type
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+#: a loop whose body has three dispatches, of which the second is the only one that multiplies
+PROGRAM = """
+func.func @main(%x: tensor<4x6xf32>, %n: tensor<i32>) -> tensor<4x6xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %f = stablehlo.constant dense<0.0> : tensor<f32>
+  %i, %y = stablehlo.while(%a = %zero, %b = %x) : tensor<i32>, tensor<4x6xf32>
+    cond { %p = stablehlo.compare LT, %a, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+           stablehlo.return %p : tensor<i1> }
+    do { %s = stablehlo.reduce(%b init: %f) applies stablehlo.add across dimensions = [1] :
+              (tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>
+         %w = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<4xf32>) -> tensor<4x6xf32>
+         %m = stablehlo.maximum %b, %w : tensor<4x6xf32>
+         %q = stablehlo.multiply %m, %b : tensor<4x6xf32>
+         %next = stablehlo.add %a, %one : tensor<i32>
+         stablehlo.return %next, %q : tensor<i32>, tensor<4x6xf32> }
+  func.return %y : tensor<4x6xf32>
+}
+"""
+
+
+def need(device: str) -> None:
+    try:
+        find_device(device)
+    except DriverUnavailable as error:
+        pytest.skip(f"{device}: {error}")
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Path:
+    """A module whose OpenCL program adds where the program multiplies."""
+    pytest.importorskip("jaxlib")
+    text = Compilation(targets=("reference", "opencl")).text(PROGRAM, "executables")
+    wrong, count = re.subn(r'"kernel.multiply"(?=\(%\w+, %\w+\) : \(f32, f32\))', '"kernel.add"', text)
+    assert count == 1
+    rows = Compilation(targets=("reference", "opencl"), start="executables").rows(wrong)
+    path = tmp_path / "faulty.fb"
+    path.write_bytes(write(rows))
+    return path
+
+
+def module(tmp_path: Path, name: str, encodings: str) -> str:
+    path = tmp_path / "module.fb"
+    path.write_bytes(write(Compilation(encodings=encodings).rows(str(EXAMPLES / name))))
+    return str(path)
+
+
+@pytest.mark.parametrize("device", ["opencl", "vulkan"])
+def test_devices_agree_whatever_their_layouts(device: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need(device)
+    path = module(tmp_path, "mlp.mlir", "test")
+    flags = [f"--device={device}", "--compare=reference", f"--input=@{EXAMPLES / 'mlp_input.npy'}"]
+    assert run.main([path, *flags, "--allow-native-code"]) == 0
+    out = capsys.readouterr().out
+    assert re.match(rf"\d+ dispatches and 1 results of {device} agree with reference", out)
+
+
+def test_the_faulty_op_is_named_and_runs_again(
+    faulty: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need("opencl")
+    folder = tmp_path / "found"
+    flags = ["--device=opencl", "--allow-native-code"]
+    inputs = ["--input=4x6xf32=1.5", "--input=i32=2"]
+    assert run.main([str(faulty), *flags, "--compare=reference", *inputs, f"--divergence={folder}"]) == 1
+    told = capsys.readouterr().err
+    assert "opencl parts from reference at stablehlo.multiply" in told and "run 1" in told
+    assert "given the inputs of reference it differs too" in told
+    assert re.search(r"output \d, 4x6xf32, differs in 24 of 24 elements, first at \[0, 0\]: 10.5, expected 13.5", told)
+    assert json.loads((folder / "dispatch.json").read_text())["ops"][0] == "stablehlo.multiply"
+    assert run.main([str(faulty), *flags, f"--replay={folder}"]) == 1
+    assert "differs in 24 of 24" in capsys.readouterr().err
+    assert run.main([str(faulty), "--device=reference", f"--replay={folder}"]) == 0
+    assert "agrees" in capsys.readouterr().out
+
+
+def test_no_debug_information_nothing_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = Compilation(targets=("reference",)).rows(str(EXAMPLES / "simple_mul.generic.mlir"))
+    for program in rows.programs:
+        for executable in program.executables:
+            for entry in executable.entries:
+                object.__setattr__(entry, "binding_types", ())
+    path = tmp_path / "bare.fb"
+    path.write_bytes(write(rows))
+    flags = ["--device=reference", "--compare=reference", "--input=4xf32=1", "--input=4xf32=1"]
+    assert run.main([str(path), *flags]) == 1
+    assert "does not say which tensors" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("note", "message"),
+    [
+        ("{", "not what --compare writes"),
+        ("{}", "executable, entry, workload, parameters, right are needed"),
+        ('{"executable": "a", "entry": 0, "workload": [0, 1, 1], "parameters": "", "right": "x"}', "workload"),
+        ('{"executable": "a", "entry": 0, "workload": [1, 1, 1], "parameters": "", "right": "../x"}', "right"),
+        ('{"executable": "a", "entry": 0, "workload": [1, 1, 1], "parameters": "zz", "right": "x"}', "parameters"),
+        ('{"executable": "a", "entry": 0, "workload": [1, 1, 1], "parameters": "", "right": "x"}', "no entry 0 of a"),
+    ],
+)
+def test_a_damaged_folder_is_refused(
+    note: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = module(tmp_path, "simple_mul.generic.mlir", "none")
+    (tmp_path / "dispatch.json").write_text(note)
+    assert run.main([path, f"--replay={tmp_path}"]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tensor<3x5xf32>",
+        "tensor<f64>",
+        "tensor<64x100xf32, #util.layout<axes = [[1], [0]], tiles = [8, 1], inner = [0]>>",
+        "tensor<3x5x7xi32, #util.layout<axes = [[0, 2], [1]], tiles = [4, 3], inner = [1, 0]>>",
+    ],
+)
+def test_layouts_are_undone(text: str) -> None:
+    type = tensor_type(text)
+    assert type is not None
+    values = np.arange(type.num_elements).astype({"f32": "f4", "f64": "f8", "i32": "i4"}[str(type.element)])
+    values = values.reshape(type.shape)
+    np.testing.assert_array_equal(decode(encode(values, type), type), values)
+
+
+@pytest.mark.parametrize(
+    "text", ["none", "tensor<?xf32>", "tensor<4xf32, #util.layout<axes = []>>", "tensor<"]
+)
+def test_other_types_are_unknown(text: str) -> None:
+    assert tensor_type(text) is None

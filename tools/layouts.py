@@ -1,0 +1,77 @@
+"""A tensor's elements from the bytes of a binding, and back: what the layout of its type did is undone.
+
+Types are MLIR's text, as modules keep them for each binding (`schema/sourcemap.py`); `compiler/flow/layout.py` says
+what a layout means.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrion.compiler.errors import ParseError
+from orchestrion.compiler.flow.layout import EncodingError, Layout, layout_of
+from orchestrion.compiler.ir.parser import Parser
+from orchestrion.compiler.ir.types import TensorType
+from orchestrion.schema.dtypes import BY_NAME
+
+Array = npt.NDArray[Any]
+
+
+def tensor_type(text: str) -> TensorType | None:
+    """The type of that text; None where it is no tensor of a static shape and a layout that fits it."""
+    try:
+        type = Parser(text, "<type>").type()
+        if not isinstance(type, TensorType) or not type.is_static or str(type.element) not in BY_NAME:
+            return None
+        layout_of(type)
+    except (ParseError, EncodingError):
+        return None
+    return type
+
+
+def decode(data: npt.NDArray[np.uint8], type: TensorType) -> Array:
+    """The elements in the order of the shape. Raises ValueError where there are fewer bytes."""
+    dtype, layout = BY_NAME[str(type.element)].numpy, layout_of(type)
+    shape = type.shape if layout is None else layout.physical_shape(type.shape)
+    count = int(np.prod(shape, dtype=np.int64))
+    if data.size < count * dtype.itemsize:
+        raise ValueError(f"{data.size} bytes, {type} takes {count * dtype.itemsize}")
+    values = data[: count * dtype.itemsize].view(dtype).reshape(shape)
+    if layout is None:
+        return values
+    order = _order(layout)
+    tiles = values.reshape([_cut(layout, type.shape)[place] for place in order]).transpose(np.argsort(order))
+    sizes = layout.sizes(type.shape)
+    whole = tiles.reshape(_padded(layout, type.shape))[tuple(slice(size) for size in sizes)]
+    axes = [axis for group in layout.axes for axis in group]
+    return whole.reshape([type.shape[axis] for axis in axes]).transpose(np.argsort(axes))
+
+
+def encode(values: Array, type: TensorType) -> npt.NDArray[np.uint8]:
+    """The bytes of a binding that holds an array of the type's shape and element type; padding is zero."""
+    layout = layout_of(type)
+    if layout is not None:
+        axes = [axis for group in layout.axes for axis in group]
+        sizes, padded = layout.sizes(type.shape), _padded(layout, type.shape)
+        grouped = values.transpose(axes).reshape(sizes)
+        whole = np.pad(grouped, [(0, room - size) for room, size in zip(padded, sizes, strict=True)])
+        values = whole.reshape(_cut(layout, type.shape)).transpose(_order(layout))
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+
+
+def _padded(layout: Layout, shape: tuple[int, ...]) -> list[int]:
+    return [count * tile for count, tile in zip(layout.tile_counts(shape), layout.tiles, strict=True)]
+
+
+def _cut(layout: Layout, shape: tuple[int, ...]) -> list[int]:
+    """Group by group: the number of tiles, then the size of one."""
+    pairs = zip(layout.tile_counts(shape), layout.tiles, strict=True)
+    return [number for pair in pairs for number in pair]
+
+
+def _order(layout: Layout) -> list[int]:
+    """The dimensions of `_cut` in the order of memory; tiles of one element last."""
+    groups = range(len(layout.axes))
+    rest = [group for group in groups if group not in layout.inner]
+    return [2 * group for group in groups] + [2 * group + 1 for group in (*layout.inner, *rest)]

@@ -1,0 +1,168 @@
+"""One dispatch, saved and run again: what `vm-run --compare` leaves when two devices part, and `--replay` takes.
+
+The folder holds `dispatch.json`, which says which entry of the module it is and over how many invocations, and per
+binding `NAME.input-N.npy` and `NAME.output-N.npy` of each device, in the order of the tensor's shape. A replay feeds
+the inputs of the device that is right to any other and compares what that writes with the right outputs.
+"""
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .cli import InputError, write_whole
+
+if TYPE_CHECKING:
+    from orchestrion.hal.buffer import Buffer
+    from orchestrion.hal.device import Device
+    from orchestrion.schema.module import Module
+
+    from .compare import Difference
+
+Array = npt.NDArray[Any]
+NOTE = "dispatch.json"
+
+
+def save(folder: Path, difference: "Difference", devices: tuple[str, str]) -> None:
+    """Write the folder, or raise OSError. The note comes last: without it nothing is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / NOTE).unlink(missing_ok=True)
+    for device, seen in zip(devices, (difference.want, difference.got), strict=True):
+        for kind, arrays in (("input", seen.inputs), ("output", seen.outputs)):
+            for index, array in enumerate(arrays):
+                if array is not None:
+                    data = io.BytesIO()
+                    np.save(data, array, allow_pickle=False)
+                    write_whole(folder / f"{_plain(device)}.{kind}-{index}.npy", data.getvalue())
+    note = {
+        "executable": difference.place[0],
+        "entry": difference.place[1],
+        "workload": list(difference.want.workload),
+        "parameters": difference.want.step.parameters.hex(),
+        "right": _plain(devices[0]),
+        "ops": list(difference.want.ops),
+        "location": difference.want.location,
+        "differs": list(difference.lines),
+    }
+    write_whole(folder / NOTE, (json.dumps(note, indent=2) + "\n").encode())
+
+
+def _plain(device: str) -> str:
+    """A device's name for a file: `opencl:1` has a colon, which not every file system takes."""
+    return device.replace(":", "-")
+
+
+def replay(
+    path: str, device: str, folder: Path, allow_native_code: bool, relative: float, absolute: float
+) -> tuple[bool, str]:
+    """Whether the device writes what the right one wrote, and the comparison in words, a line per output."""
+    from orchestrion.hal.policy import Policy
+    from orchestrion.hal.registry import open_device
+    from orchestrion.schema.container import open_file
+    from orchestrion.schema.decoder import decode
+
+    from .arrays import mismatch, type_text
+
+    note = _note(folder)
+    module = decode(open_file(path))
+    with open_device(device, policy=Policy(allow_native_code)) as opened:
+        outputs = _run(module, opened, folder, note)
+    lines, agrees = [], True
+    for index, got in outputs.items():
+        found = mismatch(got, _array(folder, note, "output", index), relative, absolute)
+        agrees &= found is None
+        lines.append(f"output {index}, {type_text(got)}, {found or 'agrees'}")
+    return agrees, "\n".join([f"{note['executable']} on {device}, with the inputs of {note['right']}:", *lines])
+
+
+def _note(folder: Path) -> dict[str, Any]:
+    place = folder / NOTE
+    try:
+        note = json.loads(place.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{place}: not what --compare writes: {error}") from None
+    wanted = {"executable": str, "entry": int, "workload": list, "parameters": str, "right": str}
+    if not isinstance(note, dict) or any(type(note.get(key)) is not kind for key, kind in wanted.items()):
+        raise InputError(f"{place}: not what --compare writes: {', '.join(wanted)} are needed")
+    known: dict[str, Any] = note
+    sizes = known["workload"]
+    if len(sizes) != 3 or any(type(size) is not int or size < 1 for size in sizes) or "/" in known["right"]:
+        raise InputError(f"{place}: not what --compare writes: workload {sizes}, right {known['right']!r}")
+    try:
+        bytes.fromhex(known["parameters"])
+    except ValueError:
+        raise InputError(f"{place}: not what --compare writes: parameters {known['parameters']!r}") from None
+    return known
+
+
+def _run(module: "Module", device: "Device", folder: Path, note: dict[str, Any]) -> dict[int, Array]:
+    """What the dispatch writes on a device, by binding."""
+    from orchestrion.vm.selection import choose_program, choose_variant
+
+    from .layouts import decode, encode, tensor_type
+
+    program = choose_program(module, device.info)
+    row = module.programs[program]
+    rows = list(module.executables[row.executables_start : row.executables_end])
+    names = [module.strings[one.name] for one in rows]
+    name, entry = note["executable"], note["entry"]
+    if (
+        name not in names
+        or not 0 <= entry < rows[names.index(name)].entries_end - rows[names.index(name)].entries_start
+    ):
+        raise InputError(f"the module's program for {device.info.id} has no entry {entry} of {name}")
+    ordinal = names.index(name)
+    texts = module.binding_types(program, ordinal, entry)
+    chosen = choose_variant(module, rows[ordinal], device.info)
+    types = [tensor_type(text) for text in texts]
+    accesses = chosen.entries[entry].bindings
+    if len(types) != len(accesses) or None in types:
+        raise InputError(
+            f"{name}: the module does not say which tensors its bindings hold ({', '.join(texts) or 'none'})"
+        )
+    executable = device.create_executable(
+        chosen.format, module.segment(chosen.payload), chosen.entries, module.container.digest
+    )
+    buffers: list[Buffer] = []
+    commands = device.create_command_buffer()
+    try:
+        for index, ((access, least), type) in enumerate(zip(accesses, types, strict=True)):
+            assert type is not None
+            data = np.zeros(least, np.uint8)
+            if access != "write":
+                data = encode(_fitting(_array(folder, note, "input", index), type, index), type)
+            buffers.append(device.allocator.allocate(max(data.size, least)))
+            buffers[-1].write(data)
+        bindings = [(buffer, 0, buffer.size) for buffer in buffers]
+        commands.dispatch(executable, entry, tuple(note["workload"]), bindings, bytes.fromhex(note["parameters"]))
+        commands.finish()
+        device.queue.execute(commands)
+        found = {}
+        for index, ((access, _), type) in enumerate(zip(accesses, types, strict=True)):
+            if access != "read" and type is not None:
+                out = np.empty(buffers[index].size, np.uint8)
+                buffers[index].read(out)
+                found[index] = decode(out, type)
+        return found
+    finally:
+        commands.release()
+        for buffer in buffers:
+            buffer.release()
+        executable.release()
+
+
+def _array(folder: Path, note: dict[str, Any], kind: str, index: int) -> Array:
+    from .arrays import load_array
+
+    return load_array(str(folder / f"{note['right']}.{kind}-{index}.npy"))
+
+
+def _fitting(array: Array, type: Any, index: int) -> Array:
+    from orchestrion.schema.dtypes import BY_NAME
+
+    if array.shape != type.shape or array.dtype != BY_NAME[str(type.element)].numpy:
+        raise InputError(f"input {index} is {array.dtype} of shape {array.shape}, the entry takes {type}")
+    return array
