@@ -141,8 +141,6 @@ def test_layouts_are_undone(text: str) -> None:
     np.testing.assert_array_equal(decode(encode(values, type), type), values)
 
 
-@pytest.mark.parametrize(
-    "text", ["none", "tensor<?xf32>", "tensor<4xf32, #util.layout<axes = []>>", "tensor<"]
-)
+@pytest.mark.parametrize("text", ["none", "tensor<?xf32>", "tensor<4xf32, #util.layout<axes = []>>", "tensor<"])
 def test_other_types_are_unknown(text: str) -> None:
     assert tensor_type(text) is None
