@@ -15,7 +15,7 @@ from orchestrion.tools import run
 from orchestrion.tools.layouts import decode, encode, tensor_type
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-#: a loop whose body has three dispatches, of which the second is the only one that multiplies
+#: a loop whose body has dispatches of which one multiplies
 PROGRAM = """
 func.func @main(%x: tensor<4x6xf32>, %n: tensor<i32>) -> tensor<4x6xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -81,10 +81,10 @@ def test_the_faulty_op_is_named_and_runs_again(
     inputs = ["--input=4x6xf32=1.5", "--input=i32=2"]
     assert run.main([str(faulty), *flags, "--compare=reference", *inputs, f"--divergence={folder}"]) == 1
     told = capsys.readouterr().err
-    assert "opencl parts from reference at stablehlo.multiply" in told and "run 1" in told
+    assert re.search(r"opencl parts from reference at .*stablehlo.multiply.*: entry 0 of \w+, run 1", told)
     assert "given the inputs of reference it differs too" in told
     assert re.search(r"output \d, 4x6xf32, differs in 24 of 24 elements, first at \[0, 0\]: 10.5, expected 13.5", told)
-    assert json.loads((folder / "dispatch.json").read_text())["ops"][0] == "stablehlo.multiply"
+    assert json.loads((folder / "dispatch.json").read_text())["ops"].count("stablehlo.multiply") == 1
     assert run.main([str(faulty), *flags, f"--replay={folder}"]) == 1
     assert "differs in 24 of 24" in capsys.readouterr().err
     assert run.main([str(faulty), "--device=reference", f"--replay={folder}"]) == 0
