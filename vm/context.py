@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -74,6 +74,7 @@ class Context:
         "memory",
         "parent",
         "program",
+        "reliefs",
     )
 
     def __init__(
@@ -93,6 +94,7 @@ class Context:
         self.parent = parent
         self.kept = Kept(self.memory)  #: by `call.cached`
         self.globals: list[Any] = list(program.globals if parent is None else parent.globals)
+        self.reliefs: list[weakref.WeakMethod[Callable[[], bool]]] = []
         self.cancelled = False
         self.constant_bytes = 0  #: of constants that were copied to the device
         self.lock: Any = threading.Lock()  #: or a `ForkedLock`
@@ -184,6 +186,18 @@ class Context:
         self.cancelled = True
         if self.lane is not None:
             self.lane.cancel()
+
+    def on_relief(self, forget: Callable[[], bool]) -> None:
+        """Have a method called that lets go of memory which is only kept in case it is wanted again."""
+        self.reliefs.append(weakref.WeakMethod(forget))
+
+    def relieve(self) -> bool:
+        """Let go of what is only kept in case it is wanted again; whether there was anything."""
+        found = [self.kept.clear()]
+        for relief in self.reliefs:
+            forget = relief()
+            found.append(forget is not None and forget())
+        return any(found)
 
     def close(self) -> None:
         """Let go of the globals, those that initializers stored last first, then of the device. Nothing may be called

@@ -27,7 +27,7 @@ from .errors import CallerError, MemoryExceeded, Trap
 from .fence import Future
 from .statistics import Log, totals
 from .submit import submit
-from .tensors import as_array, describe, describe_array
+from .tensors import as_array, describe, describe_array, fits
 
 _Target = TypeVar("_Target")
 
@@ -44,7 +44,7 @@ class Value(NamedTuple):
         return describe(self.dtype, self.shape, self.expressions)
 
 
-class _Slot(NamedTuple):
+class Slot(NamedTuple):
     """Device memory for one argument or result, and its elements where the driver maps them."""
 
     dtype: np.dtype[Any]
@@ -53,6 +53,11 @@ class _Slot(NamedTuple):
     buffer: Buffer
     view: BufferView
     nbytes: int
+
+
+def slot_over(view: BufferView) -> Slot:
+    """The slot that a view is."""
+    return Slot(view.dtype.numpy, view.shape, view.map(), view.buffer, view, view.nbytes)
 
 
 class Export(NamedTuple):
@@ -67,6 +72,11 @@ class Export(NamedTuple):
     results: tuple[Value, ...]
     aliases: tuple[int, ...]
 
+    @property
+    def is_sized(self) -> bool:
+        """Whether sizes come with each call."""
+        return any([-1 in value.shape for value in (*self.arguments, *self.results)])
+
     def __str__(self) -> str:
         arguments = ", ".join(f"{value.name}: {value}" for value in self.arguments)
         return f"{self.name}({arguments}) -> ({', '.join(map(str, self.results))})"
@@ -75,10 +85,11 @@ class Export(NamedTuple):
 class Staged:
     """A submitted call's arguments, checked: arrays are copies, views on the device are the caller's.
 
-    `outs` is what the caller gave per result, `targets` the views of those that are on the device.
+    `outs` is what the caller gave per result, `targets` the views of those that are on the device. Once it is its turn,
+    `destinations` are the views for all results, and `passed` are all views that the program was given.
     """
 
-    __slots__ = ("before", "destinations", "operands", "outs", "started", "targets")
+    __slots__ = ("before", "destinations", "operands", "outs", "passed", "started", "targets")
 
     def __init__(
         self,
@@ -89,7 +100,8 @@ class Staged:
         self.operands = operands
         self.outs = outs
         self.targets = targets
-        self.destinations: tuple[BufferView, ...] = ()
+        self.destinations: tuple[BufferView | None, ...] = ()
+        self.passed: list[BufferView | None] = []
         self.before: tuple[int, ...] = ()
         self.started = 0.0
 
@@ -121,10 +133,10 @@ class Function:
         self._log = log.add
         self._call: Any = None  #: to be used again and again, from the first call on
         self._statistics = context.device.statistics
-        self._inputs: tuple[_Slot, ...] = ()
-        self._outputs: tuple[_Slot, ...] = ()
-        self._targets: tuple[BufferView, ...] = ()
-        self._plain: _Slot | None = None  #: the output, when there is one and its memory is mapped
+        self._inputs: tuple[Slot, ...] = ()
+        self._outputs: tuple[Slot, ...] = ()
+        self._targets: tuple[BufferView | None, ...] = ()
+        self._plain: Slot | None = None  #: the output, when there is one and its memory is mapped
         self._ready = False
 
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
@@ -140,11 +152,11 @@ class Function:
             started = perf_counter()
             before = totals(self._statistics)
             if not self._ready:
-                self._prepare()
+                self._prepare(arguments)
             inputs = self._inputs
             if len(arguments) != len(inputs):
                 raise self._wrong_count(arguments)
-            operands: list[BufferView] = []
+            operands: list[BufferView | None] = []
             copied = 0
             for x, (dtype, shape, elements, buffer, view, nbytes) in zip(arguments, inputs):  # noqa: B905
                 if type(x) is _ndarray and x.dtype is dtype and x.shape == shape and elements is not None:
@@ -165,12 +177,12 @@ class Function:
             operands += targets
             results = context.run(self._call, self.code, operands)
             if outs is not None:
-                value = self._deliver(results, outs, targets)
+                value = self._deliver(results, outs, targets, operands)
             elif self._plain is not None and results[0] is targets[0] and not self._plain.buffer.submitted:
                 value = self._plain.elements.copy()  # type: ignore[union-attr]
                 self._statistics.device_to_host_bytes += self._plain.nbytes
             else:
-                value = self._collect(results)
+                value = self._collect(results, operands)
             after = totals(self._statistics)
             self._log((self.name, started, perf_counter(), before, after, context.constant_bytes))
             context.constant_bytes = 0
@@ -214,13 +226,13 @@ class Function:
         except MemoryError:
             raise MemoryExceeded(f"{what}: the machine has no room for a copy of {array.nbytes} bytes") from None
 
-    def enter(self, staged: Staged) -> list[BufferView]:
+    def enter(self, staged: Staged) -> list[BufferView | None]:
         """The operands of a submitted call whose turn it is."""
         staged.started = perf_counter()
         if not self._ready:
-            self._prepare()
+            self._prepare(staged.operands)
         staged.before = totals(self._statistics)
-        operands = []
+        operands: list[BufferView | None] = []
         for x, slot in zip(staged.operands, self._inputs, strict=True):
             if not isinstance(x, BufferView):
                 slot.view.write(x)
@@ -229,19 +241,20 @@ class Function:
         staged.destinations = tuple(
             [own if view is None else view for view, own in zip(staged.targets, self._targets, strict=True)]
         )
-        return [*operands, *staged.destinations]
+        staged.passed = [*operands, *staged.destinations]
+        return staged.passed
 
     def leave(self, staged: Staged, results: tuple[Any, ...], ready: Callable[[int, Any], None]) -> Any:
         """What a submitted call that is over gives its caller; `ready` hears of each result."""
         outs = (None,) * len(results) if staged.outs is None else staged.outs
-        value = self._deliver(results, outs, staged.destinations, ready)
+        value = self._deliver(results, outs, staged.destinations, staged.passed, ready)
         after = totals(self._statistics)
         context = self.context
         self._log((self.name, staged.started, perf_counter(), staged.before, after, context.constant_bytes))
         context.constant_bytes = 0
         return value
 
-    def _prepare(self) -> None:
+    def _prepare(self, arguments: Sequence[Any]) -> None:
         """Make the slots: at the first call, since a program may have exports that nobody calls."""
         if self.context.device is None:
             raise CallerError(f"the program of {self.name!r} is closed")
@@ -263,14 +276,13 @@ class Function:
         if hasattr(self, "_ready"):
             self.release()  # before the context goes, which counts what is left
 
-    def _slot(self, value: Value) -> _Slot:
+    def _slot(self, value: Value) -> Slot:
         device = self.context.device
         assert device is not None
         nbytes = value.dtype.itemsize
         for dim in value.shape:
             nbytes *= dim
-        view = BufferView(device.allocator.allocate(nbytes), value.dtype, value.shape)
-        return _Slot(value.dtype.numpy, value.shape, view.map(), view.buffer, view, nbytes)
+        return slot_over(BufferView(device.allocator.allocate(nbytes), value.dtype, value.shape))
 
     def _wrong_count(self, arguments: Sequence[object]) -> CallerError:
         count = len(self.export.arguments)
@@ -282,13 +294,13 @@ class Function:
         what = f"argument {place} of {self.name!r}"
         if isinstance(x, DeviceArray | BufferView):
             return self._resident(x, value, what)
-        view = self._inputs[place].view
-        view.write(as_array(x, value.dtype, value.shape, what))
-        return view
+        slot = self._inputs[place]
+        slot.view.write(as_array(x, value.dtype, slot.shape, what))
+        return slot.view
 
     def _resident(self, x: DeviceArray | BufferView, value: Value, what: str) -> BufferView:
         view = x.view if isinstance(x, DeviceArray) else x
-        if view.dtype is not value.dtype or view.shape != value.shape:
+        if view.dtype is not value.dtype or view.shape != value.shape and not fits(view.shape, value.shape):
             raise CallerError(f"{what}: expected {value}, got {describe(view.dtype, view.shape)} on a device")
         device = self.context.device
         assert device is not None
@@ -297,7 +309,7 @@ class Function:
         return view
 
     def _destinations(
-        self, out: Any, operands: Sequence[Array | BufferView], targets: tuple[_Target, ...]
+        self, out: Any, operands: Sequence[Array | BufferView | None], targets: tuple[_Target, ...]
     ) -> tuple[tuple[Any, ...], tuple[BufferView | _Target, ...]]:
         """What the caller gave per result, and the view to pass for each: `targets` where it is not on the device."""
         results = self.export.results
@@ -332,10 +344,11 @@ class Function:
         self,
         results: tuple[Any, ...],
         outs: tuple[Any, ...],
-        destinations: tuple[BufferView, ...],
+        destinations: tuple[BufferView | None, ...],
+        passed: Sequence[BufferView | None],
         ready: Callable[[int, Any], None] | None = None,
     ) -> Any:
-        """Copy results to where the caller wants them: new arrays for None."""
+        """Copy results to where the caller wants them: new arrays for None. `passed`: what the program was given."""
         given = []
         for place, (result, one, destination) in enumerate(zip(results, outs, destinations, strict=True)):
             view = self._checked(place, result)
@@ -345,13 +358,13 @@ class Function:
                 given.append(one)
                 if isinstance(one, np.ndarray):
                     one[...] = view.read()
-                elif view is not destination:
+                elif view is not destination and destination is not None:
                     destination.write(view.read())
             if ready is not None:
                 ready(place, given[-1])
         return given[0] if len(given) == 1 else tuple(given)
 
-    def _collect(self, results: tuple[Any, ...]) -> Any:
+    def _collect(self, results: tuple[Any, ...], passed: Sequence[BufferView | None]) -> Any:
         """The results as new arrays."""
         arrays = [self._checked(place, result).read() for place, result in enumerate(results)]
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
@@ -361,7 +374,7 @@ class Function:
         value = self.export.results[place]
         if type(result) is not BufferView:
             raise Trap(f"result {place} of {self.name!r}: expected {value}, got null or another reference")
-        if result.dtype is not value.dtype or result.shape != value.shape:
+        if result.dtype is not value.dtype or result.shape != value.shape and not fits(result.shape, value.shape):
             got = describe(result.dtype, result.shape)
             raise Trap(f"result {place} of {self.name!r}: expected {value}, got {got}")
         return result
@@ -378,7 +391,7 @@ def _check_out(out: Any, value: Value, what: str) -> None:
         return
     if not isinstance(out, np.ndarray):
         raise CallerError(f"{what}: expected an array of {value}, got {type(out).__name__}")
-    if out.dtype != value.dtype.numpy or out.shape != value.shape:
+    if out.dtype != value.dtype.numpy or out.shape != value.shape and not fits(out.shape, value.shape):
         raise CallerError(f"{what}: expected {value}, got {describe_array(out)}")
     if not out.flags.writeable:
         raise CallerError(f"{what}: the array is read-only")

@@ -14,6 +14,7 @@ import numpy as np
 from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.hal.command_buffer import CommandBuffer, Range
 from orchestrion.hal.device import Device
+from orchestrion.hal.errors import OutOfMemory
 from orchestrion.hal.executable import Executable
 from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_CODE, DType
@@ -172,8 +173,7 @@ class HalModule(NativeModule):
 
     @_hal("allocate")
     def allocate(self, call: Call, size: int) -> Buffer:
-        buffer: Buffer = _device(call).allocator.allocate(size)
-        return buffer
+        return _allocate(call, size)
 
     @_hal("view.check", inline=_inline_check, pure=True)
     def view_check(self, call: Call, view: BufferView, dtype: int, *dims: int) -> Buffer:
@@ -192,7 +192,7 @@ class HalModule(NativeModule):
         size = element.itemsize
         for dim in dims:
             size *= dim
-        return BufferView(_device(call).allocator.allocate(size), element, dims)
+        return BufferView(_allocate(call, size), element, dims)
 
     @_hal("view.buffer", inline=_inline_buffer, pure=True)
     def view_buffer(self, call: Call, view: BufferView) -> Buffer:
@@ -382,6 +382,18 @@ class HalModule(NativeModule):
         queue = _device(call).queue
         queue.wait_pending(_MOST_PENDING, call.time_left())
         queue.submit(recording.commands, buffers, wait, signal, call.watcher())
+
+
+def _allocate(call: Call, size: int) -> Buffer:
+    """Device memory; where there is no room, what the context only keeps for later calls goes first."""
+    allocator = _device(call).allocator
+    try:
+        buffer: Buffer = allocator.allocate(size)
+    except OutOfMemory:
+        if not call.context.relieve():
+            raise
+        buffer = allocator.allocate(size)
+    return buffer
 
 
 def _device(call: Call) -> Device:

@@ -37,6 +37,7 @@ from .loader import Loader
 from .memory import Memory
 from .native import NativeModule
 from .scalars import ScalarFunction
+from .sized import SizedFunction
 from .statistics import CallLog, Log
 from .tensors import as_array
 
@@ -59,7 +60,8 @@ class ProgramContext:
         found: dict[str, AnyFunction] = {}
         for export, code in zip(exports, context.program.entries, strict=True):
             if export.arguments or export.results:
-                found[export.name] = Function(export, code, context, log)
+                kind = SizedFunction if export.is_sized else Function
+                found[export.name] = kind(export, code, context, log)
             else:
                 found[export.name] = ScalarFunction(export.name, code, context)
         self.functions: Mapping[str, AnyFunction] = MappingProxyType(found)

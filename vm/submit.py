@@ -137,7 +137,7 @@ class SubmittedCall(Call):
         self._signal = signal
         self._lane = lane
         self._look = _FIRST_LOOK
-        self._operands: list[BufferView] = []
+        self._operands: list[BufferView | None] = []
         run = lane.agents.run
         self._timer = None if self.deadline is None else run.at(self.deadline, self._expire)
 
@@ -212,8 +212,8 @@ class SubmittedCall(Call):
 
     def _unfinished(self) -> bool:
         """Whether it returned without waiting for its work."""
-        views = (view for view in self.results if isinstance(view, BufferView))
-        return any([_pending(view.buffer) for view in (*self._operands, *views)])
+        views = [view for view in (*self._operands, *self.results) if isinstance(view, BufferView)]
+        return any([_pending(view.buffer) for view in views])
 
     def _settle(self) -> None:
         """In the `wait` thread. Failures are found when the results are read."""
@@ -248,7 +248,7 @@ class SubmittedCall(Call):
         device = self.context.device
         if device is not None:
             device.queue.drain()
-        _hear([view.buffer for view in self._operands])
+        _hear([view.buffer for view in self._operands if view is not None])
         self._lane.agents.run.post(self._over)
 
     def _over(self) -> None:

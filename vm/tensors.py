@@ -40,13 +40,13 @@ def as_array(value: object, dtype: DType, shape: tuple[int, ...], what: str) -> 
     """A caller's value as an array of this type. `what` names it in the `CallerError`.
 
     Takes arrays, NumPy scalars, whatever speaks `__array_interface__`, DLPack, the buffer protocol or `__array__`,
-    and Python numbers, alone or in nested lists.
+    and Python numbers, alone or in nested lists. A dimension of -1 may be any.
     """
     wanted = describe(dtype, shape)
     if isinstance(value, bool | int | float | list | tuple):
         return _from_numbers(value, dtype, shape, what)
     array = _adopt(value, wanted, what)
-    if array.dtype != dtype.numpy or array.shape != shape:
+    if array.dtype != dtype.numpy or array.shape != shape and not fits(array.shape, shape):
         raise CallerError(f"{what}: expected {wanted}, got {describe_array(array)}")
     return array
 
@@ -69,13 +69,13 @@ def _from_numbers(value: object, dtype: DType, shape: tuple[int, ...], what: str
     wanted = describe(dtype, shape)
     found: list[object] = []
     actual = _shape(value, found)
-    if actual != shape:
+    if actual is None or not fits(actual, shape):
         got = type(value).__name__ if actual is None or not actual else f"nested lists of shape {actual}"
         raise CallerError(f"{what}: expected {wanted}, got {got}")
     array = np.empty(len(found), dtype.numpy)
     for place, number in enumerate(found):
         array[place] = _number(number, dtype, f"{what}: expected {wanted}")
-    return array.reshape(shape)
+    return array.reshape(actual)
 
 
 def _shape(value: object, found: list[object]) -> tuple[int, ...] | None:

@@ -1,0 +1,152 @@
+"""An export whose shapes come with each call, as Python callers see it.
+
+It is `Function` with slots for each set of argument shapes, of which those used last stay: a call with known shapes
+finds its slots, and the views that its results took the last time. Nothing here computes shapes: what the results of
+new ones are, the program says by the views that it gives.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from orchestrion.hal.buffer import BufferView
+from orchestrion.hal.errors import OutOfMemory
+
+from .array import DeviceArray
+from .call import Call
+from .code import Code
+from .context import Context
+from .errors import CallerError
+from .function import Export, Function, Slot, Value, slot_over
+from .kept import MOST
+from .statistics import Log
+from .tensors import as_array, describe, describe_array, fits
+
+#: the shape of each argument
+Shapes = tuple[tuple[int, ...], ...]
+
+
+class _Slots:
+    """What calls with the same argument shapes share; the output slots once a call has shown what they are."""
+
+    __slots__ = ("inputs", "outputs")
+
+    def __init__(self, inputs: tuple[Slot, ...], results: int) -> None:
+        self.inputs = inputs
+        self.outputs: list[Slot | None] = [None] * results
+
+
+class SizedFunction(Function):
+    """An export with dynamic dimensions in one context."""
+
+    __slots__ = ("__weakref__", "_kept", "_shapes", "_slots")
+
+    def __init__(self, export: Export, code: Code, context: Context, log: Log) -> None:
+        super().__init__(export, code, context, log)
+        self._kept: OrderedDict[Shapes, _Slots] = OrderedDict()
+        self._shapes: Shapes | None = None
+        self._slots: _Slots | None = None
+        context.on_relief(self.forget)
+
+    def release(self) -> None:
+        super().release()
+        self._kept.clear()
+        self._shapes = self._slots = None
+
+    def forget(self) -> bool:
+        """Let go of the slots of all shapes but the current ones; whether there were any."""
+        others = [shapes for shapes in self._kept if shapes != self._shapes]
+        for shapes in others:
+            del self._kept[shapes]
+        return bool(others)
+
+    def _prepare(self, arguments: Sequence[Any]) -> None:
+        """Choose the slots for the shapes of these arguments: before each call, since `_ready` is never set."""
+        if self.context.device is None:
+            raise CallerError(f"the program of {self.name!r} is closed")
+        if self._call is None:
+            self._call = Call(self.context)
+        if len(arguments) != len(self.export.arguments):
+            raise self._wrong_count(arguments)
+        shapes = tuple([x.shape if type(x) is np.ndarray else self._shape(at, x) for at, x in enumerate(arguments)])
+        if shapes == self._shapes:
+            return
+        found = self._kept.get(shapes)
+        if found is None:
+            found = self._kept[shapes] = self._made(arguments, shapes)
+            if len(self._kept) > MOST:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(shapes)
+        self._shapes, self._slots, self._inputs = shapes, found, found.inputs
+        self._use(found)
+
+    def _use(self, slots: _Slots) -> None:
+        self._targets = tuple([None if slot is None else slot.view for slot in slots.outputs])
+        only = slots.outputs[0] if len(slots.outputs) == 1 else None
+        self._plain = only if only is not None and only.elements is not None else None
+
+    def _shape(self, place: int, x: Any) -> tuple[int, ...]:
+        """Of an argument that is no plain array."""
+        if isinstance(x, DeviceArray | BufferView):
+            return x.shape
+        value = self.export.arguments[place]
+        return as_array(x, value.dtype, value.shape, self._what(place)).shape
+
+    def _what(self, place: int) -> str:
+        return f"argument {place} of {self.name!r}"
+
+    def _made(self, arguments: Sequence[Any], shapes: Shapes) -> _Slots:
+        """Slots for new shapes, which are those that the signature allows."""
+        values: list[Value] = []
+        for place, (x, shape, value) in enumerate(zip(arguments, shapes, self.export.arguments, strict=True)):
+            if not fits(shape, value.shape):
+                got = describe_array(x) if isinstance(x, np.ndarray) else describe(value.dtype, shape)
+                raise CallerError(f"{self._what(place)}: expected {value}, got {got}")
+            values.append(value._replace(shape=shape))
+        try:
+            inputs = tuple(map(self._slot, values))
+        except OutOfMemory:
+            if not self.context.relieve():
+                raise
+            inputs = tuple(map(self._slot, values))
+        return _Slots(inputs, len(self.export.results))
+
+    def _collect(self, results: tuple[Any, ...], passed: Sequence[BufferView | None]) -> Any:
+        found = super()._collect(results, passed)
+        self._adopt(results, passed)
+        return found
+
+    def _deliver(
+        self,
+        results: tuple[Any, ...],
+        outs: tuple[Any, ...],
+        destinations: tuple[BufferView | None, ...],
+        passed: Sequence[BufferView | None],
+        ready: Callable[[int, Any], None] | None = None,
+    ) -> Any:
+        for place, (result, one) in enumerate(zip(results, outs, strict=True)):
+            if isinstance(one, np.ndarray) and one.shape != self._checked(place, result).shape:
+                wanted = describe(result.dtype, result.shape)
+                raise CallerError(f"out {place} of {self.name!r}: expected {wanted}, got {describe_array(one)}")
+        found = super()._deliver(results, outs, destinations, passed, ready)
+        self._adopt(results, passed)
+        return found
+
+    def _adopt(self, results: tuple[Any, ...], passed: Sequence[BufferView | None]) -> None:
+        """Keep the views that the program made for results, as destinations of the next call with these shapes.
+
+        One that shares memory with what the call was given, or with another, is somebody's.
+        """
+        slots = self._slots
+        if slots is None or None not in slots.outputs:
+            return
+        taken = [view.buffer for view in passed if view is not None]
+        for place, view in enumerate(results):
+            if slots.outputs[place] is None and view.buffer not in taken and not view.offset:
+                slots.outputs[place] = slot_over(view)
+                taken.append(view.buffer)
+        self._use(slots)
