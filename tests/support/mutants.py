@@ -181,6 +181,8 @@ def _types(program: Program, name: str) -> list[str]:
 
 
 def _array(dtype: np.dtype[Any], shape: tuple[int, ...], round_: int) -> np.ndarray[Any, Any]:
+    """Sizes that come with a call change from call to call."""
+    shape = tuple(2 + round_ % 3 if dim < 0 else dim for dim in shape)
     count = 1
     for dim in shape:
         count *= dim
