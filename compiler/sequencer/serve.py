@@ -45,6 +45,7 @@ class Serving:
         self.builder = Builder(self.entry, loc=func.loc)
         self.unit = Unit(self.storage, self.builder, constants, variables, "transient")
         self.numbers: dict[Value, Value] = {}
+        self.sizes: dict[int, Value] = {}
         self.results: list[Value] = []
 
     def emit(self) -> ll_seq.Serve:
@@ -138,17 +139,19 @@ class Serving:
         for index, type in enumerate(true_types(self.signature.results, self.func.res_attrs)):
             assert isinstance(type, TensorType)
             view = views[len(self.signature.inputs) + index]
-            sizes = [
-                self.builder.build(ll_seq.Size, value=size, output=I64).output
-                for size in type.shape
-                if isinstance(size, Dim)
-            ]
+            sizes = [self._size(size) for size in type.shape if isinstance(size, Dim)]
             made = self.builder.build(ll_seq.Destination, type=type, view=view, sizes=sizes, output=ll_seq.VIEW)
             self.results.append(made.output)
         for index in range(len(self.signature.results)):
             if any(group.home == Home("result", index) for group in self.storage.groups()):
                 storage = self.builder.build(ll_seq.Storage, view=self.results[index], output=ll_seq.BUFFER)
                 self.unit.bring(Home("result", index), storage.output)
+
+    def _size(self, size: int) -> Value:
+        """A size as a number, made once."""
+        if size not in self.sizes:
+            self.sizes[size] = self.builder.build(ll_seq.Size, value=size, output=I64).output
+        return self.sizes[size]
 
     def _pending(self) -> dict[Block, bool]:
         """Blocks that may be entered with recordings that were enqueued and not executed."""

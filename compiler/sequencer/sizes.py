@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DictAttr, 
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.declare import size_in
 from orchestrion.compiler.ir.dims import GREATEST, LEAST, Dim, bounds, symbol, symbols_of
-from orchestrion.compiler.ir.types import FunctionType, TensorType
+from orchestrion.compiler.ir.types import DIMS, FunctionType, TensorType
 
 #: kernels index in 32 bits where a size is an expression
 MOST_ELEMENTS: Final = 2**31 - 1
@@ -99,10 +99,11 @@ def _elements(tensors: Iterable[TensorType]) -> Iterator[Operation]:
     counts = {type.num_elements: type for type in tensors if not type.is_static}
     for count, type in counts.items():
         low, high = bounds(count)
+        name = str(type).replace(DIMS, "")[:-1]
         if low < 1:
-            yield _assertion(count, "ge", 1, f"{type} has {{0}} elements, 1 is the least", count)
+            yield _assertion(count, "ge", 1, f"{name} has {{0}} elements, 1 is the least", count)
         if high > MOST_ELEMENTS:
-            message = f"{type} has {{0}} elements, {MOST_ELEMENTS} are the most"
+            message = f"{name} has {{0}} elements, {MOST_ELEMENTS} are the most"
             yield _assertion(count, "le", MOST_ELEMENTS, message, count)
 
 

@@ -47,7 +47,7 @@
           "util.assert"() <{lhs = #util.dims<arg0_0>, message = "size d0 is {0}, {1} is the least", numbers = #util.dims<arg0_0, 1>, predicate = "ge", rhs = array<i64: 1>}> : () -> ()
           "util.assert"() <{lhs = #util.dims<arg0_0>, message = "size d0 is {0}, {1} is the most", numbers = #util.dims<arg0_0, 2147483647>, predicate = "le", rhs = array<i64: 2147483647>}> : () -> ()
           "util.assert"() <{lhs = #util.dims<arg1_0>, message = "argument 1, dimension 0 is {0}, d0 = {1} wanted", numbers = #util.dims<arg1_0, d0>, predicate = "eq", rhs = #util.dims<d0>}> : () -> ()
-          "util.assert"() <{lhs = #util.dims<4 * d0>, message = "tensor<?x4xf32, #util.dims<d0>> has {0} elements, 2147483647 are the most", numbers = #util.dims<4 * d0>, predicate = "le", rhs = array<i64: 2147483647>}> : () -> ()
+          "util.assert"() <{lhs = #util.dims<4 * d0>, message = "tensor<?x4xf32, d0> has {0} elements, 2147483647 are the most", numbers = #util.dims<4 * d0>, predicate = "le", rhs = array<i64: 2147483647>}> : () -> ()
           %11 = "ll_seq.allocate"() <{label = "arena", lifetime = "transient", size = #util.dims<256 * floordiv(16 * d0 + 255, 256)>}> : () -> !hal.buffer
           %12 = "ll_seq.size"() <{value = #util.dims<d0>}> : () -> i64
           %13 = "ll_seq.record"() ({
@@ -149,7 +149,7 @@
     ^bb0(%0: i64):
       "util.assert"() <{lhs = #util.dims<arg0_0>, message = "size d0 is {0}, {1} is the least", numbers = #util.dims<arg0_0, 1>, predicate = "ge", rhs = array<i64: 1>}> : () -> ()
       "util.assert"() <{lhs = #util.dims<arg0_0>, message = "size d0 is {0}, {1} is the most", numbers = #util.dims<arg0_0, 2147483647>, predicate = "le", rhs = array<i64: 2147483647>}> : () -> ()
-      "util.assert"() <{lhs = #util.dims<4 * d0>, message = "tensor<?x4xf32, #util.dims<d0>> has {0} elements, 2147483647 are the most", numbers = #util.dims<4 * d0>, predicate = "le", rhs = array<i64: 2147483647>}> : () -> ()
+      "util.assert"() <{lhs = #util.dims<4 * d0>, message = "tensor<?x4xf32, d0> has {0} elements, 2147483647 are the most", numbers = #util.dims<4 * d0>, predicate = "le", rhs = array<i64: 2147483647>}> : () -> ()
       %1 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = #util.dims<512 * floordiv(16 * d0 + 255, 256)>}> : () -> !hal.buffer
       %2 = "ll_seq.allocate"() <{label = "main_state", lifetime = "state", size = #util.dims<512 * floordiv(16 * d0 + 255, 256)>}> : () -> !hal.buffer
       %3 = "ll_seq.size"() <{value = #util.dims<2 * d0>}> : () -> i64
