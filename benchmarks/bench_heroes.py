@@ -84,6 +84,24 @@ def attention(q: Any, k: Any, v: Any) -> Any:
     return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(scores), v)
 
 
+def of_numpy(name: str) -> Callable[..., Any]:
+    """A function of `jax.numpy`, or softmax, found when it is called."""
+
+    def apply(*arguments: Any, **options: Any) -> Any:
+        import jax
+
+        return getattr(jax.nn if name == "softmax" else jax.numpy, name)(*arguments, **options)
+
+    return apply
+
+
+def layer_norm(x: Any, scale: Any, offset: Any) -> Any:
+    import jax.numpy as jnp
+
+    mean, variance = jnp.mean(x, -1, keepdims=True), jnp.var(x, -1, keepdims=True)
+    return (x - mean) / jnp.sqrt(variance + 1e-5) * scale + offset
+
+
 ROWS = (
     Row("matmul", "128 x 128 x 128", matmul, ((128, 128), (128, 128))),
     Row("matmul", "512 x 512 x 512", matmul, ((512, 512), (512, 512))),
@@ -98,6 +116,15 @@ ROWS = (
     Row("convolution", "MobileNet depthwise 3x3, 56, 128", convolution(1, 128), ((1, 56, 56, 128), (3, 3, 1, 128))),
     Row("convolution", "MobileNet 1x1, 56, 128 -> 128", convolution(), ((1, 56, 56, 128), (1, 1, 128, 128))),
     Row("attention", "1 x 12 x 128 x 64, causal", attention, ((1, 12, 128, 64),) * 3),
+    Row("softmax", "128 x 1024", of_numpy("softmax"), ((128, 1024),)),
+    Row("softmax", "12 x 128 x 128", of_numpy("softmax"), ((12, 128, 128),)),
+    Row("layer norm", "512 x 768", layer_norm, ((512, 768), (768,), (768,))),
+    Row("sort", "16384", of_numpy("sort"), ((1 << 14,),)),
+    Row("sort", "262144", of_numpy("sort"), ((1 << 18,),)),
+    Row("sort", "1000 x 100, rows", of_numpy("sort"), ((1000, 100),)),
+    Row("scan", "cumsum 262144", of_numpy("cumsum"), ((1 << 18,),)),
+    Row("reduce", "sum 10000000", of_numpy("sum"), ((10_000_000,),)),
+    Row("reduce", "argmax 1000 x 1000", lambda x: of_numpy("argmax")(x, axis=-1), ((1000, 1000),)),
 )
 
 

@@ -86,6 +86,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("lower-windows", "flow", "flow.lower_windows:run", "a convolution is a dot of windows: one hero less"),
     Pass("canonicalize", "flow", "stablehlo.canonicalize:run", "a predicate of what a loop starts with may be known"),
     Pass("cse", "flow", "ir.cse:run", "a loop's body and its predicate share work now"),
+    Pass("split-reductions", "flow", "flow.split_reductions:run", "sums of windows are reductions now, and canonical"),
     Pass("simplify-branches", "flow", "flow.simplify_branches:run", "known predicates, and what blocks carry in vain"),
     Pass("hoist-constants", "flow", "flow.hoist_constants:run", "constants are globals before regions form"),
     Pass("elide-empty", "flow", "flow.elide_empty:run", "tensors without elements need no dispatch"),

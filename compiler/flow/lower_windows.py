@@ -1,7 +1,7 @@
 """lower-windows: ops over windows become ops that read them.
 
     convolution        dot_general(windows(pad(lhs)), rhs)
-    reduce_window      reduce(windows(pad(input, init)))
+    reduce_window      reduce(windows(pad(input, init))); where windows are wide, by doubling (wide_windows.py)
     select_and_scatter two reductions (select_and_scatter.py)
 
 `flow.windows` only says where an element stands, as `pad`, `reverse` and `reshape` do, so nothing of this is in memory:
@@ -22,6 +22,7 @@ from orchestrion.compiler.stablehlo.windowed import Convolution, ReduceWindow, S
 
 from .convolution import as_dot
 from .select_and_scatter import as_reductions
+from .wide_windows import is_done, narrowed
 from .windows import pad, windows
 
 if TYPE_CHECKING:
@@ -34,9 +35,15 @@ def run(module: Module, options: Options) -> None:
 
 def _reduce_window(op: Operation, rewriter: Rewriter) -> bool:
     assert isinstance(op, ReduceWindow)
-    window, rank = op.window, tensor_of(op.inputs[0]).rank
+    window, rank, given = op.window, tensor_of(op.inputs[0]).rank, list(op.inputs)
+    found = narrowed(op, rewriter)
+    if found is not None:
+        given, window = [found[0]], found[1]
+        if is_done(window):
+            rewriter.replace(op, given)
+            return True
     inputs = []
-    for value, init in zip(op.inputs, op.init_values, strict=True):
+    for value, init in zip(given, op.init_values, strict=True):
         inputs.append(windows(rewriter, pad(rewriter, value, init, window, range(rank)), window, range(rank)))
     gone = dense_ints(*range(rank, tensor_of(inputs[0]).rank))
     types = [result.type for result in op.results]

@@ -3,18 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from orchestrion.compiler.ir.core import Region, Value
-from orchestrion.compiler.stablehlo.base import dtype_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.reducers import is_neutral
 from orchestrion.compiler.stablehlo.structural import Constant
-from orchestrion.schema.dtypes import BOOL, FLOAT, DType
 
 from .axes import Axes
 from .builder import KernelBuilder
 from .dialect import VECTOR
-from .emitter import Number
 from .index import Index, Shape
 from .loops import Fold, Scalars, sequential
 from .rules import Requests, Rule, element_of, scalar_index, shape_of
@@ -28,6 +24,7 @@ def reduce_fold(b: KernelBuilder, op: Reduce, at: Index) -> Fold:
     shape, dims = shape_of(inputs[0]), op.dimensions.ints
     kept = [axis for axis in range(len(shape)) if axis not in dims]
     axes = Axes([(value, sorted(dims)) for value in inputs])
+    outer = at.coordinates  # found here, in front of all loops: drivers may not move what each turn divides
 
     def start() -> Scalars:
         values = []
@@ -37,7 +34,7 @@ def reduce_fold(b: KernelBuilder, op: Reduce, at: Index) -> Fold:
 
     def element(folded: Sequence[Value]) -> Scalars:
         coordinates = [b.index(0)] * len(shape)
-        for axis, coordinate in zip(kept, at.coordinates, strict=True):
+        for axis, coordinate in zip(kept, outer, strict=True):
             coordinates[axis] = coordinate
         for axis, coordinate in zip(sorted(dims), axes.apart(b, folded), strict=True):
             coordinates[axis] = coordinate
@@ -68,53 +65,12 @@ def instance(b: KernelBuilder, body: Region, arguments: Sequence[Value | None]) 
     return values
 
 
-def _infinity(dtype: DType, sign: int) -> Number:
-    """The greatest value of a type, or the least."""
-    if dtype.kind == FLOAT:
-        return sign * float("inf")
-    if dtype.kind == BOOL:
-        return sign > 0
-    info = np.iinfo(dtype.numpy)
-    return int(info.max if sign > 0 else info.min)
-
-
-#: a reducer of one op -> the initial value that changes nothing
-_NEUTRAL: dict[str, Callable[[DType], Number]] = {
-    "stablehlo.add": lambda dtype: 0,
-    "stablehlo.multiply": lambda dtype: 1,
-    "stablehlo.maximum": lambda dtype: _infinity(dtype, -1),
-    "stablehlo.minimum": lambda dtype: _infinity(dtype, 1),
-}
-
-
-#: reducers of one op that give the same whichever operand is first
-_COMMUTATIVE = frozenset({*_NEUTRAL, "stablehlo.and", "stablehlo.or", "stablehlo.xor"})
-
-
-def _single(op: Reduce) -> str:
-    """The name of the one op of both arguments that the reducer is; empty for any other."""
-    body = op.body.block
-    if len(op.inputs) != 1 or body.first is None or body.first.next_op is not body.last:
-        return ""
-    both = list(body.first.operands) in (list(body.arguments), list(reversed(body.arguments)))
-    return body.first.name if both else ""
-
-
-def is_commutative(op: Reduce) -> bool:
-    """Whether the order of the elements is known not to matter, but for how floats round."""
-    return _single(op) in _COMMUTATIVE
-
-
 def _neutral(b: KernelBuilder, op: Reduce) -> list[Value] | None:
     """The initial value when it is a constant that changes nothing: then a block may start from it too."""
     start = op.init_values[0].defining_op
-    neutral = _NEUTRAL.get(_single(op))
-    if neutral is None or not isinstance(start, Constant):
+    if not isinstance(start, Constant) or not is_neutral(op.body.block, start.result):
         return None
-    dtype = dtype_of(op.inputs[0])
-    if start.value.scalars()[0] != neutral(dtype):
-        return None
-    return [b.bits(int.from_bytes(bytes(start.value.data), "little"), dtype.name)]
+    return [b.bits(int.from_bytes(bytes(start.value.data), "little"), element_of(op.inputs[0]))]
 
 
 def reduce(b: KernelBuilder, op: Reduce, result: int, at: Index) -> Requests:

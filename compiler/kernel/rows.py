@@ -19,11 +19,12 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.stablehlo.base import dtype_of
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.reducers import is_commutative
 
 from . import dialect as k
 from .builder import KernelBuilder
 from .elemental import Elemental
-from .fold import FOLDS, is_commutative
+from .fold import FOLDS
 from .index import Index, delinearize
 from .loops import MOST_TURNS, Fold, Scalars, sequential
 from .rules import element_of, shape_of
@@ -123,7 +124,7 @@ class Row:
             raise CompileError([Diagnostic(message, op.loc, op.name)])
         shared = [b.shared(lanes, element_of(result)) for result in op.results]
         first = b.op("convert", self.local, to=b.index_type)
-        if is_commutative(op):
+        if is_commutative(op.body.block):
             parts, lower, upper, step = lanes, first, b.index(fold.count), lanes
         else:
             parts, step = -(-fold.count // each), 1

@@ -9,6 +9,7 @@ from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 
 from .base import tensor_of
+from .elementwise import Elementwise
 from .structural import BroadcastInDim, Constant
 
 
@@ -19,6 +20,11 @@ def widened(rewriter: Rewriter, block: Block, given: Sequence[Value], shape: tup
     for op in inner:
         mapping[op.results[0]] = _widened(rewriter, op, mapping, shape)
     return [mapping[value] for value in last.operands]
+
+
+def is_elementwise(block: Block) -> bool:
+    """Whether `widened` can say it."""
+    return all(isinstance(op, Elementwise | Constant) for op in block.ops[:-1])
 
 
 def _widened(rewriter: Rewriter, op: Operation, mapping: Mapping[Value, Value], shape: tuple[int, ...]) -> Value:

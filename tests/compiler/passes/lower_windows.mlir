@@ -132,3 +132,46 @@
     "func.return"(%16#0) : (tensor<9xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: lower-windows
+// Wide windows by doubling: of 8 neighbours first, then of four of those; what stands before the first element is zero.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<32xi32>) -> tensor<32xi32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<32xi32>):
+    %1 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %2 = "stablehlo.reduce_window"(%0, %1) <{padding = dense<[[31, 0]]> : tensor<1x2xi64>, window_dimensions = array<i64: 32>}> ({
+    ^bb0(%3: tensor<i32>, %4: tensor<i32>):
+      %5 = "stablehlo.add"(%3, %4) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      "stablehlo.return"(%5) : (tensor<i32>) -> ()
+    }) : (tensor<32xi32>, tensor<i32>) -> tensor<32xi32>
+    "func.return"(%2) : (tensor<32xi32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<32xi32>) -> tensor<32xi32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<32xi32>):
+    %1 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %2 = "stablehlo.pad"(%0, %1) <{edge_padding_high = array<i64: -1>, edge_padding_low = array<i64: 1>, interior_padding = array<i64: 0>}> : (tensor<32xi32>, tensor<i32>) -> tensor<32xi32>
+    %3 = "stablehlo.add"(%2, %0) : (tensor<32xi32>, tensor<32xi32>) -> tensor<32xi32>
+    %4 = "stablehlo.pad"(%0, %1) <{edge_padding_high = array<i64: -2>, edge_padding_low = array<i64: 2>, interior_padding = array<i64: 0>}> : (tensor<32xi32>, tensor<i32>) -> tensor<32xi32>
+    %5 = "stablehlo.add"(%4, %3) : (tensor<32xi32>, tensor<32xi32>) -> tensor<32xi32>
+    %6 = "stablehlo.pad"(%0, %1) <{edge_padding_high = array<i64: -3>, edge_padding_low = array<i64: 3>, interior_padding = array<i64: 0>}> : (tensor<32xi32>, tensor<i32>) -> tensor<32xi32>
+    %7 = "stablehlo.add"(%6, %5) : (tensor<32xi32>, tensor<32xi32>) -> tensor<32xi32>
+    %8 = "stablehlo.pad"(%0, %1) <{edge_padding_high = array<i64: -4>, edge_padding_low = array<i64: 4>, interior_padding = array<i64: 0>}> : (tensor<32xi32>, tensor<i32>) -> tensor<32xi32>
+    %9 = "stablehlo.add"(%8, %7) : (tensor<32xi32>, tensor<32xi32>) -> tensor<32xi32>
+    %10 = "stablehlo.pad"(%0, %1) <{edge_padding_high = array<i64: -5>, edge_padding_low = array<i64: 5>, interior_padding = array<i64: 0>}> : (tensor<32xi32>, tensor<i32>) -> tensor<32xi32>
+    %11 = "stablehlo.add"(%10, %9) : (tensor<32xi32>, tensor<32xi32>) -> tensor<32xi32>
+    %12 = "stablehlo.pad"(%0, %1) <{edge_padding_high = array<i64: -6>, edge_padding_low = array<i64: 6>, interior_padding = array<i64: 0>}> : (tensor<32xi32>, tensor<i32>) -> tensor<32xi32>
+    %13 = "stablehlo.add"(%12, %11) : (tensor<32xi32>, tensor<32xi32>) -> tensor<32xi32>
+    %14 = "stablehlo.pad"(%0, %1) <{edge_padding_high = array<i64: -7>, edge_padding_low = array<i64: 7>, interior_padding = array<i64: 0>}> : (tensor<32xi32>, tensor<i32>) -> tensor<32xi32>
+    %15 = "stablehlo.add"(%14, %13) : (tensor<32xi32>, tensor<32xi32>) -> tensor<32xi32>
+    %16 = "stablehlo.pad"(%15, %1) <{edge_padding_high = array<i64: -8>, edge_padding_low = array<i64: 8>, interior_padding = array<i64: 0>}> : (tensor<32xi32>, tensor<i32>) -> tensor<32xi32>
+    %17 = "stablehlo.add"(%16, %15) : (tensor<32xi32>, tensor<32xi32>) -> tensor<32xi32>
+    %18 = "stablehlo.pad"(%15, %1) <{edge_padding_high = array<i64: -16>, edge_padding_low = array<i64: 16>, interior_padding = array<i64: 0>}> : (tensor<32xi32>, tensor<i32>) -> tensor<32xi32>
+    %19 = "stablehlo.add"(%18, %17) : (tensor<32xi32>, tensor<32xi32>) -> tensor<32xi32>
+    %20 = "stablehlo.pad"(%15, %1) <{edge_padding_high = array<i64: -24>, edge_padding_low = array<i64: 24>, interior_padding = array<i64: 0>}> : (tensor<32xi32>, tensor<i32>) -> tensor<32xi32>
+    %21 = "stablehlo.add"(%20, %19) : (tensor<32xi32>, tensor<32xi32>) -> tensor<32xi32>
+    "func.return"(%21) : (tensor<32xi32>) -> ()
+  }) : () -> ()
+}) : () -> ()

@@ -1,0 +1,165 @@
+"""Windows of many elements along an axis, by doubling: prefix sums, and other sums of long windows.
+
+JAX writes a cumulative sum as a `reduce_window` as wide as its axis, whose elements would be combined n² / 2 times.
+Here a window is combined of `RADIX` neighbours, those of `RADIX` neighbours again, and so on, each step for all windows
+at once; what the size of the window leaves over is made of the windows at hand. So each element is read about
+RADIX * log(window) times, whatever the reducer, and the order of elements is kept.
+
+An element of step k is the fold of the RADIX^k elements that end at its place (or that begin there, where the padding
+behind is wider). Before the first element all is neutral.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import dense_ints
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.stablehlo.base import tensor_of
+from orchestrion.compiler.stablehlo.reducers import is_commutative, is_neutral, single
+from orchestrion.compiler.stablehlo.scalar_regions import is_elementwise, widened
+from orchestrion.compiler.stablehlo.structural import Pad, Slice
+from orchestrion.compiler.stablehlo.windowed import ReduceWindow, Window
+
+#: elements of a window along one axis from which on this is worth it
+WIDE: Final = 32
+#: neighbours that a step combines
+RADIX: Final = 8
+
+
+def narrowed(op: ReduceWindow, rewriter: Rewriter) -> tuple[Value, Window] | None:
+    """What is left to do after the wide axes: the operand to do it with, and its window. None where no axis is wide."""
+    window, value = op.window, op.inputs[0]
+    axes = list(_wide(op))
+    if not axes:
+        return None
+    for axis in axes:
+        value = _Axis(op, rewriter, axis).folded(value)
+        window = _done(window, axis)
+    return value, window
+
+
+def is_done(window: Window) -> bool:
+    """Whether a window leaves all as it is."""
+    ones = (window.sizes, window.strides, window.base_dilations)
+    return all(set(values) <= {1} for values in ones) and not any((*window.low, *window.high))
+
+
+def _wide(op: ReduceWindow) -> Iterator[int]:
+    """The axes with wide windows. The init value, which pads, must change nothing: known of reducers of one op, and
+    asked by the specification of all. Where the order of elements would change, the reducer is known to allow it."""
+    body, window = op.body.block, op.window
+    if len(op.inputs) != 1 or not is_elementwise(body):
+        return
+    if single(body) and not is_neutral(body, op.init_values[0]):
+        return
+    others = sum(size > 1 for size in window.sizes) > 1
+    if others and not is_commutative(body):
+        return
+    for axis, size in enumerate(window.sizes):
+        plain = window.dilations[axis] == window.base_dilations[axis] == 1
+        within = 0 <= window.low[axis] < size and 0 <= window.high[axis] < size
+        if size >= WIDE and plain and within and tensor_of(op.inputs[0]).shape[axis]:
+            yield axis
+
+
+def _done(window: Window, axis: int) -> Window:
+    def one(values: tuple[int, ...], value: int) -> tuple[int, ...]:
+        return (*values[:axis], value, *values[axis + 1 :])
+
+    return replace(
+        window,
+        sizes=one(window.sizes, 1),
+        strides=one(window.strides, 1),
+        low=one(window.low, 0),
+        high=one(window.high, 0),
+    )
+
+
+class _Axis:
+    """The windows along one axis of a reduction."""
+
+    def __init__(self, op: ReduceWindow, rewriter: Rewriter, axis: int) -> None:
+        window = op.window
+        self.op = op
+        self.rewriter = rewriter
+        self.axis = axis
+        self.size = window.sizes[axis]
+        self.stride = window.strides[axis]
+        self.low, self.high = window.low[axis], window.high[axis]
+        #: whether windows are known by their last element, rather than by their first
+        self.ends = self.low >= self.high
+
+    def folded(self, value: Value) -> Value:
+        """An element for each window."""
+        count = (tensor_of(value).shape[self.axis] + self.low + self.high - self.size) // self.stride + 1
+        value = self._moved(value, 0, self.high) if self.ends else self._moved(value, self.low, 0)
+        found: Value | None = None
+        covered, length = 0, 1
+        while True:
+            digit = self.size // length % RADIX
+            for _ in range(digit):
+                part = self._shifted(value, covered)
+                found = part if found is None else self._combined(part, found)
+                covered += length
+            length *= RADIX
+            if length > self.size:
+                break
+            value = self._step(value, length // RADIX)
+        assert found is not None
+        return self._strided(found, self.size - 1 - self.low if self.ends else 0, count)
+
+    def _step(self, value: Value, distance: int) -> Value:
+        found = value
+        for number in range(1, RADIX):
+            found = self._combined(self._shifted(value, number * distance), found)
+        return found
+
+    def _combined(self, further: Value, nearer: Value) -> Value:
+        """Of what lies further from a window's place and what lies nearer, in the order of the elements."""
+        pair = [further, nearer] if self.ends else [nearer, further]
+        return widened(self.rewriter, self.op.body.block, pair, tensor_of(nearer).shape)[0]
+
+    def _shifted(self, value: Value, distance: int) -> Value:
+        """For each place the element so far before it, or behind it."""
+        distance = min(distance, tensor_of(value).shape[self.axis])
+        return self._moved(value, distance, -distance) if self.ends else self._moved(value, -distance, distance)
+
+    def _moved(self, value: Value, low: int, high: int) -> Value:
+        if not low and not high:
+            return value
+        shape = list(tensor_of(value).shape)
+        zeros = [0] * len(shape)
+        before, behind = list(zeros), list(zeros)
+        before[self.axis], behind[self.axis] = low, high
+        shape[self.axis] += low + high
+        return self.rewriter.build(
+            Pad,
+            operand_=value,
+            padding_value=self.op.init_values[0],
+            edge_padding_low=dense_ints(*before),
+            edge_padding_high=dense_ints(*behind),
+            interior_padding=dense_ints(*zeros),
+            out=tensor_of(value).with_shape(tuple(shape)),
+        ).out
+
+    def _strided(self, value: Value, start: int, count: int) -> Value:
+        """So many elements along the axis, from a place on, a stride apart."""
+        shape = list(tensor_of(value).shape)
+        if start == 0 and self.stride == 1 and count == shape[self.axis]:
+            return value
+        starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+        starts[self.axis], strides[self.axis] = start, self.stride
+        limits[self.axis] = start + (count - 1) * self.stride + 1
+        shape[self.axis] = count
+        return self.rewriter.build(
+            Slice,
+            operand_=value,
+            start_indices=dense_ints(*starts),
+            limit_indices=dense_ints(*limits),
+            strides=dense_ints(*strides),
+            out=tensor_of(value).with_shape(tuple(shape)),
+        ).out
