@@ -9,6 +9,7 @@ from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, TensorType, scalar
+from orchestrion.schema.float_formats import FLOAT_FORMATS
 
 from .base import tensor_of
 from .elementwise import OPS, BitcastConvert, Compare, Convert
@@ -32,7 +33,10 @@ def compare(rewriter: Rewriter, direction: str, lhs: Value, rhs: Value) -> Value
 def constant(rewriter: Rewriter, value: int | float, type: TensorType) -> Value:
     """A splat of a number that the type's element can hold; integers are taken modulo its width."""
     name = str(type.element)
-    if name in _CODES:
+    if name in FLOAT_FORMATS:
+        row = FLOAT_FORMATS[name]
+        data = row.rounded(value).to_bytes(row.bits // 8, "little")
+    elif name in _CODES:
         data = struct.pack(_CODES[name], value)
     else:
         bits = int(name.lstrip("ui"))

@@ -120,7 +120,7 @@ def _gives_operand(op: Operation) -> bool:
     if source != type:
         return False
     match op:
-        case Convert() | Reshape() | Slice():
+        case BitcastConvert() | Convert() | Reshape() | Slice():
             return True
         case Transpose():
             return op.permutation.ints == tuple(range(type.rank))
@@ -291,7 +291,7 @@ _MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
     "pad": (_unchanged,),
     "dynamic_slice": (_dynamic_slice,),
     "dynamic_update_slice": (_dynamic_update_slice,),
-    "bitcast_convert": (_bits_of_bits,),
+    "bitcast_convert": (_unchanged, _bits_of_bits),
     "convert": (_unchanged,),
     "select": (_select,),
 }

@@ -12,22 +12,21 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
 from orchestrion.schema.profiles import PROFILES
 
 from . import batch_norm, expand_chlo, jax_lapack, lapack_loops, linear_algebra, old_forms, one_device
 from .base import is_supported
 from .bit_widths import expand_bitcast
-from .build import compare, constant, converted, elementwise
+from .build import compare, constant, elementwise
 from .contraction import DotDimensions, DotGeneral
 from .custom_call import canonical
 from .expand_scatter import expand_scatter
 from .func import Call
+from .mixed_types import algorithm, in_f32, one_type
 from .random_bits import expand_rng_bit_generator
 from .reduce_precision import expand_reduce_precision
 from .rng import expand_rng
 from .top_k import expand_top_k
-from .windowed import Convolution
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -114,32 +113,6 @@ def _dot(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _one_type(op: Operation, rewriter: Rewriter) -> bool:
-    """A dot or convolution in one element type: operands are widened before, or a result narrowed after."""
-    if not isinstance(op, DotGeneral | Convolution) or (len(op.operands), len(op.results)) != (2, 1):
-        return False
-    if not all(is_supported(value.type) for value in (*op.operands, *op.results)):
-        return False
-    lhs, rhs, out = op.lhs.type, op.rhs.type, op.out.type
-    assert isinstance(lhs, TensorType) and isinstance(rhs, TensorType) and isinstance(out, TensorType)
-    if lhs.element != rhs.element or lhs.element == out.element:
-        return False
-    if _holds(BY_NAME[str(out.element)], BY_NAME[str(lhs.element)]):
-        for index, value in enumerate(op.operands):
-            rewriter.set_operand(op, index, converted(rewriter, value, str(out.element)))
-        return True
-    inner = type(op)(op.operands, [out.with_element(lhs.element)], op.properties)
-    rewriter.replace(op, [converted(rewriter, rewriter.insert(inner).result, str(out.element))])
-    return True
-
-
-def _holds(result: DType, operand: DType) -> bool:
-    """Whether arithmetic in the result's type loses nothing that arithmetic in the operands' type keeps."""
-    if operand.kind == FLOAT:
-        return result.kind == FLOAT and result.bits > operand.bits
-    return result.kind == FLOAT or result.bits >= operand.bits
-
-
 def _plain(op: Operation, rewriter: Rewriter) -> bool:
     """Arithmetic is exact to the operands' type at every precision, so the request goes."""
     if op.get_as("precision_config", ArrayAttr) is None:
@@ -148,24 +121,30 @@ def _plain(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
+#: ops on each element by itself
+_FUNCTIONS: Final[dict[str, tuple[Pattern, ...]]] = {
     **expand_chlo.PATTERNS,
-    **batch_norm.PATTERNS,
-    **linear_algebra.PATTERNS,
-    **old_forms.PATTERNS,
-    **one_device.PATTERNS,
     "chlo.square": (_square,),
     "chlo.is_inf": (_infinity,),
     "chlo.is_pos_inf": (_infinity,),
     "chlo.is_neg_inf": (_infinity,),
+}
+
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
+    **batch_norm.PATTERNS,
+    **linear_algebra.PATTERNS,
+    **old_forms.PATTERNS,
+    **one_device.PATTERNS,
+    **{name: (in_f32, *patterns) for name, patterns in _FUNCTIONS.items()},
+    "chlo.next_after": (expand_chlo.next_after,),
     "chlo.top_k": (expand_top_k,),
     "sdy.sharding_constraint": (_same,),
     "stablehlo.bitcast_convert": (expand_bitcast,),
     "stablehlo.composite": (_composite,),
-    "stablehlo.convolution": (_plain, _one_type),
+    "stablehlo.convolution": (_plain, one_type),
     "stablehlo.custom_call": (_identity, canonical, jax_lapack.replace),
     "stablehlo.dot": (_dot,),
-    "stablehlo.dot_general": (_plain, _one_type),
+    "stablehlo.dot_general": (_plain, algorithm, one_type),
     "stablehlo.optimization_barrier": (_same,),
     "stablehlo.reduce_precision": (expand_reduce_precision,),
     "stablehlo.rng": (expand_rng,),

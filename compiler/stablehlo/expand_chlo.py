@@ -7,18 +7,22 @@ for complex elementary functions", 1987.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from math import inf
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.schema.float_formats import FLOAT_FORMATS
 
-from .base import is_supported, tensor_of
+from .base import dtype_of, is_known, tensor_of
 from .build import bitcast, compare, constant, elementwise
 
 #: element type -> beyond it x^2 + 1 is x^2; beyond it e^x is near the end of the range
 _LARGE: Final = {"f32": (2.0**14, 80.0), "f64": (2.0**28, 700.0)}
+#: narrow floats whose bits count by magnitude on both sides of zero
+_SIGNED_NARROW: Final = frozenset(name for name, row in FLOAT_FORMATS.items() if row.has_negative_zero)
 _LN_2: Final = 0.6931471805599453
 
 
@@ -28,7 +32,7 @@ class _Math:
     def __init__(self, rewriter: Rewriter, type: TensorType) -> None:
         self.rewriter = rewriter
         self.type = type
-        self.long, self.far = _LARGE[str(type.element)]
+        self.long, self.far = _LARGE.get(str(type.element), (inf, inf))
 
     def op(self, name: str, *values: Value | float) -> Value:
         return elementwise(self.rewriter, name, *map(self.value, values))
@@ -114,13 +118,13 @@ def _unary(function: Callable[[_Math, Value], Value]) -> Pattern:
     return pattern
 
 
-def _next_after(op: Operation, rewriter: Rewriter) -> bool:
+def next_after(op: Operation, rewriter: Rewriter) -> bool:
     """The bits of a float, read as an integer, count floats by magnitude."""
-    if not _takes(op, 2):
+    if not (_takes(op, 2) or _takes(op, 2, _SIGNED_NARROW)):
         return False
     x, y = op.operands
     m = _Math(rewriter, tensor_of(x))
-    integer = "i32" if str(m.type.element) == "f32" else "i64"
+    integer = f"i{dtype_of(x).bits}"
     bits = bitcast(rewriter, x, integer)
 
     def moved(by: int) -> Value:
@@ -137,14 +141,14 @@ def _next_after(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _takes(op: Operation, count: int) -> bool:
+def _takes(op: Operation, count: int, elements: Collection[str] = _LARGE) -> bool:
     """Whether it has so many operands of one float type, and a result of that."""
     if len(op.operands) != count or len(op.results) != 1:
         return False
     type = op.results[0].type
-    if not is_supported(type) or any(value.type != type for value in op.operands):
+    if not is_known(type) or any(value.type != type for value in op.operands):
         return False
-    return isinstance(type, TensorType) and str(type.element) in _LARGE
+    return isinstance(type, TensorType) and str(type.element) in elements
 
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
@@ -155,7 +159,6 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "chlo.atan": (_unary(_atan),),
     "chlo.atanh": (_unary(_atanh),),
     "chlo.cosh": (_unary(_cosh),),
-    "chlo.next_after": (_next_after,),
     "chlo.sinh": (_unary(_sinh),),
     "chlo.tan": (_unary(lambda m, x: m.op("tan", x)),),
 }

@@ -105,11 +105,11 @@ def _bitcast(op: BitcastConvert, values: Values) -> bool:
     wanted = BY_NAME[target.storage] if target is not None else BY_NAME[str(tensor_of(op.out).element)]
     rewriter = _before(op)
     bits = values.stored(op.operand_)
+    if target is None:
+        op.set_operand(0, bits)
+        return False
     if given is not wanted:
         bits = bitcast(rewriter, bits, wanted.name)
-    if target is None:
-        op.result.replace_by(bits)
-        return True
     if target.bits < 8 and source is not None and source.kind != target.kind:
         bits = wrapped(rewriter, bits, target)
     values.hold(op.result, bits, target)
@@ -119,10 +119,7 @@ def _bitcast(op: BitcastConvert, values: Values) -> bool:
 def _convert(op: Convert, values: Values) -> bool:
     source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
     number = values.wide(op.operand_)
-    if target is None:
-        if number.type == op.out.type:
-            op.result.replace_by(number)
-            return True
+    if target is None:  # perhaps f32 already: a form of a value must not stand for a value that is not narrow
         op.set_operand(0, number)
         return False
     rewriter = _before(op)

@@ -11,9 +11,11 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.schema.dtypes import FLOAT
+from orchestrion.schema.float_formats import FLOAT_FORMATS
 
-from .base import is_supported, tensor_of
-from .build import bitcast, compare, constant, elementwise
+from .base import dtype_of, is_known, tensor_of
+from .build import bitcast, compare, constant, converted, elementwise
 
 #: float type -> unsigned type of its width, exponent bits, mantissa bits
 _FORMATS: Final = {"f32": ("ui32", 8, 23), "f64": ("ui64", 11, 52)}
@@ -21,22 +23,37 @@ _FORMATS: Final = {"f32": ("ui32", 8, 23), "f64": ("ui64", 11, 52)}
 
 def expand_reduce_precision(op: Operation, rewriter: Rewriter) -> bool:
     exponent, mantissa = op.get_as("exponent_bits", IntegerAttr), op.get_as("mantissa_bits", IntegerAttr)
-    if exponent is None or mantissa is None or len(op.operands) != 1 or not is_supported(op.operands[0].type):
+    if exponent is None or mantissa is None or len(op.operands) != 1 or not is_known(op.operands[0].type):
         return False
     x = op.operands[0]
-    name = str(tensor_of(x).element)
-    if name not in _FORMATS or exponent.value < 1 or mantissa.value < 0 or op.results[0].type != x.type:
+    if dtype_of(x).kind != FLOAT or exponent.value < 1 or mantissa.value < 0 or op.results[0].type != x.type:
         return False
+    rewriter.replace(op, [reduced(rewriter, x, exponent.value, mantissa.value)])
+    return True
+
+
+def reduced(rewriter: Rewriter, x: Value, exponent: int, mantissa: int) -> Value:
+    """A float of any type with so many exponent and mantissa bits at most."""
+    name = dtype_of(x).name
+    narrow = FLOAT_FORMATS.get(name)
+    if narrow is not None:
+        wide = converted(rewriter, x, "f32")
+        made = reduced(
+            rewriter,
+            wide,
+            8 if exponent >= narrow.exponent else exponent,
+            23 if mantissa >= narrow.mantissa else mantissa,
+        )
+        return converted(rewriter, made, name)
     unsigned, exponent_bits, mantissa_bits = _FORMATS[name]
     bits = bitcast(rewriter, x, unsigned)
-    if mantissa.value < mantissa_bits:
-        bits = _rounded(rewriter, bits, mantissa_bits - mantissa.value)
-    if exponent.value < exponent_bits:
-        bits = _ranged(rewriter, bits, exponent.value, exponent_bits, mantissa_bits)
+    if mantissa < mantissa_bits:
+        bits = _rounded(rewriter, bits, mantissa_bits - mantissa)
+    if exponent < exponent_bits:
+        bits = _ranged(rewriter, bits, exponent, exponent_bits, mantissa_bits)
     result = bitcast(rewriter, bits, name)
     nan = compare(rewriter, "NE", x, x)
-    rewriter.replace(op, [elementwise(rewriter, "select", nan, x, result)])
-    return True
+    return elementwise(rewriter, "select", nan, x, result)
 
 
 def _rounded(rewriter: Rewriter, bits: Value, dropped: int) -> Value:
