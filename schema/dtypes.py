@@ -1,8 +1,9 @@
 """Element types: one row each, read by the compiler, the module file, the VM and every device.
 
 A code is `family << 8 | bits` and never changes. Storage is little endian; a type of less than a byte takes one: `i1`
-is 0 or 1, `i4` has its sign in all bits above. Devices compute on the types without a `storage`; one of the others is
-known by signatures, views, arrays and tools, and its elements lie in memory as those of its storage type.
+is 0 or 1, the bits above an `i4` are zero, and not looked at where they come from outside. Devices compute on the types
+without a `storage`; one of the others is known by signatures, views, arrays and tools, and its elements lie in memory
+as those of its storage type.
 A type that has no row does not exist yet and is refused by name.
 
 NumPy has no type of its own for some of them: those are of the package ml_dtypes, which is asked for when one is used.

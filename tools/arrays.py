@@ -1,7 +1,8 @@
 """Arrays on the command line: `4xf32=1,2,3,4`, `2x2xi32=[[1 2][3 4]]`, `f32=3`, `8x8xf32=0` (a splat), `@file.npy`.
 
 Shapes and element types are written as in StableHLO's tensor types; numbers are separated by commas, spaces or
-brackets, as IREE's tools take them. Only what NumPy can read without pickles is read from files.
+brackets, as IREE's tools take them. Only what NumPy can read without pickles is read from files. A file does not say
+which type of ml_dtypes its elements are, only how many bytes they have: they are of the type that is wanted then.
 """
 
 import io
@@ -12,20 +13,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from orchestrion.schema.dtypes import BOOL, BY_NAME, BY_NUMPY, FLOAT, DType
+from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType, of_numpy
+from orchestrion.schema.float_formats import FLOAT_FORMATS
 
 from .cli import InputError, write_whole
 
 Array = npt.NDArray[Any]
 
-_SPEC = re.compile(r"(?:(?P<dims>\d+(?:x\d+)*)x)?(?P<dtype>[a-z]+\d+)\s*=(?P<values>.*)", re.DOTALL)
+_SPEC = re.compile(r"(?:(?P<dims>\d+(?:x\d+)*)x)?(?P<dtype>[a-z]+\d+[A-Z0-9]*)\s*=(?P<values>.*)", re.DOTALL)
 _BOOLS = {"0": False, "1": True, "false": False, "true": True}
 
 
-def parse_array(text: str) -> Array:
-    """The array that a flag's value stands for. `InputError` says what is wrong with it."""
+def parse_array(text: str, wanted: DType | None = None) -> Array:
+    """The array that a flag's value stands for, and which `wanted` may be the type of. `InputError`: what is wrong."""
     if text.startswith("@"):
-        return load_array(text[1:])
+        return load_array(text[1:], wanted)
     match = _SPEC.fullmatch(text.strip())
     if match is None:
         raise InputError(f"array {text!r}: expected DIMSxTYPE=VALUES, such as 4xf32=1,2,3,4, or @file.npy")
@@ -44,22 +46,42 @@ def parse_array(text: str) -> Array:
 def numbers(words: list[str], dtype: DType, text: str) -> Array:
     """Numbers as a flat array; each must be one that the element type has."""
     try:
+        if dtype.name in FLOAT_FORMATS:
+            return _narrow_floats(words, dtype)
         if dtype.kind == BOOL:
             return np.array([_BOOLS[word.lower()] for word in words], dtype.numpy)
         if dtype.kind == FLOAT:
             return np.array([float(word) for word in words], np.float64).astype(dtype.numpy)
-        return np.array([int(word, 0) for word in words], dtype.numpy)
+        whole = [int(word, 0) for word in words]
+        if dtype.bits < 8 and whole:
+            signed = dtype.name[0] == "i"
+            least, most = (-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if signed else (0, (1 << dtype.bits) - 1)
+            if not least <= min(whole) <= max(whole) <= most:
+                raise OverflowError(f"{dtype} holds {least} to {most}")
+            return np.array(whole, np.int8).astype(dtype.numpy)
+        return np.array(whole, dtype.numpy)
+    except ImportError as error:
+        raise InputError(f"array {text!r}: {error}") from None
     except (ValueError, KeyError, OverflowError) as error:
         raise InputError(f"array {text!r}: not all values are {dtype}: {error}") from None
 
 
-def load_array(path: str) -> Array:
+def _narrow_floats(words: list[str], dtype: DType) -> Array:
+    """Rounded once, from the digits' double."""
+    row = FLOAT_FORMATS[dtype.name]
+    codes = np.array([row.rounded(float(word)) for word in words], f"<u{dtype.itemsize}")
+    return codes.view(dtype.numpy)
+
+
+def load_array(path: str, wanted: DType | None = None) -> Array:
     try:
         with open(path, "rb") as file:
             array = np.lib.format.read_array(file, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise InputError(f"{path}: not a .npy file: {error}") from None
-    if array.dtype not in BY_NUMPY:
+    if array.dtype.kind == "V" and wanted is not None and wanted.foreign and array.dtype.itemsize == wanted.itemsize:
+        array = array.view(wanted.numpy)
+    if of_numpy(array.dtype) is None:
         raise InputError(f"{path}: element type {array.dtype} is not one of {', '.join(BY_NAME)}")
     return array
 
@@ -70,8 +92,15 @@ def save_array(path: str, array: Array) -> None:
     write_whole(Path(path), data.getvalue())
 
 
+def _row(array: Array) -> DType:
+    """The row of an array that a function took or gave."""
+    row = of_numpy(array.dtype)
+    assert row is not None, f"{array.dtype} is an element type"
+    return row
+
+
 def type_text(array: Array) -> str:
-    return "x".join([*map(str, array.shape), BY_NUMPY[array.dtype].name])
+    return "x".join([*map(str, array.shape), _row(array).name])
 
 
 def format_array(array: Array) -> str:
@@ -84,9 +113,11 @@ def mismatch(got: Array, want: Array, relative: float, absolute: float) -> str |
     """Why two arrays differ, or None. Floats may differ by |got - want| <= absolute max|want| + relative |want|."""
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"is {type_text(got)}, expected {type_text(want)}"
-    if BY_NUMPY[got.dtype].kind != FLOAT:
+    if _row(got).kind != FLOAT:
         wrong = got != want
     else:
+        if not _row(got).computed:
+            got, want = (x.astype(np.float32) for x in (got, want))
         finite = np.isfinite(want)
         scale = float(np.max(np.abs(want, where=finite, out=np.zeros_like(want)), initial=0.0))
         with np.errstate(invalid="ignore", over="ignore"):

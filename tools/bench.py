@@ -23,8 +23,7 @@ PERCENTILES = (50, 90, 99, 100)
 def bench(options: argparse.Namespace) -> int:
     from orchestrion import vm
 
-    from .arrays import parse_array
-    from .run import choose
+    from .run import arrays_of, choose
 
     start = time.perf_counter()
     program = vm.load(
@@ -36,7 +35,7 @@ def bench(options: argparse.Namespace) -> int:
     load = time.perf_counter() - start
     try:
         name = choose(program, options.function)
-        arguments = [parse_array(text) for text in options.input] or zeros(program, name)
+        arguments = arrays_of(program, name, options.input)[0] or zeros(program, name)
         found = measure(program, name, arguments, options) | {"load_seconds": load}
         report(found, program.profile() if options.profile else None, options.json)
     finally:

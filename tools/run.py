@@ -76,11 +76,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def call(program: "Program", options: argparse.Namespace) -> int:
-    from .arrays import format_array, parse_array, save_array
+    from .arrays import format_array, save_array
 
-    function = program[choose(program, options.function)]
-    arguments = [parse_array(text) for text in options.input]
-    wanted = [parse_array(text) for text in options.expected_output]
+    name = choose(program, options.function)
+    function = program[name]
+    arguments, wanted = arrays_of(program, name, options.input, options.expected_output)
     results = as_tuple(function(*arguments))
     for _ in range(options.repeat - 1):
         results = as_tuple(function(*arguments))
@@ -138,6 +138,20 @@ def _replay(module: str, device: str, folder: str, options: argparse.Namespace) 
 
     tolerances = options.expected_rtol, options.expected_atol
     return replay(module, device, Path(folder), options.allow_native_code, *tolerances)
+
+
+def arrays_of(
+    program: "Program", name: str, inputs: Sequence[str], outputs: Sequence[str] = ()
+) -> tuple[list["Array"], list["Array"]]:
+    """The arrays that texts stand for: arguments of a function, and what it is to give."""
+    from .arrays import parse_array
+
+    export = next((export for export in program.exports if export.name == name), None)
+    pairs = []
+    for texts, values in ((inputs, export.arguments if export else ()), (outputs, export.results if export else ())):
+        types = [value.dtype for value in values] + [None] * len(texts)
+        pairs.append([parse_array(text, dtype) for text, dtype in zip(texts, types, strict=False)])
+    return pairs[0], pairs[1]
 
 
 def choose(program: "Program", name: str | None) -> str:

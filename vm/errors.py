@@ -66,6 +66,10 @@ class UnresolvedLibrary(LoadError):
     """The program calls a library function that is not there."""
 
 
+class MissingType(LoadError):
+    """NumPy lacks an element type of a signature; the message names what to install."""
+
+
 class Trap(VmError):
     """The program's fault: it did what an instruction forbids, such as dividing by zero or leaving a buffer."""
 

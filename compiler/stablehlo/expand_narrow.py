@@ -7,8 +7,10 @@ carried by a loop, gathered or sorted is stored. Ops are changed where they stan
 
 - Elementwise ops round once. Their operands are exact, and f32 has more than twice the bits of each type and two more,
   so `add`, `subtract`, `multiply`, `divide` and `sqrt` are correctly rounded (Figueroa, 1995).
-- A dot, a convolution, a reduction or a scatter accumulates in f32, unrounded, and its result is rounded once.
-- An argument or result of a function keeps its true type in the attribute `orchestrion.type`.
+- A dot, a convolution, a reduction or a scatter accumulates in f32, unrounded, and its result is rounded once. A scatter
+  that assigns moves bits.
+- An argument or result of a function keeps its true type in the attribute `orchestrion.type`. The bits above a small
+  integer are zero there, as NumPy's package ml_dtypes has them.
 """
 
 from __future__ import annotations
@@ -62,9 +64,11 @@ class _Function:
         set_types(self.func, [stored_type(x) for x in signature.inputs], [stored_type(x) for x in signature.results])
 
     def _block(self, block: Block, wide: bool = False) -> None:
+        values, ops = self.values, list(block)
+        taken = values.take if block is self.func.entry else values.widen if wide else values.store
         for argument in block.arguments:
-            (self.values.widen if wide else self.values.store)(argument)
-        for op in list(block):
+            taken(argument)
+        for op in ops:
             self.values.loc = op.loc
             self._op(op, wide)
 
@@ -87,6 +91,8 @@ class _Function:
                     values.computed(result)
             case Return() if in_reducer:
                 self._operands(op, values.wide)
+            case FuncReturn():
+                self._operands(op, values.given)
             case _ if isinstance(op, _VIEWS) and self._stays_wide(op):
                 self._operands(op, values.wide)
                 values.widen(op.results[0])
@@ -132,4 +138,4 @@ _VIEWS: Final = (
     structural.Transpose,
 )
 #: what moves bits, whatever they mean
-_MOVES: Final = (*structural.OPS.values(), *indexing.OPS.values(), Choice, While, Sort, Return, FuncReturn)
+_MOVES: Final = (*structural.OPS.values(), *indexing.OPS.values(), Choice, While, Sort, Return)

@@ -2,8 +2,8 @@
 
 - A dot or convolution whose operands and result differ: operands are widened before, or a result narrowed after.
 - A dot with an `algorithm`: operands are rounded to what they are taken as, and it accumulates in the type asked for,
-  or in f32 where that is narrower. Several components stand for an operand that is more precise than each of them: the
-  operand as it is.
+  or in f32 where that is narrower. Several operations stand for operands that are more precise than what each of them
+  takes: the operands as they are.
 - Functions of CHLO on narrow floats: in f32, rounded once.
 """
 
@@ -102,7 +102,7 @@ def _taken_as(rewriter: Rewriter, value: Value, fields: dict[str, str], side: st
     name, given = fields.get(f"{side}_precision_type", ""), dtype_of(value)
     if name not in BY_NAME and name != "tf32":
         return None
-    if name == given.name or fields.get(f"{side}_component_count", "1") != "1":
+    if name == given.name or fields.get("num_primitive_operations", "1") != "1":
         return value
     if name != "tf32":
         return converted(rewriter, value, name)

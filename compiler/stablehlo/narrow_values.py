@@ -19,7 +19,7 @@ from orchestrion.schema.float_formats import FLOAT_FORMATS
 
 from .base import tensor_of
 from .narrow_floats import decoded, encoded, rounded
-from .narrow_integers import is_packed, normal_bytes, unpacked, wrapped
+from .narrow_integers import is_packed, normal_bytes, unpacked, unsigned, wrapped
 from .structural import Constant
 
 _KINDS: Final = (FLOAT, SIGNED, UNSIGNED)
@@ -69,6 +69,13 @@ class Values:
             self._stored[value] = value
             value.type = stored_type(value.type)
 
+    def take(self, argument: Value) -> None:
+        """An argument of the function: whatever is in the bits above an integer does not count."""
+        self.store(argument)
+        dtype = self.dtypes.get(argument)
+        if dtype is not None and dtype.bits < 8:
+            self._stored[argument] = self._behind(argument, lambda r: wrapped(r, argument, dtype))
+
     def widen(self, value: Value) -> None:
         """A float is an exact f32 from here on, an integer as stored."""
         dtype = narrow_dtype(value.type)
@@ -113,6 +120,13 @@ class Values:
             row = FLOAT_FORMATS[dtype.name]
             self._stored[value] = self._behind(number, lambda r: encoded(r, number, row))
         return self._stored[value]
+
+    def given(self, value: Value) -> Value:
+        """What the function returns for a value: the bits above an integer are zero."""
+        dtype, bits = self.dtypes.get(value), self.stored(value)
+        if dtype is None or dtype.bits == 8 or dtype.kind != SIGNED:
+            return bits
+        return self._behind(bits, lambda r: unsigned(r, bits, dtype))
 
     def wide(self, value: Value) -> Value:
         """The f32 of a float; an integer as stored, a value that is not narrow as it is."""

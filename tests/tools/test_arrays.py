@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from orchestrion.schema.dtypes import of_numpy
 from orchestrion.tools.arrays import load_array, mismatch, parse_array, save_array
 from orchestrion.tools.cli import InputError
 
@@ -69,3 +70,32 @@ def test_tolerances_apply_to_floats_alone() -> None:
     whole = np.array([1, 2])
     assert mismatch(whole, whole + 1, 1.0, 1.0) is not None
     assert "expected 2xi64" in str(mismatch(want, whole, 1.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "values"),
+    [
+        ("4xbf16=1,2,3.00390625,-inf", "bfloat16", [1, 2, 3, -np.inf]),
+        ("2xf8E4M3FN=448,465", "float8_e4m3fn", [448, np.nan]),
+        ("3xi4=-8 7 0x3", "int4", [-8, 7, 3]),
+        ("2xf16=0.1", "float16", [np.float16(0.1)] * 2),
+    ],
+)
+def test_narrow_types(text: str, name: str, values: list[float], tmp_path: Path) -> None:
+    """From digits, rounded once; through a file, where the type is the one that is wanted."""
+    pytest.importorskip("ml_dtypes")
+    got = parse_array(text)
+    assert got.dtype.name == name
+    np.testing.assert_array_equal(got.astype(np.float64), np.array(values, np.float64))
+    save_array(str(tmp_path / "x.npy"), got)
+    back = parse_array(f"@{tmp_path / 'x.npy'}", of_numpy(got.dtype))
+    assert back.dtype == got.dtype and mismatch(back, got, 0, 0) is None
+
+
+def test_narrow_types_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("ml_dtypes")
+    with pytest.raises(InputError, match="ui2 holds 0 to 3"):
+        parse_array("1xui2=4")
+    save_array(str(tmp_path / "x.npy"), parse_array("4xbf16=1"))
+    with pytest.raises(InputError, match="is not one of"):
+        parse_array(f"@{tmp_path / 'x.npy'}")
