@@ -14,6 +14,7 @@ from typing import Any, Final
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, ELIDED, INLINE_BYTES, DenseElements, RawAttr
 from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.elements import bytes_of_body
 from orchestrion.compiler.ir.locations import FileLoc
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.types import TensorType
@@ -114,7 +115,7 @@ def _converted(module: Any, name: str) -> Module:
 def _fetch_elided(module: Module, operation: Any) -> None:
     """Gives the constants that `get_asm` left out their bytes, which stay where jaxlib has them.
 
-    Elements of a type that no device takes have no buffer; they stay as they are, and are refused by their type.
+    Elements of a type that nobody knows stay as they are, and are refused by it.
     """
     from jaxlib.mlir import ir
 
@@ -132,4 +133,13 @@ def _fetch_elided(module: Module, operation: Any) -> None:
         if not isinstance(op.get("value"), RawAttr) or not isinstance(type, TensorType):
             continue
         if type.is_static and str(type.element) in ELEMENT_BYTES:
-            op.properties["value"] = DenseElements(type, memoryview(other.attributes["value"]).cast("B"))
+            op.properties["value"] = DenseElements(type, _elements(other.attributes["value"], type))
+
+
+def _elements(attribute: Any, type: TensorType) -> bytes | memoryview:
+    """The bytes of jaxlib's elements: those of its buffer, or out of the text, for types that Python has no buffer of."""
+    try:
+        return memoryview(attribute).cast("B")
+    except BufferError:
+        text = str(attribute)
+        return bytes_of_body(text[text.index("<") + 1 : text.rindex("> : tensor")], type)
