@@ -137,7 +137,7 @@ def _fetch_elided(module: Module, operation: Any) -> None:
 
 
 def _elements(attribute: Any, type: TensorType) -> bytes | memoryview:
-    """The bytes of jaxlib's elements: those of its buffer, or out of the text, for types that Python has no buffer of."""
+    """The bytes of jaxlib's elements: those of its buffer, or those in its text, where Python has no such buffer."""
     try:
         return memoryview(attribute).cast("B")
     except BufferError:

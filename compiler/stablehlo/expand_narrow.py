@@ -7,8 +7,8 @@ carried by a loop, gathered or sorted is stored. Ops are changed where they stan
 
 - Elementwise ops round once. Their operands are exact, and f32 has more than twice the bits of each type and two more,
   so `add`, `subtract`, `multiply`, `divide` and `sqrt` are correctly rounded (Figueroa, 1995).
-- A dot, a convolution, a reduction or a scatter accumulates in f32, unrounded, and its result is rounded once. A scatter
-  that assigns moves bits.
+- A dot, a convolution, a reduction or a scatter accumulates in f32, unrounded, and its result is rounded once. One that
+  only assigns moves bits.
 - An argument or result of a function keeps its true type in the attribute `orchestrion.type`. The bits above a small
   integer are zero there, as NumPy's package ml_dtypes has them.
 """

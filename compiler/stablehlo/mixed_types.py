@@ -40,7 +40,7 @@ def one_type(op: Operation, rewriter: Rewriter) -> bool:
     if not all(is_known(value.type) for value in (*op.operands, *op.results)):
         return False
     lhs, rhs, out = (dtype_of(value) for value in (*op.operands, *op.results))
-    if lhs is rhs is out:
+    if lhs is rhs is out or lhs is not rhs and lhs.computed and rhs.computed:
         return False
     inner = _inner(lhs, rhs, out)
     if inner is None:
@@ -88,9 +88,10 @@ def algorithm(op: Operation, rewriter: Rewriter) -> bool:
     inner = BY_NAME.get(fields.get("accumulation_type", ""))
     taken = [_taken_as(rewriter, value, fields, side) for value, side in zip(op.operands, ("lhs", "rhs"), strict=True)]
     lhs, rhs = taken
-    if inner is None or lhs is None or rhs is None or not all(_holds(inner, dtype_of(x)) for x in op.operands):
-        if inner is None or inner.kind != FLOAT or lhs is None or rhs is None:
-            return False
+    if inner is None or lhs is None or rhs is None:
+        return False
+    if inner.kind != FLOAT and not all(_holds(inner, dtype_of(x)) for x in op.operands):
+        return False
     del op.properties["algorithm"]
     op.set_operands([lhs, rhs])
     _compute_in(op, rewriter, BY_NAME["f32"] if is_narrow_float(inner) else inner)

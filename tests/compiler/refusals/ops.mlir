@@ -103,14 +103,14 @@
   "func.func"() <{function_type = (tensor<4xf32>) -> (tensor<4xf32>, tensor<f32>, tensor<2xf64>), sym_name = "main"}> ({
   ^bb0(%0: tensor<4xf32>):
     %1 = "stablehlo.tanh"(%0) <{result_accuracy = #stablehlo.result_accuracy<ulps = 1, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>}> : (tensor<4xf32>) -> tensor<4xf32>
-    %2 = "stablehlo.dot_general"(%0, %0) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>, algorithm = #stablehlo.dot_algorithm<lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+    %2 = "stablehlo.dot_general"(%0, %0) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>, algorithm = #stablehlo.dot_algorithm<lhs_precision_type = f80, rhs_precision_type = f80, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
     %3 = "stablehlo.bitcast_convert"(%0) : (tensor<4xf32>) -> tensor<2xf64>
     "func.return"(%1, %2, %3) : (tensor<4xf32>, tensor<f32>, tensor<2xf64>) -> ()
   }) : () -> ()
 }) : () -> ()
 // =====
 // 5:10: stablehlo.tanh: result_accuracy #stablehlo.result_accuracy<ulps = 1, mode = #stablehlo.result_accuracy_mode<TOLERANCE>> is not supported; supported are the modes DEFAULT and HIGHEST
-// 6:10: stablehlo.dot_general: algorithm #stablehlo.dot_algorithm<lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> is not supported; supported is arithmetic in the type of the operands
+// 6:10: stablehlo.dot_general: algorithm #stablehlo.dot_algorithm<lhs_precision_type = f80, rhs_precision_type = f80, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> is not supported; supported are element types and tf32, accumulated in a type that holds them
 // 7:10: stablehlo.bitcast_convert: from tensor<4xf32> to tensor<2xf64> is not supported; a last axis holds the parts of what is wider; no i1
 // -----
 // Sorts: what is no axis, operands of two shapes, comparators of other types or of more than scalars.
