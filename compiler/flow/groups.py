@@ -16,9 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.types import scalar
+from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.elementwise import Compare, Elementwise, Select
 from orchestrion.compiler.stablehlo.structural import Pad
 
 from .access import HEROES, MOVEMENT, ROOT, Path, elements, is_expensive, is_free, is_in_place, operand_paths
@@ -28,15 +30,29 @@ from .util import GlobalStore
 
 #: buffers that one dispatch may bind; every device of interest allows as many
 MAX_BINDINGS: Final = 16
-#: size of one group, so that kernels stay small: an op that is not free counts 1, an expensive one `EXPENSIVE_SIZE`
+#: size of one group, so that kernels stay small: an op that is not free counts 1, an expensive one `EXPENSIVE_SIZE`,
+#: one that takes bits apart `BITS_SIZE`, as roundings to narrow floats do
 MAX_SIZE: Final = 64
 EXPENSIVE_SIZE: Final = 4
+BITS_SIZE: Final = 1 / 8
+_BITS: Final = frozenset(
+    f"stablehlo.{name}" for name in ("and", "bitcast_convert", "or", "shift_left", "shift_right_logical")
+)
+_WORD: Final = scalar("ui32")
 #: elementwise ops of one group that another group computes, too
 MAX_CLONES: Final = 8
 #: ways to reach one op within a group: each computes it anew
 MAX_PATHS: Final = 4
 #: reads of each element for which a padded tensor is put in memory: each read in a dot minds the edges
 MANY_READS: Final = 16
+
+
+def _size(op: Operation) -> float:
+    """How much an op makes of a kernel."""
+    of_bits = isinstance(op, Compare | Select) and tensor_of(op.operands[-1]).element == _WORD
+    if of_bits or op.name in _BITS:
+        return BITS_SIZE
+    return EXPENSIVE_SIZE if is_expensive(op) else not is_free(op)
 
 
 def is_sink(op: Operation) -> bool:
@@ -54,7 +70,7 @@ class Group:
         self.roots: dict[Operation, None] = {}
         self.updated: set[Value] = set()
         self.hero: Operation | None = None
-        self.size = 0
+        self.size = 0.0
         self.clones = 0
         self.add_root(root)
 
@@ -72,7 +88,7 @@ class Group:
 
     def _add(self, op: Operation, paths: dict[Path, int]) -> None:
         self.paths[op] = paths
-        self.size += EXPENSIVE_SIZE if is_expensive(op) else not is_free(op)
+        self.size += _size(op)
         if isinstance(op, HEROES):
             self.hero = op
 

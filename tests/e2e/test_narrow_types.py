@@ -167,3 +167,84 @@ def test_a_network(dtype: str, device: str, load_on: Callable[..., Any]) -> None
         assert ours.dtype == kind
         want = np.asarray(theirs).astype(np.float32)
         np.testing.assert_allclose(ours.astype(np.float32), want, rtol=4 * unit, atol=unit * np.abs(want).max())
+
+
+BINARY = (
+    "add", "subtract", "multiply", "maximum", "minimum", "and", "or", "xor", "divide", "remainder",
+    "shift_left", "shift_right_arithmetic", "shift_right_logical",
+)  # fmt: skip
+UNARY = ("not", "popcnt", "count_leading_zeros")
+
+
+def integer_results(x: Array, y: Array, dtype: DType) -> list[Array]:
+    """What the ops above give of all pairs of 4-bit integers, in the order of their names."""
+    ux, uy = x & 15, y & 15
+    sx, by = np.where(ux > 7, ux - 16, ux), np.minimum(uy, 4)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient = np.where(y == 0, -1, np.trunc(x / y)).astype(np.int64)
+    rest = np.where(y == 0, x, np.fmod(x, np.where(y == 0, 1, y)))
+    found = [x + y, x - y, x * y, np.maximum(x, y), np.minimum(x, y), x & y, x | y, x ^ y, quotient, rest]
+    found += [np.where(uy < 4, ux << by, 0), sx >> by, np.where(uy < 4, ux >> by, 0)]
+    found += [~x, np.array([int(v).bit_count() for v in ux]), np.array([4 - int(v).bit_length() for v in ux])]
+    return [wrapped(np.asarray(value, np.int64), dtype) for value in found]
+
+
+@EACH_DEVICE
+@pytest.mark.parametrize("name", ["i4", "ui4"])
+def test_all_pairs_of_small_integers(name: str, device: str, load_on: Callable[..., Any]) -> None:
+    """And two of them as the halves of a byte, the lower first."""
+    dtype, type = BY_NAME[name], f"tensor<256x{name}>"
+    body = [f"%r{i} = stablehlo.{op} %x, %y : {type}" for i, op in enumerate(BINARY)]
+    body += [f"%r{len(BINARY) + i} = stablehlo.{op} %x : {type}" for i, op in enumerate(UNARY)]
+    body.append(f"%h = stablehlo.reshape %x : ({type}) -> tensor<128x2x{name}>")
+    body.append(f"%b = stablehlo.bitcast_convert %h : (tensor<128x2x{name}>) -> tensor<128xui8>")
+    count = len(BINARY) + len(UNARY)
+    types = ", ".join([*[type] * count, "tensor<128xui8>"])
+    names = ", ".join([*[f"%r{i}" for i in range(count)], "%b"])
+    lines = "\n".join(body)
+    text = f"func.func @main(%x: {type}, %y: {type}) -> ({types}) {{\n{lines}\nreturn {names} : {types}\n}}"
+    values = np.arange(16) - (8 if name == "i4" else 0)
+    x, y = np.repeat(values, 16), np.tile(values, 16)
+    program = load_on(compile(text), device)
+    *got, halves = program.main(wrapped(x, dtype), wrapped(y, dtype))
+    program.close()
+    for op, ours, want in zip((*BINARY, *UNARY), got, integer_results(x, y, dtype), strict=True):
+        same(ours, want, op)
+    np.testing.assert_array_equal(halves, (x[::2] & 15) | (x[1::2] & 15) << 4)
+
+
+def test_a_chain_is_one_dispatch_and_rounds_between(load_on: Callable[..., Any]) -> None:
+    """Ten ops on bf16, none of which may keep what the one before had in more bits."""
+    x = np.linspace(-3, 3, 1001).astype(ml_dtypes.bfloat16)
+    names = ["multiply", "add", "subtract", "maximum", "add"] * 2
+    lines = [f"%{i + 1} = stablehlo.{op} %{i}, %0 : tensor<1001xbf16>" for i, op in enumerate(names)]
+    body = "\n".join(lines).replace("%0", "%x")
+    text = f"func.func @main(%x: tensor<1001xbf16>) -> tensor<1001xbf16> {{\n{body}\nreturn %10 : tensor<1001xbf16>\n}}"
+    program = load_on(compile(text, targets=("reference",)), "reference")
+    got = program.main(x)
+    assert program.statistics()["calls"][-1]["dispatches"] == 1
+    program.close()
+    want, functions = x, {"multiply": np.multiply, "add": np.add, "subtract": np.subtract, "maximum": np.maximum}
+    for name in names:
+        want = functions[name](want.astype(np.float32), x.astype(np.float32)).astype(x.dtype)
+    same(got, want, "chain")
+
+
+@EACH_DEVICE
+def test_weights_of_four_bits_are_packed(device: str, load_on: Callable[..., Any]) -> None:
+    random = np.random.default_rng(5)
+    weights = random.integers(-8, 8, (128, 96)).astype(ml_dtypes.int4)
+    x = random.standard_normal((3, 128)).astype(ml_dtypes.bfloat16)
+
+    def function(x: Any) -> Any:
+        return x @ jnp.asarray(weights).astype(jnp.bfloat16), jnp.asarray(weights)[1:, ::2]
+
+    profile = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}[device]
+    module = compile(jax.jit(function).lower(x), targets=(profile,))
+    assert weights.size // 2 < len(module) < weights.size * 3
+    program = load_on(module, device)
+    product, moved = program.main(x)
+    program.close()
+    same(moved, np.ascontiguousarray(weights[1:, ::2]), "moved")
+    want = x.astype(np.float32) @ weights.astype(np.float32)
+    np.testing.assert_allclose(product.astype(np.float32), want, rtol=2**-8, atol=1e-5)
