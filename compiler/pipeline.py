@@ -75,6 +75,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("check-legality", "stablehlo", "stablehlo.legality:run", "every refusal at once, before any rewriting", True),
     Pass("drop-annotations", "stablehlo", "stablehlo.annotations:run", "the check has read them; nobody else does"),
     Pass("inline", "stablehlo", "stablehlo.inline:run", "all that follows looks at one function at a time"),
+    Pass("expand-complex", "stablehlo", "stablehlo.expand_complex:run", "devices compute on parts; no calls are left"),
     Pass("expand-narrow", "stablehlo", "stablehlo.expand_narrow:run", "no later pass meets a type that is only stored"),
     Pass("canonicalize", "stablehlo", "stablehlo.canonicalize:run", "constants and identities across former calls"),
     Pass("select-cheap-branches", "stablehlo", "stablehlo.select_cheap_branches:run", "branches are small only now"),

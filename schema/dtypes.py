@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-BOOL, SIGNED, UNSIGNED, FLOAT = 1, 2, 3, 4
+BOOL, SIGNED, UNSIGNED, FLOAT, COMPLEX = 1, 2, 3, 4, 5
 
 #: the extra that brings ml_dtypes
 EXTRA = "pip install 'orchestrion[narrow]'"
@@ -96,6 +96,8 @@ DTYPES: tuple[DType, ...] = (
     DType("f8E5M2", FLOAT, 8, "float8_e5m2", "ui8", 21),
     DType("f8E5M2FNUZ", FLOAT, 8, "float8_e5m2fnuz", "ui8", 22),
     DType("f8E8M0FNU", FLOAT, 8, "float8_e8m0fnu", "ui8", 23),
+    DType("complex<f32>", COMPLEX, 64, "<c8", "f32"),
+    DType("complex<f64>", COMPLEX, 128, "<c16", "f64"),
 )
 
 #: those that devices compute on

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, ELIDED, INLINE_BYTES, DenseElements, RawAttr
+from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, ELIDED, INLINE_BYTES, PARTS, DenseElements, RawAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.elements import bytes_of_body
 from orchestrion.compiler.ir.locations import FileLoc
@@ -133,11 +133,15 @@ def _fetch_elided(module: Module, operation: Any) -> None:
         if not isinstance(op.get("value"), RawAttr) or not isinstance(type, TensorType):
             continue
         if type.is_static and str(type.element) in ELEMENT_BYTES:
-            op.properties["value"] = DenseElements(type, _elements(other.attributes["value"], type))
+            op.properties["value"] = DenseElements(type, _elements(other, type))
 
 
-def _elements(attribute: Any, type: TensorType) -> bytes | memoryview:
-    """The bytes of jaxlib's elements: those of its buffer, or those in its text, where Python has no such buffer."""
+def _elements(constant: Any, type: TensorType) -> bytes | memoryview:
+    """The bytes of a constant of jaxlib: those of its buffer, or those in its text, where Python has no such buffer."""
+    if str(type.element) in PARTS:  # jaxlib cannot even give the attribute
+        text = constant.get_asm(print_generic_op_form=True).partition("value = ")[2]
+        return bytes_of_body(text[text.index("<") + 1 : text.index("> : tensor")], type)
+    attribute = constant.attributes["value"]
     try:
         return memoryview(attribute).cast("B")
     except BufferError:

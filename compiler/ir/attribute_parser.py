@@ -50,6 +50,7 @@ from .types import (
 T = TypeVar("T")
 
 _SCALAR: Final = re.compile(r"(?:[su]?i[0-9]+|f[0-9]+\w*|bf16|tf32|index|none)\Z")
+_COMPLEX: Final = re.compile(r"complex<\s*(f32|f64)\s*>\Z")
 _RAW_TYPE: Final = re.compile(r"(?:memref|vector|complex|tuple|none)<")
 _RAW_ATTR: Final = re.compile(r"(?:affine_map|affine_set|strided|sparse|opaque)<")
 _DIMS: Final = re.compile(r"((?:(?:[0-9]+|\?)\s*x\s*)*)(.*)\Z", re.S)
@@ -141,6 +142,8 @@ class AttributeParser(Tokens):
             return DialectType(name[1:], self._expand(body))
         if _SCALAR.match(token):
             return scalar(token)
+        if number := _COMPLEX.match(token):
+            return scalar(f"complex<{number[1]}>")
         return RawType(self._expand(token)) if _RAW_TYPE.match(token) else None
 
     def _split(self, token: str) -> tuple[str, str]:

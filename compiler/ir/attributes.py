@@ -40,6 +40,7 @@ ELEMENT_BYTES: Final[dict[str, int]] = {
     "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8,
     "f32": 4, "f64": 8, "index": 8, "i2": 1, "i4": 1, "ui2": 1, "ui4": 1,
     **{name: row.bits // 8 for name, row in FLOAT_FORMATS.items()},
+    "complex<f32>": 8, "complex<f64>": 16,
 }  # fmt: skip
 
 _FLOAT_CODES: Final = {"f16": "<e", "f32": "<f", "f64": "<d"}
@@ -47,6 +48,8 @@ _STRUCT_CODES: Final = {
     "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "ui8": "B", "ui16": "H", "ui32": "I", "ui64": "Q",
     "f32": "f", "f64": "d", "index": "q", "i2": "b", "i4": "b", "ui2": "B", "ui4": "B",
 }  # fmt: skip
+#: complex type -> that of its parts, the real one first in memory
+PARTS: Final = {"complex<f32>": "f32", "complex<f64>": "f64"}
 _BARE_KEY: Final = re.compile(r"[A-Za-z_][\w$.]*\Z")
 _BARE_SYMBOL: Final = re.compile(r"[A-Za-z_][\w$.]*\Z")
 _ESCAPES: Final = re.compile(rb"[^ !#-\[\]-~]")
@@ -388,6 +391,9 @@ def _number_text(value: int | float, name: str) -> str:
 
 
 def _element_text(data: bytes | memoryview, name: str) -> str:
+    if name in PARTS:
+        half = len(data) // 2
+        return f"({', '.join(_element_text(part, PARTS[name]) for part in (data[:half], data[half:]))})"
     if name in _FLOAT_CODES or name in FLOAT_FORMATS:
         return float_text(int.from_bytes(data, "little"), name)
     value = struct.unpack("<" + _STRUCT_CODES[name], data)[0]

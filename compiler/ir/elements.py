@@ -13,7 +13,7 @@ from typing import Final
 
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
-from .attributes import _FLOAT_CODES, _STRUCT_CODES, ELEMENT_BYTES
+from .attributes import _FLOAT_CODES, _STRUCT_CODES, ELEMENT_BYTES, PARTS
 from .types import TensorType
 
 _ITEM: Final = re.compile(r"[-+]?0x[0-9A-Fa-f]+|[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|true|false")
@@ -99,12 +99,17 @@ def bytes_of_body(body: str, kind: TensorType) -> bytes:
         return b""
     items = _ITEM.findall(body)
     skeleton = _SPACE.sub("", _ITEM.sub("_", body))
+    part, count = name, len(items)
+    if name in PARTS:
+        if skeleton.count("_") != 2 * skeleton.count("(_,_)"):
+            raise ValueError(f"an element of {kind} is written (re, im)")
+        part, count, skeleton = PARTS[name], count // 2, skeleton.replace("(_,_)", "_")
     if skeleton == "_":
-        data = _pack(items, name)
+        data = _pack(items, part)
         return data if kind.num_elements else b""
-    if len(items) != prod(kind.shape) or skeleton != _skeleton(kind.shape, len(skeleton)):
-        raise ValueError(f"the list of {len(items)} elements has not the shape of {kind}")
-    data = _pack(items, name)
+    if count != prod(kind.shape) or skeleton != _skeleton(kind.shape, len(skeleton)):
+        raise ValueError(f"the list of {count} elements has not the shape of {kind}")
+    data = _pack(items, part)
     return splat_or_all(data, ELEMENT_BYTES[name])
 
 

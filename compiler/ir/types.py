@@ -1,7 +1,7 @@
 """Types of the IR: immutable, compared by value, each knows its MLIR text.
 
 A type is an attribute too, so that `function_type = (tensor<4xf32>) -> tensor<4xf32>` needs no wrapper.
-Types that no part of the compiler looks into (`complex<f32>`, `memref<..>`) are kept as text in `RawType`;
+Types that no part of the compiler looks into (`memref<..>`) are kept as text in `RawType`;
 a dialect's own types (`!hl_seq.resource<external>`) are `DialectType`s: a name and the text between `<` and `>`.
 NumPy is not imported here: reading IR must stay cheap.
 """
@@ -45,7 +45,7 @@ class Type(Attribute):
 
 @dataclass(frozen=True, slots=True)
 class ScalarType(Type):
-    """A type that is one word: `f32`, `i1`, `ui8`, `index`, `none`."""
+    """A type that has no parts for us: `f32`, `i1`, `ui8`, `complex<f32>`, `index`, `none`."""
 
     name: str
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from orchestrion.compiler.ir.attributes import DenseArray
+from orchestrion.compiler.ir.attributes import PARTS, DenseArray
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import UndecidedError
-from orchestrion.compiler.ir.types import TensorType, Type
+from orchestrion.compiler.ir.types import TensorType, Type, scalar
 from orchestrion.schema.dtypes import BY_NAME, DType
 
 
@@ -51,6 +51,16 @@ def is_supported(type: Type) -> bool:
         return False
     dtype = BY_NAME.get(str(type.element))
     return dtype is not None and dtype.computed
+
+
+def is_complex(value: Value) -> bool:
+    """A tensor of complex numbers."""
+    return isinstance(value.type, TensorType) and str(value.type.element) in PARTS
+
+
+def part_type(type: TensorType) -> TensorType:
+    """The type of one part of complex numbers."""
+    return type.with_element(scalar(PARTS[str(type.element)]))
 
 
 def tensor_of(value: Value) -> TensorType:

@@ -1,8 +1,8 @@
 """Inverse trigonometric and hyperbolic functions of complex numbers: all from acos and atanh.
 
 Branch cuts are C99's: on a cut the sign of the zero part says from which side it is reached.
-Source of asin and acos: T. Hull, T. Fairgrieve, P. Tang, "Implementing the complex arcsine and arccosine functions using
-exception handling", 1997; rewritten so that no square of the imaginary part stands alone.
+Source of asin and acos: T. Hull, T. Fairgrieve, P. Tang, "Implementing the complex arcsine and arccosine functions
+using exception handling", 1997; rewritten so that no square of the imaginary part stands alone.
 """
 
 from __future__ import annotations
@@ -85,5 +85,3 @@ def atanh(z: Complex) -> Complex:
 
 def atan(z: Complex) -> Complex:
     return atanh(z.times_i()).over_i()
-
-

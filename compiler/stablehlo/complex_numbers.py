@@ -174,9 +174,7 @@ def cbrt(z: Complex) -> Complex:
 
 def _polar(length: Real, angle: Real) -> Complex:
     """An angle of zero keeps its sign whatever the length."""
-    return Complex(
-        length * angle.op("cosine"), angle.test("EQ", 0.0).pick(angle, length * angle.op("sine"))
-    )
+    return Complex(length * angle.op("cosine"), angle.test("EQ", 0.0).pick(angle, length * angle.op("sine")))
 
 
 def exponential(z: Complex) -> Complex:

@@ -2,7 +2,8 @@
 
 Element types and meaning are those of the row's scalar op in `schema/scalars.py` or `kernel/special/`. All operands and
 the result have one shape, but the predicate of `select` and the bounds of `clamp` may be scalars. `op.scalar` is the
-scalar op it applies.
+scalar op it applies. Ops on complex numbers (those in `ON_COMPLEX`) have none; `complex_functions.py` says what they are
+in real ones.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import DialectAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, optional, result
-from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.compiler.kernel import special
 from orchestrion.compiler.kernel.lowering import SCALAR_OPS as SCALARS
-from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, UNSIGNED
+from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, FLOAT, SIGNED, UNSIGNED, DType
 from orchestrion.schema.scalars import ScalarOp
 
 from .base import ShapeError, StablehloOp, dtype_of, tensor_of
@@ -73,6 +74,13 @@ _CHLO_ROWS: Final = (
 )
 
 
+#: ops that take complex numbers, beside those of `complex_functions.py` that are there for them only
+ON_COMPLEX: Final = frozenset(
+    "abs add cbrt compare convert cosine divide exponential exponential_minus_one log log_plus_one logistic multiply "
+    "negate power rsqrt select sign sine sqrt subtract tan tanh".split()
+)
+
+
 class Elementwise(StablehloOp):
     """Computes each result element from the operand elements at the same place."""
 
@@ -97,9 +105,20 @@ class Elementwise(StablehloOp):
                 raise ShapeError(f"operand {index} has shape {list(tensor_of(value).shape)}, must have {list(shape)}")
         operands = [dtype_of(value) for value in self.operands]
         given = tensor_of(self.results[0]).element
+        if any(dtype.kind == COMPLEX for dtype in (*operands, BY_NAME[str(given)])):
+            return [TensorType(shape, scalar(self._on_complex(operands, BY_NAME[str(given)])))]
         if not self.scalar.accepts(operands, BY_NAME[str(given)]):
             raise ShapeError(f"does not take ({', '.join(map(str, operands))}) -> {given}")
         return [TensorType(shape, given)]
+
+    def _on_complex(self, operands: Sequence[DType], given: DType) -> str:
+        """The element type of the result where complex numbers are concerned. Raises ShapeError."""
+        last, name = operands[-1], self.name.partition(".")[2]
+        wanted = (BY_NAME["i1"] if index in self.scalar_operands else last for index in range(len(operands)))
+        fits = all(dtype is want for dtype, want in zip(operands, wanted, strict=True))
+        if name not in ON_COMPLEX or not fits:
+            raise ShapeError(f"does not take ({', '.join(map(str, operands))}) -> {given}")
+        return last.storage if name == "abs" else last.name
 
 
 class Compare(Elementwise):
@@ -128,11 +147,17 @@ class Compare(Elementwise):
             raise ShapeError(f"comparison_direction {self.direction} is none of EQ, NE, LT, LE, GT, GE")
         kind = dtype_of(self.lhs).kind
         given = "" if self.compare_type is None else self.compare_type.body.split()[-1]
+        if kind == COMPLEX and self.direction not in ("EQ", "NE"):
+            raise ShapeError(f"comparison_direction {self.direction} does not fit {dtype_of(self.lhs)}, EQ and NE do")
         natural = {SIGNED: "SIGNED", UNSIGNED: "UNSIGNED", BOOL: "UNSIGNED"}.get(kind, "FLOAT")
         wanted = (natural, "TOTALORDER") if natural == "FLOAT" else (natural,)
         if given not in ("", "NOTYPE", *wanted):
             raise ShapeError(f"compare_type {given} does not fit {dtype_of(self.lhs)}, must be {' or '.join(wanted)}")
         return super().infer()
+
+    def _on_complex(self, operands: Sequence[DType], given: DType) -> str:
+        super()._on_complex(operands, given)
+        return "i1"
 
 
 class Select(Elementwise):
@@ -168,12 +193,60 @@ class Clamp(Elementwise):
 
 
 class Convert(Elementwise):
-    """The value in another element type."""
+    """The value in another element type; a complex number's real part, when the other is real."""
 
     name = "stablehlo.convert"
     operand_ = operand(TensorType)
     out = result(TensorType)
     traits = _PURE
+
+    def _on_complex(self, operands: Sequence[DType], given: DType) -> str:
+        return given.name
+
+
+class Part(Elementwise):
+    """What `real` and `imag` have in common. A float is a complex number without imaginary part."""
+
+    def infer(self) -> Sequence[TensorType]:
+        dtype = dtype_of(self.operands[0])
+        if dtype.kind not in (COMPLEX, FLOAT):
+            raise ShapeError(f"takes complex numbers or floats, not {dtype}")
+        type = tensor_of(self.operands[0])
+        return [type.with_element(scalar(dtype.storage)) if dtype.kind == COMPLEX else type]
+
+
+class Real(Part):
+    """The real part."""
+
+    name = "stablehlo.real"
+    operand_ = operand(TensorType)
+    out = result(TensorType)
+    traits = _PURE
+
+
+class Imag(Part):
+    """The imaginary part."""
+
+    name = "stablehlo.imag"
+    operand_ = operand(TensorType)
+    out = result(TensorType)
+    traits = _PURE
+
+
+class Complex(Elementwise):
+    """A complex number of its parts."""
+
+    name = "stablehlo.complex"
+    lhs = operand(TensorType)
+    rhs = operand(TensorType)
+    out = result(TensorType)
+    traits = _PURE
+
+    def infer(self) -> Sequence[TensorType]:
+        lhs, rhs = tensor_of(self.lhs), tensor_of(self.rhs)
+        if lhs != rhs or f"complex<{lhs.element}>" not in BY_NAME:
+            raise ShapeError(f"takes two tensors of one type, of f32 or f64, not {lhs} and {rhs}")
+        return [lhs.with_element(scalar(f"complex<{lhs.element}>"))]
 
 
 class BitcastConvert(Elementwise):
@@ -203,6 +276,16 @@ _TABLE: Final[tuple[type[Elementwise], ...]] = (
     *(_class(*row, dialect="chlo") for row in _CHLO_ROWS),
 )
 
-_ALL: Final[tuple[type[Elementwise], ...]] = (*_TABLE, Compare, Select, Clamp, Convert, BitcastConvert)
+_ALL: Final[tuple[type[Elementwise], ...]] = (
+    *_TABLE,
+    Compare,
+    Select,
+    Clamp,
+    Convert,
+    Real,
+    Imag,
+    Complex,
+    BitcastConvert,
+)
 
 OPS: Final = {cls.name: cls for cls in _ALL}

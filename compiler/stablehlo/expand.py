@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.profiles import PROFILES
 
 from . import batch_norm, expand_chlo, jax_lapack, lapack_loops, linear_algebra, old_forms, one_device
-from .base import is_supported
+from .base import is_complex, is_known, is_supported
 from .bit_widths import expand_bitcast
 from .build import compare, constant, elementwise
 from .contraction import DotDimensions, DotGeneral
@@ -47,7 +47,7 @@ def _unary_type(op: Operation) -> TensorType | None:
     if len(op.operands) != 1 or len(op.results) != 1:
         return None
     type = op.operands[0].type
-    return type if isinstance(type, TensorType) and is_supported(type) else None
+    return type if isinstance(type, TensorType) and is_known(type) else None
 
 
 def _square(op: Operation, rewriter: Rewriter) -> bool:
@@ -71,6 +71,14 @@ def _infinity(op: Operation, rewriter: Rewriter) -> bool:
     bound = constant(rewriter, sign * float("inf"), type)
     rewriter.replace(op, [compare(rewriter, "EQ", x, bound)])
     return True
+
+
+def _on_complex(op: Operation, rewriter: Rewriter) -> bool:
+    if not any(map(is_complex, op.operands)):
+        return False
+    from .complex_functions import expand_function  # few programs need the formulas
+
+    return expand_function(op, rewriter)
 
 
 def _same(op: Operation, rewriter: Rewriter) -> bool:
@@ -123,7 +131,7 @@ def _plain(op: Operation, rewriter: Rewriter) -> bool:
 
 #: ops on each element by itself
 _FUNCTIONS: Final[dict[str, tuple[Pattern, ...]]] = {
-    **expand_chlo.PATTERNS,
+    **{name: (*patterns, _on_complex) for name, patterns in expand_chlo.PATTERNS.items()},
     "chlo.square": (_square,),
     "chlo.is_inf": (_infinity,),
     "chlo.is_pos_inf": (_infinity,),

@@ -20,7 +20,7 @@ from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED
 
 from . import chlo, contraction, dialect, structural
 from .annotations import MESHES
-from .base import is_known, is_supported
+from .base import is_complex, is_known, is_supported
 from .calls import CallGraph
 from .contraction import DotGeneral, Reduce
 from .custom_call import CustomCall
@@ -44,9 +44,6 @@ _FAMILIES: Final[dict[str, str]] = {
     "stablehlo.get_dimension_size": "dynamic shapes",
     "stablehlo.set_dimension_size": "dimensions with a bound, of which a part is used",
     "shape.*": "dynamic shapes",
-    "stablehlo.complex": "complex numbers",
-    "stablehlo.real": "complex numbers",
-    "stablehlo.imag": "complex numbers",
     "stablehlo.uniform_*": "a quantized type that is not known",
     "stablehlo.all_*": "several devices",
     "stablehlo.collective_*": "several devices",
@@ -117,6 +114,8 @@ def _refusals(op: Operation) -> Iterator[str]:
             yield f"result {index} is {result.type}: {message}"
     if isinstance(op, Elementwise):
         yield from _accuracy(op)
+    elif any(map(is_complex, (*op.operands, *op.results))):
+        yield from _complex(op)
 
 
 def _module(module: Module) -> Iterator[str]:
@@ -157,6 +156,14 @@ def _type(type: Type) -> Iterator[str]:
         yield "dynamic dimensions are not supported; every dimension must be a number"
     if type.encoding:
         yield f"encoding {type.encoding} is not supported"
+
+
+def _complex(op: Operation) -> Iterator[str]:
+    """An op on complex numbers that is not elementwise."""
+    from .expand_complex import OPS  # few programs have any
+
+    if type(op) not in OPS and not isinstance(op, Call | Return | contraction.Return):
+        yield "is not supported on complex numbers"
 
 
 def _func(op: Operation) -> Iterator[str]:

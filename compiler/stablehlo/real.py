@@ -1,7 +1,7 @@
 """Real arithmetic written as Python expressions: `2.0 * x + y` inserts the ops and is a `Real` again.
 
-For expansions whose formulas should read like formulas. All operands have one type, a float tensor; a Python number is a
-splat of that. Nothing is simplified: what is written is computed, rounded once per operation.
+For expansions whose formulas should read like formulas. All operands have one type, a float tensor; a Python number is
+a splat of that. Nothing is simplified: what is written is computed, rounded once per operation.
 """
 
 from __future__ import annotations

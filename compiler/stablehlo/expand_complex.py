@@ -1,0 +1,266 @@
+"""expand-complex: every complex tensor becomes two real ones, its parts.
+
+First the elementwise ops: what is computed is computed on parts, between `real`, `imag` and `complex`. Then values are
+split in two, op by op in the order of the text, through control flow and the regions of reductions and sorts: an
+operand, a result or an argument of a region that was complex is two, the real part first. At the boundary of a function
+a tensor `S x complex<f32>` is one of `S x 2 x f32`, which has the same bytes, and `orchestrion.type` keeps its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DenseElements, DictAttr, IntegerAttr
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
+from orchestrion.compiler.ir.rewriter import Rewriter, rewrite
+from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+
+from . import elementwise, func
+from .base import is_complex, part_type, tensor_of
+from .build import constant
+from .build import elementwise as computed
+from .contraction import DotGeneral, Reduce
+from .contraction import Return as RegionReturn
+from .control_flow import Case, If, While
+from .indexing import DynamicSlice, DynamicUpdateSlice, Gather
+from .sort import Sort
+from .structural import BroadcastInDim, Concatenate, Constant, Iota, Pad, Reshape, Reverse, Slice, Transpose
+from .windowed import Convolution, ReduceWindow
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+#: what keeps the type of an argument or result in the attributes of its function
+TYPE: Final = "orchestrion.type"
+
+Parts = dict[Value, tuple[Value, Value]]
+Rule = Callable[[Operation, Rewriter, Parts], Sequence[Value]]
+
+
+def run(module: Module, options: Options) -> None:
+    if not any(_concerned(op) for op in module.walk()):
+        return
+    from .complex_functions import PATTERNS  # few programs need the formulas
+
+    rewrite(module, PATTERNS)
+    for op in module.block:
+        assert isinstance(op, func.Func), "nothing else is legal"
+        _split_function(op)
+
+
+def _concerned(op: Operation) -> bool:
+    """Whether complex numbers go through it, or it takes parts of a real one."""
+    values = (*op.operands, *op.results, *(a for region in op.regions for b in region.blocks for a in b.arguments))
+    return isinstance(op, elementwise.Part) or any(map(is_complex, values))
+
+
+def _split_function(function: func.Func) -> None:
+    rewriter, parts = Rewriter({}), Parts()
+    block = function.entry
+    first = block.first
+    assert first is not None, "it returns"
+    rewriter.at(first, first.loc)
+    arguments = list(block.arguments)
+    for argument in arguments:
+        if is_complex(argument):
+            parts[argument] = _unpacked(rewriter, _retyped(block, argument))
+    type = function.function_type
+    inputs, results = (tuple(_interleaved(item) for item in items) for items in (type.inputs, type.results))
+    _keep_types(function, "arg_attrs", type.inputs, inputs)
+    _keep_types(function, "res_attrs", type.results, results)
+    function.function_type = FunctionType(inputs, results)
+    _split_block(block, rewriter, parts)
+
+
+def _retyped(block: Block, argument: BlockArgument) -> BlockArgument:
+    """A new argument in its place, of the type that the function takes now. The old one keeps its uses."""
+    made = BlockArgument(block, argument.index, _interleaved(argument.type), argument.loc)
+    block.arguments[argument.index] = made
+    return made
+
+
+def _interleaved(type: Type) -> Type:
+    """The type whose bytes are those of complex numbers."""
+    if isinstance(type, TensorType) and str(type.element).startswith("complex<"):
+        return part_type(type).with_shape((*type.shape, 2))
+    return type
+
+
+def _keep_types(function: func.Func, key: str, old: Sequence[Type], new: Sequence[Type]) -> None:
+    if tuple(old) == tuple(new):
+        return
+    given = function.get_as(key, ArrayAttr) or ArrayAttr((DictAttr(()),) * len(old))
+    items = []
+    for attributes, was, is_now in zip(given, old, new, strict=True):
+        assert isinstance(attributes, DictAttr), "the check of the function says so"
+        kept = attributes if was == is_now else DictAttr.of({**attributes.mapping, TYPE: was})
+        items.append(kept)
+    function.properties[key] = ArrayAttr(tuple(items))
+
+
+def _unpacked(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
+    """The parts of numbers that lie side by side."""
+    type = tensor_of(value)
+    shape, rank = type.shape[:-1], type.rank - 1
+
+    def part(index: int) -> Value:
+        cut = rewriter.build(
+            Slice,
+            operand_=value,
+            start_indices=DenseArray((*(0,) * rank, index)),
+            limit_indices=DenseArray((*shape, index + 1)),
+            strides=DenseArray((1,) * (rank + 1)),
+            out=type.with_shape((*shape, 1)),
+        ).result
+        return rewriter.build(Reshape, operand_=cut, out=type.with_shape(shape)).result
+
+    return part(0), part(1)
+
+
+def _packed(rewriter: Rewriter, parts: Iterable[Value]) -> Value:
+    """Numbers whose parts lie side by side."""
+    lines = []
+    for part in parts:
+        type = tensor_of(part)
+        line = type.with_shape((*type.shape, 1))
+        lines.append(rewriter.build(Reshape, operand_=part, out=line).result)
+    type = tensor_of(lines[0])
+    out = type.with_shape((*type.shape[:-1], 2))
+    return rewriter.build(Concatenate, inputs=lines, dimension=IntegerAttr(type.rank - 1), out=out).result
+
+
+def _split_block(block: Block, rewriter: Rewriter, parts: Parts) -> None:
+    """Replaces what is complex in a block whose arguments are split."""
+    ops = block.ops
+    for op in ops:
+        for region in op.regions:
+            for inner in region.blocks:
+                _split_arguments(op, inner, parts)
+                _split_block(inner, rewriter, parts)
+        if any(map(is_complex, (*op.operands, *op.results))):
+            rewriter.at(op, op.loc)
+            _split_op(op, rewriter, parts)
+    for op in reversed(ops):
+        if any(map(is_complex, op.results)):
+            op.erase()
+
+
+def _split_arguments(op: Operation, block: Block, parts: Parts) -> None:
+    """Two arguments for each that is complex."""
+    old = block.arguments
+    if not any(map(is_complex, old)):
+        return
+    block.arguments = []
+    pairs = len(old) // 2 if isinstance(op, Sort) else 0
+    groups = [old[2 * i : 2 * i + 2] for i in range(pairs)] if pairs else [[argument] for argument in old]
+    for group in groups:
+        if not is_complex(group[0]):
+            for argument in group:
+                argument.index = len(block.arguments)
+                block.arguments.append(argument)
+            continue
+        type = part_type(tensor_of(group[0]))
+        halves = [[block.add_argument(type, argument.loc) for argument in group] for _ in range(2)]
+        parts.update({argument: (re, im) for argument, re, im in zip(group, *halves, strict=True)})
+
+
+def _split_op(op: Operation, rewriter: Rewriter, parts: Parts) -> None:
+    if isinstance(op, func.Return):
+        op.set_operands([_packed(rewriter, parts[x]) if is_complex(x) else x for x in op.operands])
+    elif isinstance(op, RegionReturn):
+        op.set_operands(_flat(op.operands, parts))
+    else:
+        made = iter(_RULES[type(op)](op, rewriter, parts))
+        for result in op.results:
+            if is_complex(result):
+                parts[result] = next(made), next(made)
+            else:
+                result.replace_by(next(made))
+        if not any(map(is_complex, op.results)):
+            op.erase()
+
+
+def _flat(values: Iterable[Value], parts: Parts) -> list[Value]:
+    """Two values for each that is complex."""
+    return [part for value in values for part in (parts[value] if is_complex(value) else (value,))]
+
+
+def _part(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    return [parts[op.operands[0]][isinstance(op, elementwise.Imag)]]
+
+
+def _complex(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    return op.operands
+
+
+def _constant(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    assert isinstance(op, Constant)
+    type = part_type(tensor_of(op.out))
+    element = str(type.element)
+    array = op.value.array()
+    values = (DenseElements.of(part, element) for part in (array.real, array.imag))
+    return [rewriter.build(Constant, value=value, out=type).result for value in values]
+
+
+def _iota(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    assert isinstance(op, Iota)
+    type = part_type(tensor_of(op.out))
+    real = rewriter.build(Iota, iota_dimension=op.iota_dimension, out=type).result
+    return [real, constant(rewriter, 0.0, type)]
+
+
+def _moved(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    """The same for both parts."""
+    made = []
+    for index in range(2):
+        operands = [parts[value][index] if is_complex(value) else value for value in op.operands]
+        types = [part_type(tensor_of(result)) for result in op.results]
+        moved = op.__class__(operands, types, op.properties, op.attributes, loc=op.loc)
+        made.append(rewriter.insert(moved).results[0])
+    return made
+
+
+def _spread(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    """The op with its regions, on twice as many values."""
+    types = []
+    for result in op.results:
+        type = tensor_of(result)
+        types += [part_type(type)] * 2 if is_complex(result) else [type]
+    made = op.__class__(_flat(op.operands, parts), types, op.properties, op.attributes, op.regions, loc=op.loc)
+    op.regions = []
+    return rewriter.insert(made).results
+
+
+def _product(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    """Four real ones: with three, what cancels would take the smaller part with it."""
+    lhs, rhs = (parts[value] for value in op.operands)
+    type = part_type(tensor_of(op.results[0]))
+
+    def product(left: int, right: int) -> Value:
+        made = op.__class__([lhs[left], rhs[right]], [type], op.properties, op.attributes, loc=op.loc)
+        return rewriter.insert(made).results[0]
+
+    real = computed(rewriter, "subtract", product(0, 0), product(1, 1))
+    return [real, computed(rewriter, "add", product(0, 1), product(1, 0))]
+
+
+_MOVES: Final = (
+    Reshape, BroadcastInDim, Transpose, Slice, Pad, Concatenate, Reverse, DynamicSlice, DynamicUpdateSlice, Gather,
+)  # fmt: skip
+_SPREADS: Final = (Reduce, ReduceWindow, Sort, If, Case, While)
+
+_RULES: Final[dict[type[Operation], Rule]] = {
+    elementwise.Real: _part,
+    elementwise.Imag: _part,
+    elementwise.Complex: _complex,
+    Constant: _constant,
+    Iota: _iota,
+    DotGeneral: _product,
+    Convolution: _product,
+    **dict.fromkeys(_MOVES, _moved),
+    **dict.fromkeys(_SPREADS, _spread),
+}
+#: ops that take complex numbers beside elementwise ones; the legality check refuses others
+OPS: Final = frozenset(_RULES)
