@@ -1,4 +1,5 @@
-"""Arrays on the command line: `4xf32=1,2,3,4`, `2x2xi32=[[1 2][3 4]]`, `f32=3`, `8x8xf32=0` (a splat), `@file.npy`.
+"""Arrays on the command line: `4xf32=1,2,3,4`, `2x2xi32=[[1 2][3 4]]`, `f32=3`, `8x8xf32=0` (a splat), `@file.npy`,
+`2xcomplex<f32>=1+2i,-3i`.
 
 Shapes and element types are written as in StableHLO's tensor types; numbers are separated by commas, spaces or
 brackets, as IREE's tools take them. Only what NumPy can read without pickles is read from files. A file does not say
@@ -13,14 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType, of_numpy
+from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, FLOAT, DType, of_numpy
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
 from .cli import InputError, write_whole
 
 Array = npt.NDArray[Any]
 
-_SPEC = re.compile(r"(?:(?P<dims>\d+(?:x\d+)*)x)?(?P<dtype>[a-z]+\d+[A-Z0-9]*)\s*=(?P<values>.*)", re.DOTALL)
+_SPEC = re.compile(r"(?:(?P<dims>\d+(?:x\d+)*)x)?(?P<dtype>[a-z]\w*(?:<\w+>)?)\s*=(?P<values>.*)", re.DOTALL)
 _BOOLS = {"0": False, "1": True, "false": False, "true": True}
 
 
@@ -52,6 +53,9 @@ def numbers(words: list[str], dtype: DType, text: str) -> Array:
             return np.array([_BOOLS[word.lower()] for word in words], dtype.numpy)
         if dtype.kind == FLOAT:
             return np.array([float(word) for word in words], np.float64).astype(dtype.numpy)
+        if dtype.kind == COMPLEX:
+            parts = [complex(f"{word[:-1]}j" if word.endswith("i") else word) for word in words]
+            return np.array(parts, np.complex128).astype(dtype.numpy)
         whole = [int(word, 0) for word in words]
         if dtype.bits < 8 and whole:
             signed = dtype.name[0] == "i"
@@ -110,16 +114,16 @@ def format_array(array: Array) -> str:
 
 
 def mismatch(got: Array, want: Array, relative: float, absolute: float) -> str | None:
-    """Why two arrays differ, or None. Floats may differ by |got - want| <= absolute max|want| + relative |want|."""
+    """Why two arrays differ, or None. Floats and complex numbers may differ by absolute max|want| + relative |want|."""
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"is {type_text(got)}, expected {type_text(want)}"
-    if _row(got).kind != FLOAT:
+    if _row(got).kind not in (FLOAT, COMPLEX):
         wrong = got != want
     else:
-        if not _row(got).computed:
+        if _row(got).kind == FLOAT and not _row(got).computed:
             got, want = (x.astype(np.float32) for x in (got, want))
         finite = np.isfinite(want)
-        scale = float(np.max(np.abs(want, where=finite, out=np.zeros_like(want)), initial=0.0))
+        scale = float(np.max(np.abs(want), where=finite, initial=0.0))
         with np.errstate(invalid="ignore", over="ignore"):
             close = np.abs(got - want) <= absolute * scale + relative * np.abs(want)
         wrong = ~np.where(finite, close, (got == want) | (np.isnan(got) & np.isnan(want)))

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from orchestrion.schema.dtypes import BOOL, FLOAT, DType, of_numpy
+from orchestrion.schema.dtypes import BOOL, COMPLEX, FLOAT, DType, of_numpy
 
 from .errors import CallerError
 
 Array = npt.NDArray[Any]
+
+#: kind -> Python's numbers that are rounded to it, beside integers
+_PYTHON: dict[int, tuple[type, ...]] = {FLOAT: (float,), COMPLEX: (float, complex)}
 
 
 def describe(dtype: DType, shape: Sequence[int], expressions: Sequence[str] = ()) -> str:
@@ -43,7 +46,7 @@ def as_array(value: object, dtype: DType, shape: tuple[int, ...], what: str) -> 
     and Python numbers, alone or in nested lists. A dimension of -1 may be any.
     """
     wanted = describe(dtype, shape)
-    if isinstance(value, bool | int | float | list | tuple):
+    if isinstance(value, bool | int | float | complex | list | tuple):
         return _from_numbers(value, dtype, shape, what)
     array = _adopt(value, wanted, what)
     if array.dtype != dtype.numpy or array.shape != shape and not fits(array.shape, shape):
@@ -91,7 +94,7 @@ def _shape(value: object, found: list[object]) -> tuple[int, ...] | None:
 
 
 def _number(number: object, dtype: DType, what: str) -> Any:
-    """One element: bools for i1, integers where they fit exactly, floats for float types."""
+    """One element: bools for i1, integers where they fit exactly, floats for float types and complex ones."""
     if isinstance(number, np.generic):
         if number.dtype != dtype.numpy:
             raise CallerError(f"{what}, got {number.dtype.name} {number}")
@@ -101,14 +104,14 @@ def _number(number: object, dtype: DType, what: str) -> Any:
             return number
     elif isinstance(number, int) and not isinstance(number, bool):
         return _exact(number, dtype, what)
-    elif isinstance(number, float) and dtype.kind == FLOAT:
+    elif isinstance(number, _PYTHON.get(dtype.kind, ())):
         with np.errstate(over="ignore"):
             return dtype.numpy.type(number)
     raise CallerError(f"{what}, got {type(number).__name__} {number!r}")
 
 
 def _exact(number: int, dtype: DType, what: str) -> Any:
-    if dtype.kind == FLOAT:
+    if dtype.kind in (FLOAT, COMPLEX):
         if _floats_hold(number, dtype):
             return dtype.numpy.type(number)
     else:
@@ -121,7 +124,7 @@ def _exact(number: int, dtype: DType, what: str) -> Any:
 def _floats_hold(number: int, dtype: DType) -> bool:
     try:
         with np.errstate(over="ignore"):
-            result = float(dtype.numpy.type(number))
+            result = float(dtype.numpy.type(number).real)
     except OverflowError:
         return False
     return math.isfinite(result) and int(result) == number

@@ -2,8 +2,8 @@
 
 Element types and meaning are those of the row's scalar op in `schema/scalars.py` or `kernel/special/`. All operands and
 the result have one shape, but the predicate of `select` and the bounds of `clamp` may be scalars. `op.scalar` is the
-scalar op it applies. Ops on complex numbers (those in `ON_COMPLEX`) have none; `complex_functions.py` says what they are
-in real ones.
+scalar op it applies. Ops on complex numbers (those in `ON_COMPLEX`) have none; `complex_functions.py` says what they
+are in real ones.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DenseElements, DictAttr, IntegerAttr
+from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, IntegerAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter, rewrite
-from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.compiler.ir.types import TensorType, Type
 
 from . import elementwise, func
 from .base import is_complex, part_type, tensor_of
@@ -25,15 +25,13 @@ from .contraction import DotGeneral, Reduce
 from .contraction import Return as RegionReturn
 from .control_flow import Case, If, While
 from .indexing import DynamicSlice, DynamicUpdateSlice, Gather
+from .scatter import Scatter
 from .sort import Sort
 from .structural import BroadcastInDim, Concatenate, Constant, Iota, Pad, Reshape, Reverse, Slice, Transpose
 from .windowed import Convolution, ReduceWindow
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
-
-#: what keeps the type of an argument or result in the attributes of its function
-TYPE: Final = "orchestrion.type"
 
 Parts = dict[Value, tuple[Value, Value]]
 Rule = Callable[[Operation, Rewriter, Parts], Sequence[Value]]
@@ -68,9 +66,7 @@ def _split_function(function: func.Func) -> None:
             parts[argument] = _unpacked(rewriter, _retyped(block, argument))
     type = function.function_type
     inputs, results = (tuple(_interleaved(item) for item in items) for items in (type.inputs, type.results))
-    _keep_types(function, "arg_attrs", type.inputs, inputs)
-    _keep_types(function, "res_attrs", type.results, results)
-    function.function_type = FunctionType(inputs, results)
+    func.set_types(function, inputs, results)
     _split_block(block, rewriter, parts)
 
 
@@ -86,18 +82,6 @@ def _interleaved(type: Type) -> Type:
     if isinstance(type, TensorType) and str(type.element).startswith("complex<"):
         return part_type(type).with_shape((*type.shape, 2))
     return type
-
-
-def _keep_types(function: func.Func, key: str, old: Sequence[Type], new: Sequence[Type]) -> None:
-    if tuple(old) == tuple(new):
-        return
-    given = function.get_as(key, ArrayAttr) or ArrayAttr((DictAttr(()),) * len(old))
-    items = []
-    for attributes, was, is_now in zip(given, old, new, strict=True):
-        assert isinstance(attributes, DictAttr), "the check of the function says so"
-        kept = attributes if was == is_now else DictAttr.of({**attributes.mapping, TYPE: was})
-        items.append(kept)
-    function.properties[key] = ArrayAttr(tuple(items))
 
 
 def _unpacked(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
@@ -249,7 +233,7 @@ def _product(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]
 _MOVES: Final = (
     Reshape, BroadcastInDim, Transpose, Slice, Pad, Concatenate, Reverse, DynamicSlice, DynamicUpdateSlice, Gather,
 )  # fmt: skip
-_SPREADS: Final = (Reduce, ReduceWindow, Sort, If, Case, While)
+_SPREADS: Final = (Reduce, ReduceWindow, Scatter, Sort, If, Case, While)
 
 _RULES: Final[dict[type[Operation], Rule]] = {
     elementwise.Real: _part,

@@ -59,4 +59,4 @@ def test_its_ops_are_the_ones_supported() -> None:
 
 def test_its_element_types_are_the_ones_supported() -> None:
     text = re.sub(r"`(u?i)8` to `(?:\1)64`", r"`\g<1>8` `\g<1>16` `\g<1>32` `\g<1>64`", section("What it does today"))
-    assert set(re.findall(r"`((?:ui|i|f|bf)\d+[A-Z0-9]*)`", text)) == {row.name for row in DTYPES}
+    assert set(re.findall(r"`((?:(?:ui|i|f|bf)\d+[A-Z0-9]*|complex<f\d+>))`", text)) == {row.name for row in DTYPES}
