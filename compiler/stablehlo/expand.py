@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.profiles import PROFILES
 
 from . import batch_norm, expand_chlo, jax_lapack, lapack_loops, linear_algebra, old_forms, one_device
-from .base import is_complex, is_known, is_supported
+from .base import is_complex, is_known
 from .bit_widths import expand_bitcast
 from .build import compare, constant, elementwise
 from .contraction import DotDimensions, DotGeneral

@@ -24,6 +24,7 @@ from .build import elementwise as computed
 from .contraction import DotGeneral, Reduce
 from .contraction import Return as RegionReturn
 from .control_flow import Case, If, While
+from .fourier import Fft
 from .indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from .scatter import Scatter
 from .sort import Sort
@@ -41,11 +42,13 @@ def run(module: Module, options: Options) -> None:
     if not any(_concerned(op) for op in module.walk()):
         return
     from .complex_functions import PATTERNS  # few programs need the formulas
+    from .expand_fft import expand_fft
 
-    rewrite(module, PATTERNS)
+    rewrite(module, {**PATTERNS, Fft.name: (expand_fft,)})
     for op in module.block:
         assert isinstance(op, func.Func), "nothing else is legal"
         _split_function(op)
+    rewrite(module, {Concatenate.name: (_regathered,)})
 
 
 def _concerned(op: Operation) -> bool:
@@ -113,6 +116,39 @@ def _packed(rewriter: Rewriter, parts: Iterable[Value]) -> Value:
     type = tensor_of(lines[0])
     out = type.with_shape((*type.shape[:-1], 2))
     return rewriter.build(Concatenate, inputs=lines, dimension=IntegerAttr(type.rank - 1), out=out).result
+
+
+def _regathered(op: Operation, rewriter: Rewriter) -> bool:
+    """Parts that were cut out of one tensor and lie side by side again are its axis of parts at another place."""
+    assert isinstance(op, Concatenate)
+    cuts = [found for value in op.operands if (found := _cut(value)) is not None]
+    if len(op.operands) != 2 or len(cuts) != 2 or cuts[0][0] is not cuts[1][0]:
+        return False
+    (source, axis, first), (_, other, second) = cuts
+    shape, out, to = tensor_of(source).shape, tensor_of(op.out).shape, op.dimension.value
+    if (axis, first, second) != (other, 0, 1) or out[to] != 2 or shape[axis] != 2:
+        return False
+    if shape[:axis] + shape[axis + 1 :] != out[:to] + out[to + 1 :]:
+        return False
+    order = [place for place in range(len(shape)) if place != axis]
+    order.insert(to, axis)
+    made = rewriter.build(Transpose, operand_=source, permutation=DenseArray(tuple(order)), out=op.out.type)
+    rewriter.replace(op, made.results)
+    return True
+
+
+def _cut(value: Value) -> tuple[Value, int, int] | None:
+    """The tensor of which a value is one place along an axis, in whatever shape, that axis, and the place."""
+    maker = value.defining_op
+    while isinstance(maker, Reshape):
+        maker = maker.operand_.defining_op
+    if not isinstance(maker, Slice) or any(step != 1 for step in maker.strides.ints):
+        return None
+    shape, kept = tensor_of(maker.operand_).shape, tensor_of(maker.out).shape
+    axes = [axis for axis, (size, left) in enumerate(zip(shape, kept, strict=True)) if size != left]
+    if len(axes) != 1 or kept[axes[0]] != 1:
+        return None
+    return maker.operand_, axes[0], maker.start_indices.ints[axes[0]]
 
 
 def _split_block(block: Block, rewriter: Rewriter, parts: Parts) -> None:
@@ -247,4 +283,4 @@ _RULES: Final[dict[type[Operation], Rule]] = {
     **dict.fromkeys(_SPREADS, _spread),
 }
 #: ops that take complex numbers beside elementwise ones; the legality check refuses others
-OPS: Final = frozenset(_RULES)
+OPS: Final = frozenset({Fft, *_RULES})

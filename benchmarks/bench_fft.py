@@ -1,0 +1,64 @@
+"""Fourier transforms beside JAX on the CPU (XLA, which calls a hand-written library), in one run.
+
+For each row: launches of a call, the least time of a call here and there, both with host arrays, and the module's size.
+`python benchmarks/bench_fft.py [--device=vulkan]`. Needs jax.
+"""
+
+import argparse
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from orchestrion import compiler, vm
+
+Array = np.ndarray[Any, Any]
+
+#: name, function, shape of its complex argument
+ROWS: tuple[tuple[str, Callable[..., Any], tuple[int, ...]], ...] = (
+    ("fft", jnp.fft.fft, (64,)),
+    ("fft", jnp.fft.fft, (1024,)),
+    ("fft", jnp.fft.fft, (64, 1024)),
+    ("fft", jnp.fft.fft, (4096,)),
+    ("fft", jnp.fft.fft, (65536,)),
+    ("fft", jnp.fft.fft, (1009,)),
+    ("rfft", lambda z: jnp.fft.rfft(z.real), (4096,)),
+    ("fft2", jnp.fft.fft2, (256, 256)),
+)
+
+
+def least(call: Callable[[], Any], repeats: int) -> float:
+    """The least time of a call, in milliseconds."""
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
+    return min(times) * 1e3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="vulkan")
+    parser.add_argument("--repeats", type=int, default=20)
+    given = parser.parse_args()
+    random = np.random.default_rng(0)
+    print(f"{'transform':22} {'launches':>8} {given.device + ' ms':>12} {'JAX ms':>10} {'ratio':>7} {'module kB':>10}")
+    for name, function, shape in ROWS:
+        z = (random.normal(size=shape) + 1j * random.normal(size=shape)).astype(np.complex64)
+        compiled = jax.jit(function)
+        module = compiler.compile(compiled.lower(z))
+        program = vm.load(module, device=given.device, allow_native_code=True)
+        ours = least(lambda p=program, z=z: p.main(z), given.repeats)
+        theirs = least(lambda f=compiled, z=z: np.asarray(f(z)), given.repeats)
+        launches = program.statistics()["calls"][-1]["dispatches"]
+        program.close()
+        what = f"{name} {'x'.join(map(str, shape))}"
+        print(f"{what:22} {launches:8} {ours:12.3f} {theirs:10.3f} {ours / theirs:7.1f} {len(module) / 1e3:10.0f}")
+
+
+if __name__ == "__main__":
+    main()
