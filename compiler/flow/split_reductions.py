@@ -20,7 +20,7 @@ from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.reducers import is_neutral
 from orchestrion.compiler.stablehlo.structural import Pad
 
-from .row_groups import FEW_ROWS, MAX_ROW, SHORT_ROW
+from .row_groups import FEW_ROWS, MAX_ROW
 from .windows import reshape
 
 if TYPE_CHECKING:
@@ -61,17 +61,19 @@ def _split(op: Operation, rewriter: Rewriter) -> bool:
 def _parts(before: int, length: int, behind: int) -> tuple[int, int]:
     """How many parts each fold is made of, 1 where it stays whole, and how many invocations read side by side in one.
 
-    A number of parts that leaves nothing to fill up is preferred.
+    Numbers that leave nothing to fill up are preferred, and turns that can be taken in fours.
     """
     results = before * behind
-    if not results or length <= SHORT_ROW or (behind == 1 and before >= FEW_ROWS and length <= MAX_ROW):
+    if not results or length < INVOCATIONS or (behind == 1 and before >= FEW_ROWS and length <= MAX_ROW):
         return 1, 1
-    lanes = max(LANES // behind, 1)
-    most = min(INVOCATIONS // results, length // LEAST) // lanes
-    if most < 2:
-        return 1, 1
-    even = [parts for parts in range(most, most // 2, -1) if length % (parts * lanes) == 0]
-    return (even[0] if even else most), lanes
+    widest = max(LANES // behind, 1)
+    for turns, lanes in [(turns, lanes) for turns in (4, 1) for lanes in (widest, widest // 2, widest // 4) if lanes]:
+        most = min(INVOCATIONS // results, length // LEAST) // lanes
+        for parts in range(most, max(most // 2, 1), -1):
+            if length % (parts * lanes * turns) == 0:
+                return parts, lanes
+    most = min(INVOCATIONS // results, length // LEAST) // widest
+    return (most, widest) if most > 1 else (1, 1)
 
 
 def _filled(value: Value, init: Value, multiple: int, rewriter: Rewriter) -> Value:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestrion.compiler.ir.core import Region, Value
+from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.reducers import is_neutral
-from orchestrion.compiler.stablehlo.structural import Constant
+from orchestrion.compiler.stablehlo.structural import Constant, Reshape
 
 from .axes import Axes
 from .builder import KernelBuilder
@@ -14,6 +15,9 @@ from .dialect import VECTOR
 from .index import Index, Shape
 from .loops import Fold, Scalars, sequential
 from .rules import Requests, Rule, element_of, scalar_index, shape_of
+
+#: elements of a fold from which on a turn of its loop takes several
+LONG = 256
 
 # reduce
 
@@ -74,10 +78,19 @@ def _neutral(b: KernelBuilder, op: Reduce) -> list[Value] | None:
 
 
 def reduce(b: KernelBuilder, op: Reduce, result: int, at: Index) -> Requests:
-    values = yield from sequential(b, reduce_fold(b, op, at))
+    fold = reduce_fold(b, op, at)
+    values = yield from sequential(b, fold, VECTOR if fold.count >= LONG and _is_loaded(op) else 1)
     for value, output in zip(values, op.results, strict=True):
         b.memo.set((output, at.key), value)
     return values[result]
+
+
+def _is_loaded(op: Reduce) -> bool:
+    """Whether elements are read from memory as they are: then a turn of a loop costs more than what it folds."""
+    source = op.inputs[0].defining_op
+    while isinstance(source, Reshape):
+        source = source.operand_.defining_op
+    return len(op.inputs) == 1 and isinstance(source, LoadInput)
 
 
 # dot_general

@@ -18,20 +18,19 @@
   ^bb0(%0: tensor<130000xf32>):
     %1 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<f32>}> : () -> tensor<f32>
     %2 = "stablehlo.reshape"(%0) : (tensor<130000xf32>) -> tensor<1x130000x1xf32>
-    %3 = "stablehlo.pad"(%2, %1) <{edge_padding_high = array<i64: 0, 944, 0>, edge_padding_low = array<i64: 0, 0, 0>, interior_padding = array<i64: 0, 0, 0>}> : (tensor<1x130000x1xf32>, tensor<f32>) -> tensor<1x130944x1xf32>
-    %4 = "stablehlo.reshape"(%3) : (tensor<1x130944x1xf32>) -> tensor<1x31x66x64x1xf32>
-    %5 = "stablehlo.reduce"(%4, %1) <{dimensions = array<i64: 2>}> ({
-    ^bb0(%8: tensor<f32>, %9: tensor<f32>):
-      %10 = "stablehlo.add"(%8, %9) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%10) : (tensor<f32>) -> ()
-    }) : (tensor<1x31x66x64x1xf32>, tensor<f32>) -> tensor<1x31x64x1xf32>
-    %6 = "stablehlo.reduce"(%5, %1) <{dimensions = array<i64: 1, 2>}> ({
-    ^bb0(%8: tensor<f32>, %9: tensor<f32>):
-      %10 = "stablehlo.add"(%8, %9) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%10) : (tensor<f32>) -> ()
-    }) : (tensor<1x31x64x1xf32>, tensor<f32>) -> tensor<1x1xf32>
-    %7 = "stablehlo.reshape"(%6) : (tensor<1x1xf32>) -> tensor<f32>
-    "func.return"(%7) : (tensor<f32>) -> ()
+    %3 = "stablehlo.reshape"(%2) : (tensor<1x130000x1xf32>) -> tensor<1x125x65x16x1xf32>
+    %4 = "stablehlo.reduce"(%3, %1) <{dimensions = array<i64: 2>}> ({
+    ^bb0(%7: tensor<f32>, %8: tensor<f32>):
+      %9 = "stablehlo.add"(%7, %8) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%9) : (tensor<f32>) -> ()
+    }) : (tensor<1x125x65x16x1xf32>, tensor<f32>) -> tensor<1x125x16x1xf32>
+    %5 = "stablehlo.reduce"(%4, %1) <{dimensions = array<i64: 1, 2>}> ({
+    ^bb0(%7: tensor<f32>, %8: tensor<f32>):
+      %9 = "stablehlo.add"(%7, %8) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%9) : (tensor<f32>) -> ()
+    }) : (tensor<1x125x16x1xf32>, tensor<f32>) -> tensor<1x1xf32>
+    %6 = "stablehlo.reshape"(%5) : (tensor<1x1xf32>) -> tensor<f32>
+    "func.return"(%6) : (tensor<f32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // -----
