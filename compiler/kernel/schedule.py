@@ -34,7 +34,7 @@ from .encodings import stored_shape
 from .fold import FOLDS
 from .index import Index, delinearize
 from .indexing import moved, starts_of
-from .loops import Fold, Loops, Scalars, elements_per_turn
+from .loops import MOST_ELEMENTS, Fold, Loops, Scalars, elements_per_turn
 from .packed import emit_packed_tile, write_results
 from .rows import LANES, Row, lanes_of
 from .rules import element_of, shape_of
@@ -112,9 +112,9 @@ def hero_of(ops: Sequence[Operation]) -> Operation | None:
 
 
 def may_tile(work: Work) -> bool:
-    """Whether a tile is worth looking for: not where long folds of few results take a workgroup each anyway."""
+    """Whether a tile is worth looking for: not where long folds take a workgroup each anyway."""
     hero = work.hero
-    if not isinstance(hero, DotGeneral) or not _one_size(work):
+    if not isinstance(hero, DotGeneral) or not _one_size(work) or fold_length(hero) > MOST_ELEMENTS:
         return False
     return fold_length(hero) <= LONG_TILED_FOLD or count_of(hero.out) >= FEW_FOLDS
 
@@ -134,10 +134,11 @@ def choose(work: Work) -> Schedule:
         return SCHEDULES["packed"]
     if hero is None or not _one_size(work):
         return SCHEDULES["thread"]
-    long_and_few = fold_length(hero) > LONG_FOLD and count_of(hero.results[0]) < FEW_FOLDS
+    length = fold_length(hero)
+    long_and_few = length > LONG_FOLD and count_of(hero.results[0]) < FEW_FOLDS
     if tile is not None and (tile.shares or not long_and_few):
         return SCHEDULES["tiled"]
-    return SCHEDULES["workgroup" if long_and_few else "thread"]
+    return SCHEDULES["workgroup" if long_and_few or length > MOST_ELEMENTS else "thread"]
 
 
 def _one_size(work: Work) -> bool:

@@ -42,7 +42,7 @@ def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
     """How a program's target resolves symbolic encodings under an option (`pipeline.ENCODINGS`)."""
     made_for = target(program.sym_name.value)
     layouts: dict[str, Callable[[Encoding], Layout | None]] = {
-        "default": lambda encoding: tiled_layout(encoding, made_for) if made_for.gains(*encoding.sizes) else None,
+        "default": lambda encoding: tiled_layout(encoding, made_for) if made_for.gains(encoding) else None,
         "always": lambda encoding: tiled_layout(encoding, made_for),
         "test": odd_layout,
         "none": lambda encoding: None,

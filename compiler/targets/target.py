@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
+from orchestrion.compiler.flow.layout import Encoding
 from orchestrion.compiler.ir.core import Operation
 
 
@@ -37,8 +38,8 @@ class Target(ABC):
         `CompileError` names what cannot be lowered.
         """
 
-    def gains(self, rows: int, columns: int, depth: int) -> bool:
-        """Whether a dot of that size is faster with its operands in tiles, both of them put there in every call."""
+    def gains(self, encoding: Encoding) -> bool:
+        """Whether a dot is faster with that operand in tiles, where it is put in every call."""
         return False
 
     @abstractmethod

@@ -72,6 +72,7 @@ def schedule_of(made: Any) -> str:
         ((30, LONG_TILED_FOLD + 1, 30), "workgroup"),
         ((3, 9_000_000, 3), "workgroup"),
         ((40, 30_000, 40), "tiled"),
+        ((40, 900_000, 40), "workgroup"),
     ],
     ids=str,
 )

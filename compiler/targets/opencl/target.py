@@ -6,6 +6,7 @@ The driver builds it with correctly rounded division and square root; contractio
 import re
 
 from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.flow.layout import Encoding
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.kernel.lower import lower_entry
 from orchestrion.compiler.kernel.machine import Machine
@@ -27,9 +28,10 @@ class OpenCLTarget(Target):
     name = "opencl"
     tiles = (4, 16)
 
-    def gains(self, rows: int, columns: int, depth: int) -> bool:
-        """Compilers for a CPU lose their vectors at ragged columns (docs/decisions/packed-dot.md)."""
-        return columns % self.tiles[1] != 0
+    def gains(self, encoding: Encoding) -> bool:
+        """Columns that are no neighbours in memory would be gathered one by one (docs/decisions/packed-dot.md)."""
+        apart = encoding.role == "rhs" and max(encoding.contract) > max(encoding.free)
+        return apart and encoding.sizes[1] % self.tiles[1] == 0
 
     def lower(self, entry: Operation) -> None:
         lower_entry(entry, MACHINE)

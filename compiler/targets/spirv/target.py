@@ -1,6 +1,8 @@
 """The target of the `spirv` profile: a SPIR-V 1.3 module per executable, for Vulkan 1.1, an entry point per entry."""
 
+from orchestrion.compiler.flow.layout import Encoding
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.kernel.dialect import VECTOR
 from orchestrion.compiler.kernel.lower import lower_entry
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.signature import signature_of
@@ -20,10 +22,13 @@ class SpirvTarget(Target):
     name = "spirv"
     tiles = (8, 8)
 
-    def gains(self, rows: int, columns: int, depth: int) -> bool:
-        """Loads in fours are worth an encoding of what is read often enough (docs/decisions/packed-dot.md)."""
+    def gains(self, encoding: Encoding) -> bool:
+        """Loads in fours are worth an encoding of what is read often enough (docs/decisions/packed-dot.md), more often
+        where row-major order may be loaded in fours, too."""
+        rows, columns, depth = encoding.sizes
         reuse = rows * columns // (rows + columns)
-        return reuse >= 32 and rows * columns * depth >= 1 << 20
+        in_fours = depth % VECTOR == 0 and columns % VECTOR == 0
+        return reuse >= (192 if in_fours else 32) and rows * columns * depth >= 1 << 20
 
     def lower(self, entry: Operation) -> None:
         lower_entry(entry, MACHINE)
