@@ -16,6 +16,7 @@ from orchestrion.compiler.flow.rows import taken_rows
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo.base import dtype_of, is_supported
@@ -73,6 +74,7 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
     entry.workgroup_size = dense_ints(schedule.workgroup_size, 1, 1)
     entry.workload = dense_ints(schedule.invocations(work), 1, 1)
     _replace(entry.body, block)
+    erase_dead(entry)
 
 
 def _outputs(body: Block, bindings: Mapping[Value, Value]) -> list[Output]:

@@ -8,20 +8,16 @@ from .dialect import Load, LoadLanes, Vector
 
 
 def load_lanes(block: Block, b: KernelBuilder) -> None:
-    """Replaces vectors made of neighbours by one load; loads that nobody uses then are gone."""
+    """Replaces vectors made of neighbours by one load each; what it stands for is left without users."""
     for top in block:
         for op in top.walk():
             if isinstance(op, Vector) and (first := _first_of_neighbours(op, b)) is not None:
-                loads = [value.defining_op for value in op.values]
                 made = LoadLanes([first.binding, first.index], [op.output.type])
                 made.loc = op.loc
                 assert op.parent is not None
                 op.parent.insert_before(made, op)
                 op.output.replace_by(made.output)
                 op.erase()
-                for load in loads:
-                    if load is not None and not load.results[0].uses:
-                        load.erase()
 
 
 def _first_of_neighbours(op: Vector, b: KernelBuilder) -> Load | None:
