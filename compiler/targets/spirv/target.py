@@ -2,7 +2,6 @@
 
 from orchestrion.compiler.flow.layout import Encoding
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.kernel.dialect import VECTOR
 from orchestrion.compiler.kernel.lower import lower_entry
 from orchestrion.compiler.kernel.machine import Machine
 from orchestrion.compiler.kernel.signature import signature_of
@@ -23,12 +22,10 @@ class SpirvTarget(Target):
     tiles = (8, 8)
 
     def gains(self, encoding: Encoding) -> bool:
-        """Loads in fours are worth an encoding of what is read often enough (docs/decisions/packed-dot.md), more often
-        where row-major order may be loaded in fours, too."""
+        """Loads in fours are worth an encoding of what is read often enough (docs/decisions/packed-dot.md)."""
         rows, columns, depth = encoding.sizes
         reuse = rows * columns // (rows + columns)
-        in_fours = depth % VECTOR == 0 and columns % VECTOR == 0
-        return reuse >= (192 if in_fours else 32) and rows * columns * depth >= 1 << 20
+        return reuse >= 32 and rows * columns * depth >= 1 << 20
 
     def lower(self, entry: Operation) -> None:
         lower_entry(entry, MACHINE)
