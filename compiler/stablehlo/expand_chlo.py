@@ -11,13 +11,16 @@ from collections.abc import Callable, Collection
 from math import inf
 from typing import Final
 
+from orchestrion.compiler.ir.attributes import DenseElements, FloatAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.schema.dtypes import BY_NAME, SIGNED, UNSIGNED
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
-from .base import dtype_of, is_known, tensor_of
-from .build import bitcast, compare, constant, elementwise
+from .base import dtype_of, is_known, is_supported, tensor_of
+from .build import bitcast, compare, constant, converted, elementwise
+from .structural import Constant
 
 #: element type -> beyond it x^2 + 1 is x^2; beyond it e^x is near the end of the range
 _LARGE: Final = {"f32": (2.0**14, 80.0), "f64": (2.0**28, 700.0)}
@@ -151,6 +154,67 @@ def _takes(op: Operation, count: int, elements: Collection[str] = _LARGE) -> boo
     return isinstance(type, TensorType) and str(type.element) in elements
 
 
+def _high_product(op: Operation, rewriter: Rewriter) -> bool:
+    """chlo.mulhi: the upper half of the product of two integers."""
+    type = op.results[0].type if len(op.operands) == 2 and len(op.results) == 1 else None
+    if not isinstance(type, TensorType) or not is_supported(type) or any(v.type != type for v in op.operands):
+        return False
+    dtype = BY_NAME[str(type.element)]
+    if dtype.kind not in (SIGNED, UNSIGNED):
+        return False
+    x, y = op.operands
+    if dtype.bits < 64:
+        wide = "i64" if dtype.kind == SIGNED else "ui64"
+        product = elementwise(rewriter, "multiply", converted(rewriter, x, wide), converted(rewriter, y, wide))
+        amount = constant(rewriter, dtype.bits, tensor_of(product))
+        upper = elementwise(rewriter, "shift_right_logical", product, amount)
+        rewriter.replace(op, [converted(rewriter, upper, dtype.name)])
+        return True
+    upper = _unsigned_high(rewriter, x, y)
+    if dtype.kind == SIGNED:  # a negative factor is 2^64 less than its bits say
+        zero = constant(rewriter, 0, type)
+        for one, other in ((x, y), (y, x)):
+            less = elementwise(rewriter, "select", compare(rewriter, "LT", one, zero), other, zero)
+            upper = elementwise(rewriter, "subtract", upper, less)
+    rewriter.replace(op, [upper])
+    return True
+
+
+def _unsigned_high(rewriter: Rewriter, x: Value, y: Value) -> Value:
+    """Of 64 bits read as unsigned, by products of halves, none of which overflows."""
+
+    def op(name: str, *values: Value) -> Value:
+        return elementwise(rewriter, name, *values)
+
+    half, mask = constant(rewriter, 32, tensor_of(x)), constant(rewriter, 2**32 - 1, tensor_of(x))
+    (x_high, x_low), (y_high, y_low) = (
+        (op("shift_right_logical", value, half), op("and", value, mask)) for value in (x, y)
+    )
+    middle = op("add", op("multiply", x_high, y_low), op("shift_right_logical", op("multiply", x_low, y_low), half))
+    carry = op("add", op("multiply", x_low, y_high), op("and", middle, mask))
+    upper = op("add", op("multiply", x_high, y_high), op("shift_right_logical", middle, half))
+    return op("add", upper, op("shift_right_logical", carry, half))
+
+
+def _constant_like(op: Operation, rewriter: Rewriter) -> bool:
+    """A number in the shape of the operand."""
+    type = op.results[0].type if len(op.results) == 1 else None
+    value = op.get("value")
+    if not isinstance(type, TensorType) or not is_supported(type) or not isinstance(value, FloatAttr | IntegerAttr):
+        return False
+    rewriter.replace(op, [constant(rewriter, value.value, type)])
+    return True
+
+
+def _constant(op: Operation, rewriter: Rewriter) -> bool:
+    """`chlo.constant` is StableHLO's."""
+    value = op.get_as("value", DenseElements)
+    if value is None or [value.type] != [result.type for result in op.results]:
+        return False
+    rewriter.replace(op, [rewriter.build(Constant, value=value, out=value.type).result])
+    return True
+
+
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "chlo.acos": (_unary(_acos),),
     "chlo.acosh": (_unary(_acosh),),
@@ -158,6 +222,9 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "chlo.asinh": (_unary(_asinh),),
     "chlo.atan": (_unary(_atan),),
     "chlo.atanh": (_unary(_atanh),),
+    "chlo.constant": (_constant,),
+    "chlo.constant_like": (_constant_like,),
+    "chlo.mulhi": (_high_product,),
     "chlo.cosh": (_unary(_cosh),),
     "chlo.sinh": (_unary(_sinh),),
     "chlo.tan": (_unary(lambda m, x: m.op("tan", x)),),

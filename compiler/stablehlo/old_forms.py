@@ -156,7 +156,7 @@ _BROADCASTING: Final = {
         "add", "and", "atan2", "compare", "complex", "divide", "maximum", "minimum", "multiply", "or", "power",
         "remainder", "select", "shift_left", "shift_right_arithmetic", "shift_right_logical", "subtract", "xor",
     )
-}  # fmt: skip
+} | {f"chlo.broadcast_{name}": f"chlo.{name}" for name in ("polygamma", "zeta")}  # fmt: skip
 
 
 def _broadcasting(op: Operation, rewriter: Rewriter) -> bool:

@@ -43,7 +43,7 @@ FITS: dict[str, tuple[Callable[[Any], Any], tuple[Any, Any], Any]] = {
     "cosine": (series(lambda n: mpf(-1) ** n / mpmath.factorial(2 * n + 4)), (0, mpf("0.6169")), mpf("0.55")),
     "arctangent": (series(lambda n: mpf(-1) ** (n + 1) / (2 * n + 3)), (0, mpf("0.1716")), mpf("0.1716")),
     "erf": (
-        series(lambda n: 2 / mpmath.sqrt(mpmath.pi) * mpf(-1) ** n / (mpmath.factorial(n) * (2 * n + 1))),
+        series(lambda n: 2 / mpmath.sqrt(mpmath.pi) * mpf(-1) ** n / (mpmath.factorial(n) * (2 * n + 1)) - (n == 0)),
         (0, mpf("0.5626")),
         mpf(1),
     ),

@@ -75,7 +75,8 @@ def special(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> 
         choices = (np.iinfo(kind).min, np.iinfo(kind).max, 0, 1, np.iinfo(kind).max - 1, 2)
     if kind.kind != "b":
         flat = values.reshape(-1)
-        flat[::2] = random.choice(np.array(choices, dtype=kind), size=flat[::2].shape)
+        with np.errstate(over="ignore"):
+            flat[::2] = random.choice(np.array(choices, dtype=kind), size=flat[::2].shape)
     return values
 
 
@@ -176,6 +177,10 @@ def _special_functions(x: Any) -> Any:
     y = abs(x) + 0.1
     grown = jax.vmap(jax.grad(lax.digamma))(y)
     return lax.lgamma(x), lax.digamma(y), lax.bessel_i1e(x), lax.zeta(y + 1, y), lax.polygamma(x * 0 + 3, y), grown
+
+
+def _special_values(x: Any) -> Any:
+    return lax.lgamma(x), lax.digamma(x), lax.erf_inv(x), lax.bessel_i1e(x)
 
 
 def _normal(key: Any) -> Any:
@@ -372,6 +377,11 @@ CASES: tuple[Case, ...] = (
     _case("gelu_exact", lambda x: jax.nn.gelu(x, approximate=False), ((70,), _F), fill=special),
     _case("error_function", lambda x: (lax.erf(x), lax.erfc(x)), ((99,), "float64"), fill=special),
     _case("special_functions", _special_functions, ((64,), _F)),
+    _case("special_values", _special_values, ((61,), _F), fill=special),
+    _case("mulhi", lambda x, y, u, v: (lax.mulhi(x, y), lax.mulhi(u, v)), *[((40,), t) for t in
+          ("int64", "int64", "uint64", "uint64")], fill=special, exact=True),
+    _case("narrow_neighbours", lambda x, y: (jnp.nextafter(x, y), jnp.isinf(x), lax.square(x)), ((61,), "float16"),
+          ((61,), "float16"), fill=special, exact=True),
     _case("normal", _normal, ((2,), "uint32")),
     _case("gelu", lambda x: (jax.nn.gelu(x), jax.nn.silu(x), jax.nn.softplus(x)), ((70,), _F)),
     _case("matmul", lambda x, y: x @ y, ((13, 29), _F), ((29, 17), _F)),

@@ -1,7 +1,7 @@
 """Transcendental functions as arithmetic: expansions over an emitter, for f32 and f64, the same on every device.
 
 An expansion uses the arithmetic of its own format and integers of the same width, no table in memory and no function
-of the device beyond +, -, *, /, sqrt and rounding. Bound: 4 units in the last place against mpmath, anywhere; results
+of the device beyond +, -, *, /, sqrt and rounding. Bound: 3 units in the last place against mpmath, anywhere; results
 that are subnormal may flush to zero where the device does that. The last object is the index.
 """
 

@@ -1,8 +1,8 @@
 """erf and erfc.
 
-Near zero erf x = x P(x^2). Beyond 3/4, erfc x = e^(-x^2) Q(t) / (1 + 2 x), where t = (x - K) / (x + K) is between -1
-and 1 and Q is nearly constant; x^2 is exact, as a double word. Source of the scheme: M. M. Shepherd, J. G. Laframboise,
-"Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < inf", 1981.
+Near zero erf x = x + x P(x^2). Beyond 3/4, erfc x = e^(-x^2) Q(t) / (1 + 2 x), where t = (x - K) / (x + K) is between
+-1 and 1 and Q is nearly constant; x^2 is exact, as a double word. Source of the scheme: M. M. Shepherd,
+J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < inf", 1981.
 """
 
 from typing import Any
@@ -11,13 +11,13 @@ from orchestrion.compiler.kernel.emitter import Emitter
 
 from .coefficients_generated import TABLES, Table
 from .exponential import exponential_of
-from .number import Number, polynomial, select, sign_of, two_product, with_sign
+from .number import Number, polynomial, select, sign_of, two_product, two_sum, with_sign
 
 NEAR = 0.75
 
 
-def _small(x: Number, table: Table) -> Number:
-    """erf x for |x| < 3/4."""
+def _rest(x: Number, table: Table) -> Number:
+    """erf x - x for |x| < 3/4."""
     return x * polynomial(x * x, table.erf)
 
 
@@ -26,14 +26,20 @@ def _tail(magnitude: Number, table: Table) -> Number:
     a = select(magnitude > table.erfc_most, magnitude.constant(table.erfc_most), magnitude)
     square = two_product(a, a)
     t = (a - table.erfc_center) / (a + table.erfc_center)
-    return exponential_of(-square.high, table, -square.low) * (polynomial(t, table.erfc) / (a + a + 1.0))
+    above = two_sum(a.constant(table.erfc[0]), t * polynomial(t, table.erfc[1:]))
+    below = two_sum(a + a, a.constant(1.0))
+    quotient = above.high / below.high
+    product = two_product(quotient, below.high)
+    rest = ((above.high - product.high) - product.low) + (above.low - quotient * below.low)
+    # what rounding took from the quotient, in parts of it, is a change of the exponent
+    return exponential_of(-square.high, table, rest / above.high - square.low) * quotient
 
 
 def expand_erf(e: Emitter[Any], value: Any) -> Any:
     x = Number(e, value)
     table, magnitude = TABLES[x.dtype], abs(x)
     far = with_sign(1.0 - _tail(magnitude, table), sign_of(x))
-    return select(magnitude < NEAR, _small(x, table), far).value
+    return select(magnitude < NEAR, x + _rest(x, table), far).value
 
 
 def expand_erfc(e: Emitter[Any], value: Any) -> Any:
@@ -41,4 +47,4 @@ def expand_erfc(e: Emitter[Any], value: Any) -> Any:
     table, magnitude = TABLES[x.dtype], abs(x)
     tail = _tail(magnitude, table)
     far = select(x < 0.0, 2.0 - tail, tail)
-    return select(magnitude < NEAR, 1.0 - _small(x, table), far).value
+    return select(magnitude < NEAR, (1.0 - x) - _rest(x, table), far).value

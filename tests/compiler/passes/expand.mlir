@@ -426,3 +426,39 @@
     "func.return"(%158, %154) : (tensor<2xui64>, tensor<2xui32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: expand
+// Ops that broadcast; the upper half of a product; a number in the shape of a value; a narrow float by way of f32.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<3x1xi32>, tensor<4xi32>, tensor<3xi32>, tensor<3xbf16>) -> (tensor<3x4xi1>, tensor<3xi32>, tensor<3xi32>, tensor<3xbf16>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<3x1xi32>, %1: tensor<4xi32>, %2: tensor<3xi32>, %3: tensor<3xbf16>):
+    %4 = "chlo.broadcast_add"(%0, %1) : (tensor<3x1xi32>, tensor<4xi32>) -> tensor<3x4xi32>
+    %5 = "chlo.broadcast_compare"(%4, %2) <{broadcast_dimensions = array<i64: 0>, comparison_direction = #chlo<comparison_direction LT>}> : (tensor<3x4xi32>, tensor<3xi32>) -> tensor<3x4xi1>
+    %6 = "chlo.mulhi"(%2, %2) : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi32>
+    %7 = "chlo.constant_like"(%2) <{value = 3 : i32}> : (tensor<3xi32>) -> tensor<3xi32>
+    %8 = "chlo.tan"(%3) : (tensor<3xbf16>) -> tensor<3xbf16>
+    "func.return"(%5, %6, %7, %8) : (tensor<3x4xi1>, tensor<3xi32>, tensor<3xi32>, tensor<3xbf16>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<3x1xi32>, tensor<4xi32>, tensor<3xi32>, tensor<3xbf16>) -> (tensor<3x4xi1>, tensor<3xi32>, tensor<3xi32>, tensor<3xbf16>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<3x1xi32>, %1: tensor<4xi32>, %2: tensor<3xi32>, %3: tensor<3xbf16>):
+    %4 = "stablehlo.broadcast_in_dim"(%0) <{broadcast_dimensions = array<i64: 0, 1>}> : (tensor<3x1xi32>) -> tensor<3x4xi32>
+    %5 = "stablehlo.broadcast_in_dim"(%1) <{broadcast_dimensions = array<i64: 1>}> : (tensor<4xi32>) -> tensor<3x4xi32>
+    %6 = "stablehlo.add"(%4, %5) : (tensor<3x4xi32>, tensor<3x4xi32>) -> tensor<3x4xi32>
+    %7 = "stablehlo.broadcast_in_dim"(%2) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xi32>) -> tensor<3x4xi32>
+    %8 = "stablehlo.compare"(%6, %7) <{comparison_direction = #chlo<comparison_direction LT>}> : (tensor<3x4xi32>, tensor<3x4xi32>) -> tensor<3x4xi1>
+    %9 = "stablehlo.convert"(%2) : (tensor<3xi32>) -> tensor<3xi64>
+    %10 = "stablehlo.convert"(%2) : (tensor<3xi32>) -> tensor<3xi64>
+    %11 = "stablehlo.multiply"(%9, %10) : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi64>
+    %12 = "stablehlo.constant"() <{value = dense<32> : tensor<3xi64>}> : () -> tensor<3xi64>
+    %13 = "stablehlo.shift_right_logical"(%11, %12) : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi64>
+    %14 = "stablehlo.convert"(%13) : (tensor<3xi64>) -> tensor<3xi32>
+    %15 = "stablehlo.constant"() <{value = dense<3> : tensor<3xi32>}> : () -> tensor<3xi32>
+    %16 = "stablehlo.convert"(%3) : (tensor<3xbf16>) -> tensor<3xf32>
+    %17 = "stablehlo.tan"(%16) : (tensor<3xf32>) -> tensor<3xf32>
+    %18 = "stablehlo.convert"(%17) : (tensor<3xf32>) -> tensor<3xbf16>
+    "func.return"(%8, %14, %15, %18) : (tensor<3x4xi1>, tensor<3xi32>, tensor<3xi32>, tensor<3xbf16>) -> ()
+  }) : () -> ()
+}) : () -> ()
