@@ -15,6 +15,7 @@ from typing import Final
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.dims import UndecidedError
 from orchestrion.compiler.ir.verifier import check_own
 
 #: phase -> what its IR is; in order
@@ -72,6 +73,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("expand", "stablehlo", "stablehlo.expand:run", "ops in disguise need no refusal; a composite is a call", True),
     Pass("erase-private", "stablehlo", "stablehlo.erase_private:run", "what nobody calls need not be supported", True),
     Pass("dce", "stablehlo", "ir.effects:run", "what nobody uses need not be supported", True),
+    Pass("refine-shapes", "stablehlo", "stablehlo.refine_shapes:run", "what follows sees sizes, if as symbols", True),
     Pass("check-legality", "stablehlo", "stablehlo.legality:run", "every refusal at once, before any rewriting", True),
     Pass("drop-annotations", "stablehlo", "stablehlo.annotations:run", "the check has read them; nobody else does"),
     Pass("inline", "stablehlo", "stablehlo.inline:run", "all that follows looks at one function at a time"),
@@ -152,7 +154,10 @@ def phases_between(start: str, stop: str) -> list[str]:
 
 def run_passes(module: Module, passes: Sequence[Pass], options: Options, after_pass: AfterPass | None = None) -> None:
     for row in passes:
-        row.run(module, options)
+        try:
+            row.run(module, options)
+        except UndecidedError as error:
+            raise CompileError(f"{row.name}: {error}, which is not supported") from None
         if after_pass is not None:
             after_pass(row, module)
 

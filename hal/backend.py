@@ -106,11 +106,11 @@ class BackendExecutable(ABC):
 
     entries: tuple[Entry, ...]
 
-    def scratch_bytes(self, entry: int) -> int:
+    def scratch_bytes(self, entry: int, parameters: bytes) -> int:
         """Memory that a dispatch of the entry takes beside its bindings while it runs; limits are held against it."""
         return 0
 
-    def held_bytes(self, entry: int) -> int:
+    def held_bytes(self, entry: int, parameters: bytes) -> int:
         """Host memory that a recorded dispatch of the entry keeps from one run to the next."""
         return 0
 

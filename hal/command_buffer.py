@@ -121,7 +121,7 @@ class CommandBuffer:
         groups = fold(divide(workload, row.workgroup_size), self._limits.max_workgroup_count)
         if 0 in groups:
             return
-        scratch = executable.backend.scratch_bytes(entry)
+        scratch = executable.backend.scratch_bytes(entry, parameters)
         if scratch:
             self.device.allocator.check_room(scratch, f"entry {row.name} needs")
         backend.dispatch(executable.backend, entry, groups, resolved, parameters)

@@ -354,6 +354,14 @@ _STRUCTURAL: tuple[TensorOp, ...] = (
         since=2,
     ),
     _row(
+        20,
+        "number",
+        "type:type number:ints",
+        shapes.number,
+        "the one number everywhere, converted to the type",
+        since=2,
+    ),
+    _row(
         64,
         "library_call",
         "values:values types:types function:function config:named",

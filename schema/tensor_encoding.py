@@ -39,12 +39,33 @@ _I64S = tuple(Struct(f"<{count}q") for count in range(MAX_RANK + 1))
 
 def encode(entries: Sequence[EntryCode]) -> bytes:
     """The payload that `decode` gives these entries back from."""
-    out = [_HEADER.pack(MAGIC, MAJOR, max(map(_minor, entries), default=0), len(entries))]
+    return b"".join([_header(entries), *(piece for entry in entries for piece in _pieces(entry))])
+
+
+def encode_marked(entries: Sequence[EntryCode]) -> tuple[bytes, list[list[tuple[int, int]]]]:
+    """The payload, and where each entry's numbers stand in it that are of a class of their own: (offset, number)."""
+    pieces, marks = [_header(entries)], []
+    at = len(pieces[0])
     for entry in entries:
-        out.append(_ENTRY.pack(entry.bindings, len(entry.instructions)))
-        for instruction in entry.instructions:
-            _write_instruction(out, instruction)
-    return b"".join(out)
+        marks.append(found := list[tuple[int, int]]())
+        for piece in _pieces(entry):
+            if isinstance(piece, _Marked):
+                places = enumerate(piece.numbers)
+                found += [(at + 8 * place, number) for place, number in places if type(number) is not int]
+            at += len(piece)
+            pieces.append(piece)
+    return b"".join(pieces), marks
+
+
+def _header(entries: Sequence[EntryCode]) -> bytes:
+    return _HEADER.pack(MAGIC, MAJOR, max(map(_minor, entries), default=0), len(entries))
+
+
+def _pieces(entry: EntryCode) -> list[bytes]:
+    out = [_ENTRY.pack(entry.bindings, len(entry.instructions))]
+    for instruction in entry.instructions:
+        _write_instruction(out, instruction)
+    return out
 
 
 def _minor(code: Code) -> int:
@@ -232,12 +253,27 @@ def _write_body(out: list[bytes], body: Body) -> None:
     _write_values(out, body.results)
 
 
+class _Marked(bytes):
+    """Numbers as bytes, which remember what they were."""
+
+    numbers: Ints
+
+
+def _packed(numbers: Ints) -> bytes:
+    packed = _I64S[len(numbers)].pack(*numbers)
+    if all(type(number) is int for number in numbers):
+        return packed
+    marked = _Marked(packed)
+    marked.numbers = numbers
+    return marked
+
+
 def _write_ints(out: list[bytes], numbers: Ints) -> None:
-    out += (_U16.pack(len(numbers)), _I64S[len(numbers)].pack(*numbers))
+    out += (_U16.pack(len(numbers)), _packed(numbers))
 
 
 def _write_type(out: list[bytes], type: TensorType) -> None:
-    out += (_PAIR.pack(type.dtype.code, type.rank), _I64S[type.rank].pack(*type.shape))
+    out += (_PAIR.pack(type.dtype.code, type.rank), _packed(type.shape))
 
 
 def _write_u16(out: list[bytes], number: int) -> None:

@@ -57,8 +57,8 @@ def tensor_type(dtype: DType, shape: Ints) -> TensorType:
     for size in shape:
         if size < 0:
             raise ShapeError(f"negative dimension in shape {list(shape)}")
-        span *= size or 1
-    if span > MAX_BYTES:
+        span *= 1 if size == 0 else size
+    if type(span) is int and span > MAX_BYTES:  # sizes that a call brings are checked when they are there
         raise ShapeError(f"shape {list(shape)} of {dtype} spans {span} bytes, more than {MAX_BYTES}")
     return TensorType(dtype, shape)
 
@@ -84,6 +84,12 @@ def iota(_: Types, result: TensorType, axis: int) -> Types:
     if result.dtype.kind == BOOL:
         raise ShapeError("iota of i1")
     _check_axes("axis", (axis,), result.rank)
+    return (result,)
+
+
+def number(_: Types, result: TensorType, numbers: Ints) -> Types:
+    if len(numbers) != 1 or result.dtype.kind not in (SIGNED, UNSIGNED):
+        raise ShapeError(f"{len(numbers)} numbers for {result}, one in a type of integers is expected")
     return (result,)
 
 

@@ -254,7 +254,7 @@ class HalModule(NativeModule):
             for source, slot, offset, length in zip(sources, slots, offsets, lengths, strict=True)
         ]
         recording.commands.dispatch(executable, entry, (x, y, z), bindings, recording.parameters)
-        recording.charge(executable.backend.held_bytes(entry))
+        recording.charge(executable.backend.held_bytes(entry, recording.parameters))
         recording.parameters = b""
 
     @_hal("recording.copy", nullable=(1, 4))

@@ -11,6 +11,7 @@ from math import prod
 from typing import Final, TypeGuard
 
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.elementwise import OPS, Elementwise
@@ -27,7 +28,7 @@ from orchestrion.compiler.stablehlo.structural import (
     Transpose,
 )
 
-from .dialect import Windows
+from .dialect import Size, Windows
 from .merge import Merge
 from .scatter import Scatter, Update
 
@@ -38,7 +39,7 @@ ROOT: Final[Path] = ()
 #: ops with a schedule of their own
 HEROES: Final = (Reduce, DotGeneral, Scatter, Merge)
 #: ops without operands
-GENERATORS: Final = (Constant, Iota)
+GENERATORS: Final = (Constant, Iota, Size)
 #: ops that place elements without computing on them
 MOVEMENT: Final = (
     Reshape, Transpose, Slice, BroadcastInDim, Pad, Concatenate, Reverse, DynamicSlice, DynamicUpdateSlice,
@@ -58,8 +59,13 @@ LEAST_KEPT: Final = 1024
 
 
 def elements(value: Value) -> int:
-    """Number of elements of a tensor value."""
+    """Number of elements of a tensor value, an expression where a size is one."""
     return tensor_of(value).num_elements
+
+
+def count(value: Value) -> int:
+    """About as many elements, as a number: what costs are counted with."""
+    return typical(tensor_of(value).num_elements)
 
 
 def is_free(op: Operation) -> bool:
@@ -99,11 +105,11 @@ def is_in_place(op: Operation) -> TypeGuard[Update]:
     """
     if isinstance(op, Scatter):
         return True
-    if not isinstance(op, DynamicUpdateSlice) or not elements(op.update):
+    if not isinstance(op, DynamicUpdateSlice) or elements(op.update) == 0:
         return False
     source = op.operand_.defining_op
     is_in_memory = source is None or not is_free(source)
-    return is_in_memory and elements(op.out) - elements(op.update) >= LEAST_KEPT
+    return is_in_memory and count(op.out) - count(op.update) >= LEAST_KEPT
 
 
 def operand_paths(op: Operation, index: int, path: Path, reads: int) -> tuple[Path, int]:
@@ -144,14 +150,14 @@ def _moved(op: Operation, path: Path, reads: int) -> tuple[Path, int]:
 
 def _one_of_several(op: Operation, index: int, path: Path, reads: int) -> tuple[Path, int]:
     """Pad, concatenate and update: an element comes from one operand, so each is read for its share."""
-    share = reads * elements(op.operands[index]) // max(elements(op.results[0]), 1)
+    share = reads * count(op.operands[index]) // max(count(op.results[0]), 1)
     return (*path, (id(op), index)), max(share, 1)
 
 
 def _reduced(op: Reduce, index: int, path: Path, reads: int) -> tuple[Path, int]:
     """Each input element is read once in all; an init value once per result element."""
     is_init = index >= len(op.inputs)
-    ratio = 1 if is_init else elements(op.inputs[0]) // max(elements(op.results[0]), 1)
+    ratio = 1 if is_init else count(op.inputs[0]) // max(count(op.results[0]), 1)
     return (*path, (id(op), int(is_init))), reads * max(ratio, 1)
 
 
@@ -163,4 +169,4 @@ def _scattered(op: Scatter, index: int, path: Path, reads: int) -> tuple[Path, i
 
 def _depth(op: DotGeneral) -> int:
     """How many elements of each operand go into one of the result."""
-    return max(prod(tensor_of(op.lhs).shape[axis] for axis in op.dimensions.lhs_contract), 1)
+    return max(typical(prod(tensor_of(op.lhs).shape[axis] for axis in op.dimensions.lhs_contract)), 1)

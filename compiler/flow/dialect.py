@@ -17,6 +17,7 @@ from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.compiler.stablehlo.base import ShapeError, StablehloOp, dtype_of, tensor_of
 from orchestrion.schema import tensor_shapes
+from orchestrion.schema.dtypes import SIGNED, UNSIGNED
 
 from .layout import problem
 from .merge import Merge
@@ -114,6 +115,25 @@ class Windows(StablehloOp):
         return [source.with_shape(out.shape)]
 
 
+class Size(StablehloOp):
+    """A size as a scalar of an integer type, modulo what that holds: what a device computes with it."""
+
+    name = "flow.size"
+    value = attr(DenseArray)
+    out = result(TensorType)
+    traits = frozenset({Trait.PURE})
+
+    @property
+    def size(self) -> int:
+        return self.value.ints[0]
+
+    def infer(self) -> Sequence[TensorType]:
+        type = tensor_of(self.out)
+        if len(self.value) != 1 or dtype_of(self.out).kind not in (SIGNED, UNSIGNED):
+            raise ShapeError(f"value {self.value} must be one size, the result {type} a scalar of integers")
+        return [type.with_shape(())]
+
+
 class Executable(Operation):
     """A scope of entry functions over tensors, for every target."""
 
@@ -193,6 +213,7 @@ DIALECT = Dialect(
         Windows,
         Scatter,
         Merge,
+        Size,
         Yield,
         Executable,
         Dispatch,

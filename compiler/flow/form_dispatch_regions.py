@@ -23,23 +23,24 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
 from orchestrion.compiler.ir.effects import is_dead
+from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.indexing import Gather
 from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Concatenate, Constant, Reshape
 
-from .access import GENERATORS, MOVEMENT, elements, is_expensive, is_free, is_in_place
+from .access import GENERATORS, MOVEMENT, count, elements, is_expensive, is_free, is_in_place
 from .blocks import code_of
 from .dialect import DispatchRegion, Empty, Splat, Yield
 from .groups import MAX_BINDINGS, Group, Grouping, is_sink
 from .row_groups import merge_rows
 from .scatter import Scatter, updated_values
-from .util import HOST_OPS, GlobalLoad, GlobalStore
+from .util import HOST_OPS, Assert, GlobalLoad, GlobalStore
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
 
 #: ops that stay in the function
-OUTSIDE: Final = (GlobalLoad, GlobalStore, Splat, Empty, *HOST_OPS)
+OUTSIDE: Final = (GlobalLoad, GlobalStore, Splat, Empty, Assert, *HOST_OPS)
 
 
 def run(module: Module, options: Options) -> None:
@@ -121,14 +122,24 @@ def _place_splats(block: Block) -> None:
     for op in block:
         given = op.operands if _is_outside(op) else updated_values(op) if isinstance(op, Scatter) else ()
         for index, value in enumerate(given):
-            source = value.defining_op
-            if isinstance(op, Scatter) and value in given[:index] and not isinstance(source, Constant):
+            source = _repeated(value)
+            if isinstance(op, Scatter) and value in given[:index] and source is None:
                 op.set_operand(index, Builder(block, op, op.loc).build(Reshape, operand_=value, out=value.type).result)
-            if not isinstance(source, Constant):
+            if source is None:
                 continue
-            assert source.value.is_splat, "hoist-constants runs before"
-            splat = Builder(block, op, source.loc).build(Splat, value=_scalar(source.value), output=value.type)
+            splat = Builder(block, op, value.loc).build(Splat, value=_scalar(source.value), output=value.type)
             op.set_operand(index, splat.output)
+
+
+def _repeated(value: Value) -> Constant | None:
+    """The constant that a value repeats: itself, or a scalar, as often as the sizes of a call say."""
+    maker = value.defining_op
+    if isinstance(maker, BroadcastInDim) and not tensor_of(maker.out).is_static:
+        maker = maker.operand_.defining_op
+    if not isinstance(maker, Constant):
+        return None
+    assert maker.value.is_splat, "hoist-constants runs before"
+    return maker
 
 
 def _is_outside(op: Operation) -> bool:
@@ -156,7 +167,7 @@ def _is_cheap(op: Operation) -> bool:
 def _is_broadcast(value: Value) -> bool:
     """Made from fewer elements, which is what is read."""
     source = value.defining_op
-    return isinstance(source, BroadcastInDim) and elements(source.operand_) < elements(value)
+    return isinstance(source, BroadcastInDim) and count(source.operand_) < count(value)
 
 
 def _place(op: Operation, grouping: Grouping) -> None:

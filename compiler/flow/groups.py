@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.ir.types import scalar
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral
@@ -23,7 +24,7 @@ from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.elementwise import Compare, Elementwise, Select
 from orchestrion.compiler.stablehlo.structural import Pad
 
-from .access import HEROES, MOVEMENT, ROOT, Path, elements, is_expensive, is_free, is_in_place, operand_paths
+from .access import HEROES, MOVEMENT, ROOT, Path, count, elements, is_expensive, is_free, is_in_place, operand_paths
 from .merge import Merge
 from .scatter import Scatter, changes, updated_values
 from .util import GlobalStore
@@ -76,7 +77,7 @@ class Group:
 
     def add_root(self, op: Operation) -> None:
         """Adds an op whose results others read too."""
-        self._add(op, self.paths_to(op) | {ROOT: self.workload})
+        self._add(op, self.paths_to(op) | {ROOT: typical(self.workload)})
         self.roots[op] = None
         if is_in_place(op):
             self.updated.update(updated_values(op))
@@ -131,7 +132,7 @@ class Group:
             return False
         if is_in_place(op) and (self.paths_to(op) or not self.captures().keys().isdisjoint(updated_values(op))):
             return False
-        paths = self.paths_to(op) | {ROOT: self.workload}
+        paths = self.paths_to(op) | {ROOT: typical(self.workload)}
         return len(paths) == 1 and self._fits(op, paths, self.outputs() + len(op.results))
 
     def _fits(self, op: Operation, paths: dict[Path, int], outputs: int) -> bool:
@@ -148,10 +149,10 @@ class Group:
         if isinstance(op, HEROES):
             return self.hero is None and list(paths) == [ROOT] and elements(op.results[0]) == self.workload
         if isinstance(op, Pad) and isinstance(self.hero, DotGeneral):
-            return sum(paths.values()) < MANY_READS * elements(op.out)
+            return sum(paths.values()) < MANY_READS * count(op.out)
         if isinstance(op, MOVEMENT) or op.name == "stablehlo.convert":
             return True
-        if sum(paths.values()) <= elements(op.results[0]):
+        if sum(paths.values()) <= count(op.results[0]):
             return True
         return not is_expensive(op) and not isinstance(self.hero, DotGeneral | Scatter)
 

@@ -27,7 +27,7 @@ from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Reshape, S
 
 from .access import GENERATORS, HEROES, is_expensive, is_free, keeps_order
 from .captures import inputs
-from .dialect import DispatchRegion, Empty, Splat
+from .dialect import DispatchRegion, Empty, Size, Splat
 from .layout import storage_bytes
 from .symbols import Names
 from .util import Global, GlobalLoad, GlobalStore, Initializer, Return
@@ -108,6 +108,8 @@ class _Hoisting:
     def _history(self, op: Operation, known: dict[Operation, _History]) -> _History | None:
         if isinstance(op, GlobalLoad):
             return None if self.globals[op.ref.root].mutable is not None else _History(frozenset({op.ref.root}))
+        if isinstance(op, Size) or not all(_is_static(result) for result in op.results):
+            return None
         if isinstance(op, GENERATORS):
             return _History()
         if isinstance(op, FIXED) or not is_pure(op):
@@ -227,6 +229,10 @@ def _members(scope: Operation) -> list[Operation]:
 
 def _ref(variable: Global) -> SymbolRef:
     return SymbolRef(variable.sym_name.value)
+
+
+def _is_static(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.is_static
 
 
 def _bytes(value: Value) -> int:

@@ -15,6 +15,7 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.func import Func, Return
+from orchestrion.compiler.stablehlo.function_dims import dims_attribute, used_symbols
 
 from .blocks import code_of
 from .captures import captures
@@ -93,4 +94,8 @@ def _entry(region: Outlined, name: str) -> Operation:
     returned = [mapping[value] for value in terminator.operands]
     block.append(Return.build(values=returned, loc=region.loc))
     type = FunctionType(inputs, tuple(value.type for value in returned))
-    return Func.build(sym_name=name, function_type=type, body=Region([block]), loc=region.loc)
+    entry = Func.build(sym_name=name, function_type=type, body=Region([block]), loc=region.loc)
+    symbols = used_symbols(entry)
+    if symbols:
+        entry.dims = dims_attribute((symbol, None) for symbol in symbols)
+    return entry

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Dim, typical
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
 
-from .access import elements
+from .access import count, elements
 from .groups import MAX_BINDINGS, MAX_SIZE, Group, Grouping
 from .rows import rows_of
 
@@ -42,7 +43,9 @@ def _reduces(group: Group) -> bool:
     if rows is None:
         return False
     length = elements(group.hero.inputs[0]) // rows
-    return 1 < length <= MAX_ROW and (rows >= FEW_ROWS or length <= SHORT_ROW)
+    if isinstance(length, Dim):
+        return False  # a row may then be of any length
+    return 1 < length <= MAX_ROW and (typical(rows) >= FEW_ROWS or length <= SHORT_ROW)
 
 
 def _may_join(group: Group) -> bool:
@@ -83,7 +86,7 @@ def _is_whole(cluster: list[Group], grouping: Grouping) -> bool:
         return False
     roots: list[Value] = [result for group in cluster for op in group.roots for result in op.results]
     rows = elements(cluster[0].hero.results[0]) if cluster[0].hero is not None else 0
-    if rows_of(ops, roots, _handed(cluster, roots)) != rows or max(map(elements, roots)) > rows * MAX_ROW:
+    if rows_of(ops, roots, _handed(cluster, roots)) != rows or max(map(count, roots)) > typical(rows) * MAX_ROW:
         return False
     inside = {op for group in cluster for op in group.paths}
     if len(_bindings(cluster, inside, roots, grouping)) > MAX_BINDINGS:

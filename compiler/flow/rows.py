@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
@@ -26,17 +27,17 @@ def rows_of(ops: Sequence[Operation], results: Iterable[Value], within: Collecti
     if not heroes or any(isinstance(op, HEROES) and not isinstance(op, Reduce) for op in ops):
         return None
     rows = elements(heroes[0].results[0])
-    if not rows or not all(_reduces_rows(op, rows) for op in heroes):
+    if not is_less(0, rows) or not all(_reduces_rows(op, rows) for op in heroes):
         return None
     dependent = set(within)
-    if any(elements(value) % rows for value in dependent):
+    if any(elements(value) % rows != 0 for value in dependent):
         return None
     for op in ops:
         if isinstance(op, Reduce) or any(value in dependent for value in op.operands):
             if not _stays(op, dependent, rows):
                 return None
             dependent.update(op.results)
-    return None if any(elements(value) % rows or not elements(value) for value in results) else rows
+    return None if any(elements(value) % rows != 0 or elements(value) == 0 for value in results) else rows
 
 
 def taken_rows(ops: Sequence[Operation], results: Sequence[Value]) -> int | None:
@@ -50,7 +51,7 @@ def taken_rows(ops: Sequence[Operation], results: Sequence[Value]) -> int | None
 def _reduces_rows(op: Reduce, rows: int) -> bool:
     rank = tensor_of(op.inputs[0]).rank
     last = sorted(op.dimensions.ints) == list(range(rank - len(op.dimensions), rank))
-    return last and elements(op.results[0]) == rows and elements(op.inputs[0]) > 0
+    return last and elements(op.results[0]) == rows and elements(op.inputs[0]) != 0
 
 
 def _stays(op: Operation, dependent: Collection[Value], rows: int) -> bool:

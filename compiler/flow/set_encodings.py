@@ -58,6 +58,8 @@ def run(module: Module, options: Options) -> None:
 
 def _worth(dot: DotGeneral, any_size: bool) -> tuple[int, int, int] | None:
     """Rows, columns and depth of a dot; None for one that is too small, or has no axes of a kind."""
+    if not all(tensor_of(value).is_static for value in dot.operands):
+        return None  # tiles are cut by numbers
     left, right, dims = tensor_of(dot.lhs).shape, tensor_of(dot.rhs).shape, dot.dimensions
     rows = prod(left[axis] for axis in dims.free(len(left), True))
     columns = prod(right[axis] for axis in dims.free(len(right), False))

@@ -43,6 +43,8 @@ def _split(op: Operation, rewriter: Rewriter) -> bool:
     dims = sorted(op.dimensions.ints)
     if len(op.inputs) != 1 or not dims or dims != list(range(dims[0], dims[-1] + 1)):
         return False
+    if not tensor_of(op.inputs[0]).is_static:
+        return False  # it is cut into numbers of parts
     shape = tensor_of(op.inputs[0]).shape
     before, length, behind = map(prod, (shape[: dims[0]], shape[dims[0] : dims[-1] + 1], shape[dims[-1] + 1 :]))
     parts, lanes = _parts(before, length, behind)

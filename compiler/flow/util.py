@@ -27,7 +27,7 @@ from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, Intege
 from orchestrion.compiler.ir.core import Block, Operation, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, successor, successors
 from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.types import I32, TensorType, Type
+from orchestrion.compiler.ir.types import I32, Type
 
 #: kind of initializer -> when it runs
 KINDS: Final[dict[str, str]] = {
@@ -239,19 +239,12 @@ class CompareLt(Operation):
     traits = frozenset({Trait.PURE})
 
 
-def dim_value(type: Type) -> bool:
-    """i32, on the host, or a scalar tensor of integers"""
-    if isinstance(type, TensorType):
-        return not type.shape and str(type.element).strip("ui").isdecimal()
-    return host_value(type)
-
-
 class DimValue(Operation):
-    """A size as a number: of the host, or, among what a device computes, as a scalar, modulo what its type holds."""
+    """A size as a number on the host."""
 
     name = "util.dim"
     value = attr(DenseArray)
-    out = result(dim_value)
+    out = result(host_value)
     traits = frozenset({Trait.PURE})
 
     @property
@@ -292,12 +285,12 @@ class Assert(Operation):
 
 
 #: what computes on the host
-HOST_OPS: Final = (Constant, Add, CompareLt)
+HOST_OPS: Final = (Constant, DimValue, Add, CompareLt)
 
 DIALECT = Dialect(
     "util",
     [
         Global, GlobalLoad, GlobalStore, GlobalRelease, Initializer, Finalizer, Return,
-        Branch, CondBranch, Switch, *HOST_OPS, DimValue, Assert,
+        Branch, CondBranch, Switch, *HOST_OPS, Assert,
     ],
 )  # fmt: skip

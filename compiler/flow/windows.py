@@ -22,9 +22,9 @@ def pad(rewriter: Rewriter, value: Value, padding: Value, window: Window, axes: 
     low, high, interior = ([0] * len(shape) for _ in range(3))
     for number, axis in enumerate(axes):
         low[axis], high[axis] = window.low[number], window.high[number]
-        interior[axis] = window.base_dilations[number] - 1 if shape[axis] > 1 else 0
+        interior[axis] = window.base_dilations[number] - 1 if shape[axis] not in (0, 1) else 0
         shape[axis] = padded[number]
-    if not any((*low, *high, *interior)):
+    if all(amount == 0 for amount in (*low, *high, *interior)):
         return value
     return rewriter.build(
         Pad,

@@ -13,7 +13,7 @@ behind its name, `b{4..64}`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -248,12 +248,9 @@ def _is_positive(size: int, said: str) -> bool:
     raise UndecidedError(f"whether {said} depends on the sizes of a call")
 
 
-def is_decided(test: Iterable[bool]) -> bool:
-    """Whether all of the tests are known to be true; False, too, where the bounds leave one open."""
-    try:
-        return all(test)
-    except UndecidedError:
-        return False
+def is_less(lhs: int, rhs: int) -> bool:
+    """Whether lhs < rhs whatever a call brings; where the bounds leave it open, no."""
+    return bounds(rhs - lhs)[0] > 0
 
 
 # arithmetic

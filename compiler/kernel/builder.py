@@ -15,12 +15,14 @@ import numpy as np
 
 from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
 from orchestrion.compiler.ir.types import Attribute, Type, scalar
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, DType
 from orchestrion.schema.scalar_meanings import Array
 
 from . import dialect as k
+from . import sizes
 from .emitter import Number
 from .lowering import LoweringEmitter
 from .machine import PLAIN, Machine
@@ -80,10 +82,13 @@ class OpenIf:
 class KernelBuilder(LoweringEmitter[Value]):
     """Appends to `block`, the body of an entry. `index_type` is the type of every element index: ui32 or ui64.
 
-    `machine` is the one that the kernel is for.
+    `machine` is the one that the kernel is for; `symbols` are those of sizes, in the order in which dispatches have
+    them as parameters.
     """
 
-    def __init__(self, entry: Block, index_type: str = "ui32", machine: Machine = PLAIN) -> None:
+    def __init__(
+        self, entry: Block, index_type: str = "ui32", machine: Machine = PLAIN, symbols: Sequence[str] = ()
+    ) -> None:
         self.entry = entry
         self.block = entry
         self.index_type = index_type
@@ -99,6 +104,7 @@ class KernelBuilder(LoweringEmitter[Value]):
         #: the level from which on only loops are open
         self._in_loops = [0]
         self._last_constant: Operation | None = None
+        self._symbols = tuple(symbols)
 
     @property
     def depth(self) -> int:
@@ -257,8 +263,18 @@ class KernelBuilder(LoweringEmitter[Value]):
     # memory and place
 
     def index(self, value: int) -> Value:
-        """A constant of the index type."""
-        return self.bits(value, self.index_type)
+        """A number or a size of the index type."""
+        return sizes.emit(self, value) if isinstance(value, Dim) else self.bits(value, self.index_type)
+
+    def symbol(self, name: str) -> Value:
+        """A symbol, of the index type."""
+        found = self.numbering.get(("parameter", name))
+        if found is None:
+            ordinal = IntegerAttr(self._symbols.index(name))
+            op = k.Parameter(result_types=[scalar("ui32")], properties={"ordinal": ordinal})
+            found = self.insert(op, 0).result
+            self.numbering.set(("parameter", name), found, 0)
+        return self.op("convert", found, to=self.index_type)
 
     def _numbered(self, key: Hashable, op: Operation) -> Value:
         found = self.numbering.get(key)

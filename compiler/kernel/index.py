@@ -8,8 +8,9 @@ from collections.abc import Hashable, Sequence
 from math import prod
 
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Dim
 
-from .affine import added, emit, sum_of
+from .affine import Sum, added, emit, sum_of
 from .builder import KernelBuilder
 
 Shape = tuple[int, ...]
@@ -86,6 +87,13 @@ def linearize(b: KernelBuilder, coordinates: Sequence[Value], shape: Shape) -> V
     parts, stride = [], 1
     for coordinate, size in zip(reversed(coordinates), reversed(shape), strict=True):
         if size != 1:
-            parts.append((sum_of(b, coordinate), stride))
+            parts.append(_times(b, coordinate, stride))
             stride *= size
     return emit(b, added(b, reversed(parts)))
+
+
+def _times(b: KernelBuilder, coordinate: Value, stride: int) -> tuple[Sum, int]:
+    """A multiple of a coordinate; where the dispatch brings the stride, as a product."""
+    if isinstance(stride, Dim):
+        return sum_of(b, b.op("multiply", coordinate, b.index(stride))), 1
+    return sum_of(b, coordinate), stride

@@ -8,6 +8,7 @@ from collections.abc import Generator, Sequence
 import numpy as np
 
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.schema.dtypes import BY_NAME, SIGNED
 
@@ -24,8 +25,19 @@ def clamped(b: KernelBuilder, start: Value, most: int) -> Value:
     dtype = BY_NAME[b.dtype(start)]
     if dtype.kind == SIGNED:
         start = b.op("maximum", start, b.const(0, dtype.name))
+    if isinstance(most, Dim):
+        return _at_most(b, start, most)
     bound = min(most, int(np.iinfo(dtype.numpy).max))
     return b.op("convert", b.op("minimum", start, b.const(bound, dtype.name)), to=b.index_type)
+
+
+def _at_most(b: KernelBuilder, start: Value, most: int) -> Value:
+    """min(start, most) of an integer that is not negative, where the bound is what the dispatch brings."""
+    wide = BY_NAME[b.dtype(start)].bits > BY_NAME[b.index_type].bits
+    bound = b.index(most)
+    if wide:
+        start = b.op("minimum", start, b.op("convert", bound, to=b.dtype(start)))
+    return b.op("minimum", b.op("convert", start, to=b.index_type), bound)
 
 
 def starts_of(b: KernelBuilder, op: DynamicSlice | DynamicUpdateSlice) -> Starts:
@@ -81,7 +93,7 @@ def gather(b: KernelBuilder, op: Gather, result: int, at: Index) -> Requests:
         coordinates[axis] = batch[axes.batch_place(of)]
     for position, axis in enumerate(axes.start_index_map):
         most = shape[axis] - op.slice_sizes.ints[axis]
-        if most:
+        if most != 0:
             place = list(batch)
             if axes.index_vector_dim < len(indices):
                 place.insert(axes.index_vector_dim, b.index(position))

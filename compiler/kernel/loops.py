@@ -14,6 +14,7 @@ from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Dim, bounds
 
 from .builder import KernelBuilder
 from .index import Index, Shape, delinearize
@@ -29,6 +30,8 @@ UNROLLED = 4
 MOST_TURNS = 1 << 15
 #: elements that one invocation may fold: a turn takes BLOCK of them at most, and leaving a loop counts as a turn too
 MOST_ELEMENTS = 800_000
+#: those that one invocation may fold where a call brings how many: few enough for turns of 4, so that code stays short
+MOST_SYMBOLIC = 120_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,9 @@ class Fold:
 def sequential(b: KernelBuilder, fold: Fold, per_turn: int = 1) -> Scalars:
     """The whole fold in this invocation; a turn of the innermost loop takes `per_turn` elements if that divides it."""
     values = yield from fold.start()
+    if isinstance(fold.count, Dim):
+        loops = Loops(b, fold, elements_per_turn(fold.count))
+        return (yield from loops.over(b.index(0), b.index(fold.count), most_of(fold.count), values))
     if fold.count <= UNROLLED:
         for position in range(fold.count):
             element = yield from fold.at(b, b.index(position))
@@ -69,9 +75,14 @@ def sequential(b: KernelBuilder, fold: Fold, per_turn: int = 1) -> Scalars:
     return (yield from loops.over(b.index(0), b.index(fold.count), fold.count, values))
 
 
+def most_of(count: int) -> int:
+    """The greatest number of elements that a fold may have, where a call brings how many there are."""
+    return min(bounds(count)[1], MOST_SYMBOLIC) if isinstance(count, Dim) else count
+
+
 def elements_per_turn(count: int) -> int:
     """How many elements a turn of the innermost loop folds, so that `count` elements stay below MOST_TURNS."""
-    unroll = 1
+    count, unroll = most_of(count), 1
     while unroll < BLOCK and count / unroll + count / (BLOCK - 1) > MOST_TURNS:
         unroll *= 2
     return unroll

@@ -16,12 +16,14 @@ from orchestrion.compiler.flow.rows import taken_rows
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
 from orchestrion.compiler.stablehlo.base import dtype_of, is_supported
 from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.function_dims import rows_of as dims_rows
 from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.structural import Constant
 
@@ -58,7 +60,8 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
     outputs = _outputs(old, bindings)
     rows = taken_rows(ops, [output.value for output in outputs])
     work = Work(outputs, hero_of(ops), ops=ops, rows=rows)
-    builder = KernelBuilder(block, _index_type(old), machine)
+    symbols = [symbol.name for symbol, _ in dims_rows(entry.dims)]
+    builder = KernelBuilder(block, _index_type(old), machine, symbols)
     builder.loc = entry.loc
     if may_tile(work):
         ops_per_result = _ops_per_result(builder.index_type, inputs, work)
@@ -111,7 +114,9 @@ def _replace(body: Region, block: Block) -> None:
 
 
 def _index_type(block: Block) -> str:
-    most = max((prod(stored_shape(value)) for op in block for value in op.results), default=0)
+    """What a call brings is no larger: it is checked there."""
+    sizes = (prod(stored_shape(value)) for op in block for value in op.results)
+    most = max((size for size in sizes if not isinstance(size, Dim)), default=0)
     return "ui64" if most >= WIDE_INDEX else "ui32"
 
 

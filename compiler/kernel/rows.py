@@ -16,6 +16,7 @@ from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.access import elements, is_expensive, keeps_order
 from orchestrion.compiler.flow.rows import prefix, rows_of
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.stablehlo.base import dtype_of
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
@@ -276,12 +277,14 @@ def _of_a_row(ops: Sequence[Operation], rows: int) -> set[Operation]:
 def _kept(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> list[Value]:
     """Expensive values that several turns need, as many as there is room for."""
     turns = [_reached(list(op.inputs), rows) for op in ops if isinstance(op, Reduce)]
-    turns.append(_reached([value for value in results if elements(value) > rows], rows))
+    turns.append(_reached([value for value in results if _is_longer(value, rows)], rows))
     room = KEPT_BYTES
     found: list[Value] = []
     wanted = {value for turn in turns for value in turn if sum(value in other for other in turns) > 1}
     for op in reversed(ops):
         value = op.results[0]
+        if isinstance(elements(value) // rows, Dim):  # no array is long enough for every call
+            continue
         if value not in wanted or not _is_costly(op) or any(user.results[0] in wanted for user in value.users()):
             continue
         size = array_length(value, rows) * dtype_of(value).itemsize
@@ -297,12 +300,17 @@ def _reached(values: list[Value], rows: int) -> set[Value]:
     while values:
         value = values.pop()
         op = value.defining_op
-        if value in seen or op is None or elements(value) <= rows:
+        if value in seen or op is None or not _is_longer(value, rows):
             continue
         if isinstance(op, Elementwise) or keeps_order(op):
             seen.add(value)
             values += [operand for operand in op.operands if elements(operand) == elements(value)]
     return seen
+
+
+def _is_longer(value: Value, rows: int) -> bool:
+    """Whether a value may have more than one number a row."""
+    return elements(value) != rows and bounds(elements(value) - rows)[1] > 0
 
 
 def _is_costly(op: Operation) -> bool:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Generator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from orchestrion.compiler.flow.dialect import Windows
+from orchestrion.compiler.flow.dialect import Size, Windows
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Dim, is_less
 from orchestrion.compiler.stablehlo import elementwise as elementwise_ops
 from orchestrion.compiler.stablehlo import structural as ops
 from orchestrion.compiler.stablehlo.base import tensor_of
@@ -72,6 +73,11 @@ def _choose(b: KernelBuilder, elements: Sequence[Value], first: int, position: V
     low = _choose(b, elements[:middle], first, position)
     high = _choose(b, elements[middle:], first + middle, position)
     return b.select(b.op("compare_lt", position, b.index(first + middle)), low, high)
+
+
+def size(b: KernelBuilder, op: Size, result: int, at: Index) -> Requests:
+    yield from ()
+    return b.op("convert", b.index(op.size), to=element_of(op.out))
 
 
 def iota(b: KernelBuilder, op: ops.Iota, result: int, at: Index) -> Requests:
@@ -151,16 +157,20 @@ def _unpad(b: KernelBuilder, padded: Value, count: int, size: int, low: int, ste
     """The operand's coordinate behind a padded one; whether there is one. Differences wrap: hence the first check."""
     holds = b.const(True, "i1")
     coordinate = padded
-    if low > 0:
+    if isinstance(low, Dim):
+        coordinate = b.op("subtract", padded, b.index(low))
+        signed = b.index_type.lstrip("u")
+        holds = b.op("compare_ge", b.op("bitcast", coordinate, to=signed), b.const(0, signed))
+    elif low > 0:
         holds = b.op("compare_ge", padded, b.index(low))
         coordinate = b.op("subtract", padded, b.index(low))
     elif low < 0:
         coordinate = b.op("add", padded, b.index(-low))
-    if step > 1:
+    if isinstance(step, Dim) or step > 1:
         rest = b.op("unchecked_remainder", coordinate, b.index(step))
         holds = b.op("and", holds, b.op("compare_eq", rest, b.index(0)))
         coordinate = b.op("unchecked_divide", coordinate, b.index(step))
-    if (count - 1 - low) // step >= size:
+    if not is_less((count - 1 - low) // step, size):
         holds = b.op("and", holds, b.op("compare_lt", coordinate, b.index(size)))
     return coordinate, holds
 
@@ -171,7 +181,7 @@ def windows(b: KernelBuilder, op: Windows, result: int, at: Index) -> Requests:
     rows = zip(op.axes.ints, op.strides.ints, op.dilations.ints, inner, strict=True)
     for axis, stride, dilation, element in rows:
         # a step that is never taken may be larger than any index
-        first = b.op("multiply", coordinates[axis], b.index(stride if at.shape[axis] > 1 else 0))
+        first = b.op("multiply", coordinates[axis], b.index(stride if at.shape[axis] not in (0, 1) else 0))
         coordinates[axis] = b.op("add", first, b.op("multiply", element, b.index(dilation)))
     return (yield op.operand_, at.at(shape, coordinates))
 
@@ -181,7 +191,7 @@ def concatenate(b: KernelBuilder, op: ops.Concatenate, result: int, at: Index) -
     parts = []
     start = 0
     for operand in op.inputs:
-        if shape_of(operand)[axis]:
+        if shape_of(operand)[axis] != 0:
             parts.append((operand, start))
             start += shape_of(operand)[axis]
     return (yield from _part(b, parts, axis, at))
@@ -222,6 +232,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(elementwise_ops.OPS, elementwise),
     ops.Constant.name: constant,
     ops.Iota.name: iota,
+    Size.name: size,
     ops.BroadcastInDim.name: broadcast_in_dim,
     ops.Reshape.name: reshape,
     ops.Transpose.name: transpose,

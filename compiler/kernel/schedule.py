@@ -16,13 +16,14 @@ The kernel counts from the linear workgroup index and does nothing where that is
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from math import prod
 
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_max, typical
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
@@ -34,7 +35,7 @@ from .encodings import stored_shape
 from .fold import FOLDS
 from .index import Index, delinearize
 from .indexing import moved, starts_of
-from .loops import MOST_ELEMENTS, Fold, Loops, Scalars, elements_per_turn
+from .loops import MOST_ELEMENTS, Fold, Loops, Scalars, elements_per_turn, most_of
 from .packed import emit_packed_tile, write_results
 from .rows import LANES, Row, lanes_of
 from .rules import element_of, shape_of
@@ -80,7 +81,7 @@ class Work:
     @property
     def most(self) -> int:
         """The number of elements of the largest output."""
-        return max((count_of(output.value) for output in self.outputs), default=0)
+        return reduce(dim_max, (count_of(output.value) for output in self.outputs), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def hero_of(ops: Sequence[Operation]) -> Operation | None:
 def may_tile(work: Work) -> bool:
     """Whether a tile is worth looking for: not where long folds take a workgroup each anyway."""
     hero = work.hero
-    if not isinstance(hero, DotGeneral) or not _one_size(work) or fold_length(hero) > MOST_ELEMENTS:
+    if not isinstance(hero, DotGeneral) or not _one_size(work) or most_of(fold_length(hero)) > MOST_ELEMENTS:
         return False
     return fold_length(hero) <= LONG_TILED_FOLD or count_of(hero.out) >= FEW_FOLDS
 
@@ -135,10 +136,23 @@ def choose(work: Work) -> Schedule:
     if hero is None or not _one_size(work):
         return SCHEDULES["thread"]
     length = fold_length(hero)
-    long_and_few = length > LONG_FOLD and count_of(hero.results[0]) < FEW_FOLDS
+    long_and_few = is_long_and_few(length, count_of(hero.results[0]))
     if tile is not None and (tile.shares or not long_and_few):
         return SCHEDULES["tiled"]
-    return SCHEDULES["workgroup" if long_and_few or length > MOST_ELEMENTS else "thread"]
+    return SCHEDULES["workgroup" if long_and_few or most_of(length) > MOST_ELEMENTS else "thread"]
+
+
+def is_long_and_few(length: int, folds: int) -> bool:
+    """Whether folds are worth a workgroup each. Where a call brings the length they are, if few; where it brings how
+    many there are, they are many."""
+    if isinstance(folds, Dim):
+        return False
+    return (isinstance(length, Dim) or length > LONG_FOLD) and folds < FEW_FOLDS
+
+
+def is_static(hero: Operation) -> bool:
+    """Whether all sizes are numbers."""
+    return all(tensor_of(value).is_static for value in (*hero.operands, *hero.results))
 
 
 def _one_size(work: Work) -> bool:
@@ -152,7 +166,8 @@ def _one_size(work: Work) -> bool:
 def emit_thread(elemental: Elemental, work: Work) -> None:
     """Results of the same number of elements are computed together, all of them before the first is written."""
     b, position = elemental.builder, _position(elemental.builder, "thread")
-    for count in sorted({count_of(output.value) for output in work.outputs}):
+    counts = {count_of(output.value) for output in work.outputs}
+    for count in sorted(counts, key=lambda size: (typical(size), str(size))):
         branch = b.begin_if(b.op("compare_lt", position, b.index(count)))
         _write(elemental, [output for output in work.outputs if count_of(output.value) == count], position)
         b.end_if(branch)
@@ -231,26 +246,31 @@ def emit_workgroup(elemental: Elemental, work: Work) -> None:
 def _fold_parts(elemental: Elemental, fold: Fold, shared: Sequence[Value], local: Value, size: int) -> int:
     """Each invocation folds its part into its place of the shared arrays; gives the number of parts."""
     b = elemental.builder
-    length = -(-fold.count // size)
-    parts = -(-fold.count // length)
+    length = ceildiv(fold.count, size)
+    parts = ceildiv(fold.count, length)
     lower = b.op("multiply", b.op("convert", local, to=b.index_type), b.index(length))
     upper = b.op("minimum", b.op("add", lower, b.index(length)), b.index(fold.count))
-    branch = b.begin_if(b.op("compare_lt", local, b.const(parts, "ui32")))
+    branch = b.begin_if(b.op("compare_lt", local, _word(b, parts)))
     loops = Loops(b, fold, elements_per_turn(length))
-    _store(b, elemental.run(loops.block(lower, upper, length)), shared, local)
+    _store(b, elemental.run(loops.block(lower, upper, most_of(length))), shared, local)
     b.end_if(branch)
     return parts
+
+
+def _word(b: KernelBuilder, size: int) -> Value:
+    """A number or a size as a word."""
+    return b.op("convert", b.index(size), to="ui32") if isinstance(size, Dim) else b.const(size, "ui32")
 
 
 def _fold_tree(elemental: Elemental, fold: Fold, shared: Sequence[Value], local: Value, size: int, parts: int) -> None:
     """Folds neighbours at growing distance until place 0 holds all. The mask proves that a place is in the array."""
     b = elemental.builder
     distance = 1
-    while distance < parts:
+    while distance < (size if isinstance(parts, Dim) else parts):
         b.barrier()
         other = b.op("add", local, b.const(distance, "ui32"))
         aligned = b.op("compare_eq", b.op("and", local, b.const(2 * distance - 1, "ui32")), b.const(0, "ui32"))
-        branch = b.begin_if(b.op("and", aligned, b.op("compare_lt", other, b.const(parts, "ui32"))))
+        branch = b.begin_if(b.op("and", aligned, b.op("compare_lt", other, _word(b, parts))))
         masked = b.op("and", other, b.const(size - 1, "ui32"))
         mine, theirs = _loaded(b, shared, local), _loaded(b, shared, masked)
         _store(b, elemental.run(fold.combine(mine, theirs)), shared, local)

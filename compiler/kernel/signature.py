@@ -63,7 +63,7 @@ def signature_of(entry: Entry) -> Signature:
     return Signature(
         entry.symbol or "",
         tuple(bindings),
-        max(words, default=0),
+        max([*words, len(entry.dims or ())]),
         (x, y, z),
         sum(shape[0] * _shared_bytes(shape[1]) for shape in shared if shape is not None),
         frozenset(filter(None, map(_feature, _dtypes(entry, elements)))),

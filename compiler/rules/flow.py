@@ -23,6 +23,7 @@ from orchestrion.compiler.flow.rows import rows_of
 from orchestrion.compiler.flow.scatter import Scatter, changes, update_of, updated
 from orchestrion.compiler.flow.util import (
     HOST_OPS,
+    Assert,
     Branch,
     CondBranch,
     Global,
@@ -47,6 +48,7 @@ from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.func import Func, Return
 from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant
 
+from . import dims
 from .blocks import blocks, choice
 from .encodings import encoded_values, hoistable, in_entry, is_encoded_entry_type
 from .engine import Rules
@@ -64,6 +66,7 @@ CODE: Final = (
     Branch,
     CondBranch,
     Switch,
+    Assert,
     *HOST_OPS,
 )
 
@@ -103,10 +106,12 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from hoistable(op)
         case Func() if isinstance(op.parent_op, Executable):
             yield from one_block(op, is_encoded_entry_type)
+            yield from dims.entry(op)
             if len(op.body.blocks) == 1:
                 yield from body(op)
         case Func():
             yield from signature(op)
+            yield from dims.function(op)
             yield from blocks(op.body)
             yield from _travels(op)
         case CondBranch() | Switch():
@@ -267,7 +272,7 @@ def _travels(func: Func) -> Iterator[str]:
     """What a block takes is a supported tensor with elements, or a number on the host."""
     for index, block in enumerate(func.body.blocks[1:], 1):
         for argument in block.arguments:
-            if not host_value(argument.type) and not (is_supported(argument.type) and _elements(argument)):
+            if not host_value(argument.type) and not (is_supported(argument.type) and _elements(argument) != 0):
                 yield f"block {index} takes {argument.type}: must be a supported tensor with elements, or i32"
 
 
@@ -277,6 +282,8 @@ def constant(op: Global) -> Iterator[str]:
         yield f"is of type {op.type}, which is not supported"
     elif op.value is not None and op.value.type != op.type:
         yield f"is of type {op.type}, its value of type {op.value.type}"
+    elif not op.type.is_static:
+        yield f"is of type {op.type}, whose size depends on a call"
     elif not op.type.num_elements:
         yield f"is of type {op.type}, which has no elements: it is made where it is used"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from orchestrion.compiler.flow.util import Assert
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.symbols import SymbolTables
@@ -13,6 +14,8 @@ from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
 from orchestrion.compiler.stablehlo.control_flow import Choice, While
+from orchestrion.compiler.stablehlo.custom_call import CustomCall
+from orchestrion.compiler.stablehlo.dynamic import ASSERTION, DynamicOp
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.func import Func, Return
 from orchestrion.compiler.stablehlo.scatter import Scatter
@@ -20,6 +23,7 @@ from orchestrion.compiler.stablehlo.sort import Sort
 from orchestrion.compiler.stablehlo.structural import Constant
 from orchestrion.compiler.stablehlo.windowed import ReduceWindow, SelectAndScatter
 
+from .dims import function
 from .engine import Rules
 
 
@@ -28,7 +32,7 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
         case Module():
             return (Func,)
         case Func():
-            return (StablehloOp, Return)
+            return (StablehloOp, Assert, Return)
         case Reduce() | ReduceWindow() | SelectAndScatter() | Scatter() | Sort():
             return (Elementwise, Constant, RegionReturn)
         case Choice() | While():
@@ -43,8 +47,13 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from has_functions(op)
         case Func():
             yield from one_block(op)
+            yield from function(op)
         case StablehloOp() if any(not is_supported(value.type) for value in (*op.operands, *op.results)):
             yield "has an operand or result of a type that is not supported"
+        case DynamicOp():
+            yield "computes its shape, which is known from this phase on"
+        case CustomCall() if op.function == ASSERTION:
+            yield f"is an assertion about shapes: it is {Assert.name} from this phase on"
         case _:
             pass
 

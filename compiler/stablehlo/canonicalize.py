@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, DenseElements
+from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Dim, dim_min
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 
 from .base import tensor_of
@@ -127,11 +128,11 @@ def _gives_operand(op: Operation) -> bool:
         case BroadcastInDim():
             return op.broadcast_dimensions.ints == tuple(range(type.rank))
         case Reverse():
-            return all(type.shape[axis] <= 1 for axis in op.dimensions.ints)
+            return all(type.shape[axis] in (0, 1) for axis in op.dimensions.ints)
         case Concatenate():
             return len(op.operands) == 1
         case Pad():
-            return not any((*op.edge_padding_low.ints, *op.edge_padding_high.ints))
+            return all(amount == 0 for amount in (*op.edge_padding_low.ints, *op.edge_padding_high.ints))
     return False
 
 
@@ -154,7 +155,7 @@ def _as_reshape(op: Operation, rewriter: Rewriter) -> bool:
     else:
         return False
     long = [axis for axis in order if source.shape[axis] != 1]
-    if long != sorted(long) and source.num_elements:
+    if long != sorted(long) and source.num_elements != 0:
         return False
     rewriter.replace(op, [rewriter.build(Reshape, operand_=op.operands[0], out=type).result])
     return True
@@ -198,7 +199,7 @@ def _broadcast_of_reshape(op: Operation, rewriter: Rewriter) -> bool:
 def _slice(op: Operation, rewriter: Rewriter) -> bool:
     """A slice of a slice: start and stride in terms of the outer source."""
     inner = op.operands[0].defining_op
-    if not isinstance(op, Slice) or not isinstance(inner, Slice) or not tensor_of(op.out).num_elements:
+    if not isinstance(op, Slice) or not isinstance(inner, Slice) or tensor_of(op.out).num_elements == 0:
         return False
     starts, limits, strides = [], [], []
     shape = tensor_of(op.out).shape
@@ -211,9 +212,9 @@ def _slice(op: Operation, rewriter: Rewriter) -> bool:
     made = rewriter.build(
         Slice,
         operand_=inner.operand_,
-        start_indices=DenseArray(tuple(starts)),
-        limit_indices=DenseArray(tuple(limits)),
-        strides=DenseArray(tuple(strides)),
+        start_indices=dense_ints(*starts),
+        limit_indices=dense_ints(*limits),
+        strides=dense_ints(*strides),
         out=op.out.type,
     )
     rewriter.replace(op, [made.out])
@@ -234,7 +235,7 @@ def _reverse(op: Operation, rewriter: Rewriter) -> bool:
 def _concatenate(op: Operation, rewriter: Rewriter) -> bool:
     """Operands without elements go, when others are there."""
     assert isinstance(op, Concatenate)
-    full = [value for value in op.inputs if tensor_of(value).num_elements]
+    full = [value for value in op.inputs if tensor_of(value).num_elements != 0]
     if not full or len(full) == len(op.inputs):
         return False
     made = rewriter.build(Concatenate, inputs=full, dimension=op.dimension, out=op.out.type)
@@ -249,8 +250,8 @@ def _starts(op: DynamicSlice | DynamicUpdateSlice) -> list[int] | None:
         known = _constant(start)
         if known is None and whole != size:
             return None
-        found.append(0 if known is None else min(max(int(known.scalars()[0]), 0), whole - size))
-    return found
+        found.append(0 if known is None else dim_min(max(int(known.scalars()[0]), 0), whole - size))
+    return None if any(isinstance(start, Dim) for start in found) else found
 
 
 def _dynamic_slice(op: Operation, rewriter: Rewriter) -> bool:
@@ -262,8 +263,8 @@ def _dynamic_slice(op: Operation, rewriter: Rewriter) -> bool:
     made = rewriter.build(
         Slice,
         operand_=op.operand_,
-        start_indices=DenseArray(tuple(starts)),
-        limit_indices=DenseArray(tuple(start + size for start, size in zip(starts, op.window, strict=True))),
+        start_indices=dense_ints(*starts),
+        limit_indices=dense_ints(*(start + size for start, size in zip(starts, op.window, strict=True))),
         strides=DenseArray((1,) * len(starts)),
         out=op.out.type,
     )
@@ -275,7 +276,7 @@ def _dynamic_update_slice(op: Operation, rewriter: Rewriter) -> bool:
     """An update of everything is the update, one of nothing the operand."""
     assert isinstance(op, DynamicUpdateSlice)
     update = tensor_of(op.update)
-    if update.num_elements and update != tensor_of(op.operand_):
+    if update.num_elements != 0 and update != tensor_of(op.operand_):
         return False
     rewriter.replace(op, [op.update if update == tensor_of(op.operand_) else op.operand_])
     return True

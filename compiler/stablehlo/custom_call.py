@@ -29,6 +29,7 @@ from orchestrion.schema.library_call import KIND_NAMES, Attributes, Value, check
 from orchestrion.schema.tensor_shapes import ShapeError
 
 from .base import StablehloOp
+from .dynamic import ASSERTION
 
 TYPED: Final = IntegerAttr(4, I32)  #: api_version: attributes are in a dictionary
 #: where JAX puts the dictionary, for readers that know older versions only
@@ -63,6 +64,8 @@ class CustomCall(StablehloOp):
 
     def check(self) -> Iterator[str]:
         """Whether it is a call of a library function, in the one form that there is."""
+        if self.function == ASSERTION:
+            return  # `refine-shapes` reads it
         if problem := name_problem(self.function):
             yield f"is not supported (code from elsewhere): {problem}"
             return

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from orchestrion.compiler.ir.dialect import Dialect
 
-from . import contraction, control_flow, elementwise, fourier, indexing, scatter, sort, structural, windowed
+from . import contraction, control_flow, dynamic, elementwise, fourier, indexing, scatter, sort, structural, windowed
 from .custom_call import CustomCall
 
-_FAMILIES = (elementwise, structural, indexing, contraction, windowed, control_flow, sort, scatter, fourier)
+_FAMILIES = (elementwise, structural, indexing, contraction, windowed, control_flow, sort, scatter, fourier, dynamic)
 
 _OPS = [*(op for family in _FAMILIES for op in family.OPS.values()), CustomCall]
 

@@ -44,6 +44,8 @@ def fold(op: Operation, rewriter: Rewriter) -> bool:
 
 def _pays(op: Operation, operands: list[DenseElements]) -> bool:
     type = tensor_of(op.results[0])
+    if not type.is_static:
+        return False  # a constant has as many elements as a number says
     itemsize = BY_NAME[str(type.element)].itemsize
     mixes = isinstance(op, Iota | Pad | Concatenate | DynamicUpdateSlice)
     splat = not mixes and all(len(value.data) == value.itemsize for value in operands)

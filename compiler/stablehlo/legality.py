@@ -39,9 +39,6 @@ _TYPES: Final = ", ".join(BY_NAME)
 _FAMILIES: Final[dict[str, str]] = {
     "cf.*": "control flow other than stablehlo.if, case and while",
     "scf.*": "control flow other than stablehlo.if, case and while",
-    "stablehlo.dynamic_*": "dynamic shapes",
-    "stablehlo.real_dynamic_slice": "dynamic shapes",
-    "stablehlo.get_dimension_size": "dynamic shapes",
     "stablehlo.set_dimension_size": "dimensions with a bound, of which a part is used",
     "shape.*": "dynamic shapes",
     "stablehlo.uniform_*": "a quantized type that is not known",
@@ -144,7 +141,7 @@ def _type(type: Type) -> Iterator[str]:
     """Why a type is refused."""
     if is_known(type):
         assert isinstance(type, TensorType)
-        if type.num_elements * BY_NAME[str(type.element)].itemsize >= 2**63:
+        if type.is_static and type.num_elements * BY_NAME[str(type.element)].itemsize >= 2**63:
             yield "the tensor does not fit an address space"
         return
     if not isinstance(type, TensorType):
@@ -152,8 +149,6 @@ def _type(type: Type) -> Iterator[str]:
         return
     if str(type.element) not in BY_NAME:
         yield f"element type {type.element} is not supported; supported are {_TYPES}"
-    if not type.is_static:
-        yield "dynamic dimensions are not supported; every dimension must be a number"
     if type.encoding:
         yield f"encoding {type.encoding} is not supported"
 

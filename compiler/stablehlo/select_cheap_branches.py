@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.ir.rewriter import Rewriter
 
 from . import structural
@@ -62,7 +63,7 @@ def _cost(op: Operation) -> float:
 
 
 def _elements(value: Value) -> int:
-    return prod(tensor_of(value).shape)
+    return typical(prod(tensor_of(value).shape))
 
 
 def _select(op: Choice) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, IntegerAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, operands, result
+from orchestrion.compiler.ir.dims import ceildiv
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import BOOL
 
@@ -115,7 +116,7 @@ class Slice(StablehloOp):
         for axis, (start, limit, stride) in enumerate(zip(starts, limits, strides, strict=True)):
             if not (0 <= start <= limit <= source.shape[axis] and stride > 0):
                 raise ShapeError(f"{start}:{limit}:{stride} is no slice of axis {axis} of size {source.shape[axis]}")
-        sizes = (-(-(b - a) // step) for a, b, step in zip(starts, limits, strides, strict=True))
+        sizes = (ceildiv(b - a, step) for a, b, step in zip(starts, limits, strides, strict=True))
         return [source.with_shape(tuple(sizes))]
 
 

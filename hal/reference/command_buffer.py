@@ -16,7 +16,7 @@ import numpy as np
 from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendExecutable, Binding, Bytes
 from orchestrion.hal.errors import OutOfMemory
 
-from .executable import ReferenceExecutable
+from .executable import ReferenceExecutable, Words, words_of
 from .interrupt import STRIDE
 from .kernels import Poll
 from .program import CompiledEntry, Registers, Step
@@ -58,14 +58,17 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         written = [access != "read" for access, _ in executable.entries[entry].bindings]
         slots = True in written and int in map(type, sources)
         known = _overlap(bindings, sources, written)
-        code = self._fitting(executable, entry, known)
+        words = words_of(parameters)
+        if words:
+            executable.check(entry, words, executable.entries[entry].name, bindings)
+        code = self._fitting(executable, entry, known, words)
         before = self._polls(code.operations)
 
         def command(table: Table) -> Bound:
             memories = [(_buffer(table, source).host, offset) for source, offset in places]
             owners = [id(memory) for memory, _ in memories]
             if slots and _overlap(bindings, owners, written):
-                careful = self._fitting(executable, entry, True)
+                careful = self._fitting(executable, entry, True, words)
                 return (*before, *careful.steps), careful.bind(memories)
             return steps, code.bind(memories)
 
@@ -154,9 +157,9 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         poll = self._poll
         return (lambda registers: poll(),)
 
-    def _fitting(self, executable: ReferenceExecutable, entry: int, careful: bool) -> CompiledEntry:
+    def _fitting(self, executable: ReferenceExecutable, entry: int, careful: bool, words: Words) -> CompiledEntry:
         """The entry's code, if the device has the memory that it needs."""
-        code = executable.entry(entry, careful)
+        code = executable.entry(entry, careful, words)
         if code.scratch_bytes > self._limit:
             name = executable.entries[entry].name
             raise OutOfMemory(

@@ -36,7 +36,7 @@ class ReferenceDriver(BackendDriver):
                     max_workgroup_size=1024,
                     max_binding_length=NO_LIMIT,
                     max_bindings=1024,
-                    max_parameter_bytes=0,
+                    max_parameter_bytes=128,
                     shared_memory_bytes=0,
                     min_binding_alignment=1,
                     host_import_alignment=1,

@@ -1,71 +1,125 @@
-"""Code of the reference device: tensor bytecode, verified against what the module says of it, made into closures."""
+"""Code of the reference device: tensor bytecode, verified against what the module says of it, made into closures.
 
-from collections.abc import Callable
+Of a template (`schema/tensor_template.py`) an entry is another for each set of parameters: it is made, and verified,
+when a dispatch with them is recorded, and kept for the next, as long as there are few.
+"""
 
-from orchestrion.hal.backend import BackendExecutable, Entry
+from collections.abc import Callable, Sequence
+from struct import Struct
+
+from orchestrion.hal.backend import BackendExecutable, Binding, Entry
+from orchestrion.hal.errors import InvalidArgument
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.tensor_bytecode import LIBRARY_CALL, EntryCode
 from orchestrion.schema.tensor_encoding import decode
+from orchestrion.schema.tensor_template import Template, decode_template, is_template
 
 from .program import CompiledEntry, compile_entry
 
 #: tables of buffers for which a recording keeps views
 TABLES = 2
+#: entries of templates that are kept, the one used longest ago going first
+MOST_KEPT = 64
+
+Words = tuple[int, ...]
 
 
 class Code:
     """A payload, decoded, and its steps, made when first asked for. Executables with the same payload share it."""
 
-    __slots__ = ("__weakref__", "_compiled", "_poll", "entries")
+    __slots__ = ("__weakref__", "_compiled", "_made", "_poll", "entries", "template")
 
     def __init__(self, payload: memoryview, poll: Callable[[], None]) -> None:
         """`poll` is called between steps that take long."""
-        self.entries = decode(payload).entries
+        self.template: Template | None = decode_template(payload) if is_template(payload) else None
+        self.entries = decode(payload if self.template is None else self.template.payload).entries
         self._poll = poll
         self._compiled: dict[tuple[int, bool], CompiledEntry] = {}
+        self._made: dict[tuple[int, Words], tuple[EntryCode, dict[bool, CompiledEntry]]] = {}
         for ordinal, entry in enumerate(self.entries):
             if any(one.row is LIBRARY_CALL for one in entry.instructions):
                 self.entry(ordinal, False)  # a function that is not there is missed now, not when something is recorded
 
-    def entry(self, ordinal: int, careful: bool) -> CompiledEntry:
-        """`careful`: for bindings of which one that is written overlaps another."""
+    def parameters(self, ordinal: int) -> int:
+        """How many parameters decide about sizes in an entry."""
+        return 0 if self.template is None else self.template.entries[ordinal][0]
+
+    def entry(self, ordinal: int, careful: bool, words: Words = ()) -> CompiledEntry:
+        """`careful`: for bindings of which one that is written overlaps another. Raises ModuleError where the
+        parameters make no right code of a template."""
+        if words:
+            return self._of_template(ordinal, careful, words)
         key = ordinal, careful
         compiled = self._compiled.get(key)
         if compiled is None:
             compiled = self._compiled[key] = compile_entry(self.entries[ordinal], careful, self._poll)
         return compiled
 
+    def _of_template(self, ordinal: int, careful: bool, words: Words) -> CompiledEntry:
+        code, compiled = self._instance(ordinal, words)
+        if careful not in compiled:
+            compiled[careful] = compile_entry(code, careful, self._poll)
+        return compiled[careful]
+
+    def _instance(self, ordinal: int, words: Words) -> tuple[EntryCode, dict[bool, CompiledEntry]]:
+        key = ordinal, words
+        made = self._made.pop(key, None)
+        if made is None:
+            assert self.template is not None
+            made = self.template.entry(ordinal, words), {}
+            while len(self._made) >= MOST_KEPT:
+                del self._made[next(iter(self._made))]
+        self._made[key] = made
+        return made
+
+    def check(self, ordinal: int, words: Words, name: str, bindings: Sequence[Binding]) -> None:
+        """Whether the bindings are as long as an entry with these parameters needs. Raises InvalidArgument."""
+        for position, ((_, length), binding) in enumerate(
+            zip(self._instance(ordinal, words)[0].accesses, bindings, strict=True)
+        ):
+            if length > binding.length:
+                raise InvalidArgument(
+                    f"entry {name} with parameters {list(words)}, binding {position}: code touches {length} bytes of "
+                    f"{binding.length}"
+                )
+
 
 class ReferenceExecutable(BackendExecutable):
     """Code that fits what the module says of its entries. `entry` gives the steps of one, as `Code.entry`."""
 
-    __slots__ = ("entries", "entry")
+    __slots__ = ("check", "entries", "entry")
 
     def __init__(self, code: Code, entries: tuple[Entry, ...]) -> None:
         self.entries = entries
         self.entry = code.entry
+        self.check = code.check
         if len(code.entries) != len(entries):
             raise ModuleError(f"tensor bytecode has {len(code.entries)} entries, the module names {len(entries)}")
-        for entry, one in zip(entries, code.entries, strict=True):
-            _match(entry, one)
+        for ordinal, (entry, one) in enumerate(zip(entries, code.entries, strict=True)):
+            _match(entry, one, code.parameters(ordinal))
 
-    def scratch_bytes(self, entry: int) -> int:
-        return self.entry(entry, False).scratch_bytes
+    def scratch_bytes(self, entry: int, parameters: bytes) -> int:
+        return self.entry(entry, False, words_of(parameters)).scratch_bytes
 
-    def held_bytes(self, entry: int) -> int:
-        return TABLES * self.entry(entry, False).held_bytes
+    def held_bytes(self, entry: int, parameters: bytes) -> int:
+        return TABLES * self.entry(entry, False, words_of(parameters)).held_bytes
 
     def release(self) -> None:
-        del self.entry
+        del self.entry, self.check
 
 
-def _match(entry: Entry, code: EntryCode) -> None:
+def words_of(parameters: bytes) -> Words:
+    """Parameters as numbers."""
+    return Struct(f"<{len(parameters) // 4}I").unpack(parameters)
+
+
+def _match(entry: Entry, code: EntryCode, parameters: int) -> None:
     if code.bindings != len(entry.bindings):
         raise ModuleError(
             f"entry {entry.name}: code for {code.bindings} bindings, the module says {len(entry.bindings)}"
         )
-    if entry.parameter_words:
-        raise ModuleError(f"entry {entry.name}: {entry.parameter_words} parameter words, tensor bytecode takes none")
+    if entry.parameter_words != parameters:
+        raise ModuleError(f"entry {entry.name}: {entry.parameter_words} parameter words, its code takes {parameters}")
     for position, ((access, length), (allowed, least)) in enumerate(zip(code.accesses, entry.bindings, strict=True)):
         if length > least:
             raise ModuleError(f"entry {entry.name}, binding {position}: code touches {length} bytes of {least}")

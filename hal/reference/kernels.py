@@ -74,6 +74,15 @@ def iota(_: Poll, operands: Types, results: Types, type: TensorType, axis: int) 
     return run
 
 
+def number(_: Poll, operands: Types, results: Types, type: TensorType, numbers: Ints) -> Kernel:
+    value = np.array(numbers[0], np.int64).astype(type.dtype.numpy)
+
+    def run(out: Array) -> None:
+        out[...] = value
+
+    return run
+
+
 def pad(_: Poll, operands: Types, results: Types, low: Ints, high: Ints, interior: Ints) -> Kernel:
     kept, placed = [], []
     for axis, size in enumerate(operands[0].shape):
@@ -316,6 +325,7 @@ def _rest(rank: int, axes: Ints) -> Ints:
 
 KERNELS: dict[str, Callable[..., Kernel]] = {
     "iota": iota,
+    "number": number,
     "pad": pad,
     "concatenate": concatenate,
     "dot_general": dot_general,

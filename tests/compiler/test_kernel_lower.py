@@ -11,7 +11,7 @@ from orchestrion.compiler.kernel.elemental import ELEMENT_RULES
 from orchestrion.compiler.kernel.fold import FOLDS, HEROES
 from orchestrion.compiler.kernel.loops import BLOCK, MOST_TURNS, elements_per_turn
 from orchestrion.compiler.kernel.schedule import FEW_FOLDS, LONG_FOLD, SCHEDULES
-from orchestrion.compiler.stablehlo import control_flow
+from orchestrion.compiler.stablehlo import control_flow, dynamic
 from orchestrion.compiler.stablehlo.chlo import DIALECT as CHLO
 from orchestrion.compiler.stablehlo.dialect import DIALECT
 
@@ -21,8 +21,8 @@ T = tensor([8], "f32")
 def test_each_stablehlo_op_has_a_rule() -> None:
     other = {"stablehlo.return", "stablehlo.custom_call", *control_flow.OPS}
     names = ("convolution", "reduce_window", "scatter", "select_and_scatter", "sort")
-    lowered = {f"stablehlo.{name}" for name in names}
-    flow = {"flow.set_encoding", "flow.unset_encoding", "flow.windows"}
+    lowered = {f"stablehlo.{name}" for name in names} | set(dynamic.OPS)
+    flow = {"flow.set_encoding", "flow.unset_encoding", "flow.windows", "flow.size"}
     assert set(ELEMENT_RULES) == set(DIALECT.ops) - other - lowered | set(CHLO.ops) | flow
     assert set(HEROES) == set(FOLDS)
 

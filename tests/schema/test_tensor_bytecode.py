@@ -295,8 +295,8 @@ def test_a_payload_states_the_least_version_that_has_its_rows():
     [
         (b"", "truncated (0 bytes)"),
         (b"OTBX" + bytes(8), "starts with b'OTBX'"),
-        (struct.pack("<4sHHI", b"OTBC", 2, 0, 0), "version 2.0, this reader takes 1.0 to 1.1"),
-        (struct.pack("<4sHHI", b"OTBC", 1, 2, 0), "version 1.2"),
+        (struct.pack("<4sHHI", b"OTBC", 2, 0, 0), "version 2.0, this reader takes 1.0 to 1.2"),
+        (struct.pack("<4sHHI", b"OTBC", 1, 3, 0), "version 1.3"),
         (struct.pack("<4sHHI", b"OTBC", 1, 0, 2**32 - 1), "truncated"),
         (struct.pack("<4sHHI", b"OTBC", 1, 0, 0) + b"x", "1 bytes after the last entry"),
         (struct.pack("<4sHHIHI", b"OTBC", 1, 0, 1, 0, 2**32 - 1), "truncated"),
@@ -433,7 +433,7 @@ def test_codes_never_change():
     assert [(row.code, row.name) for row in ROWS if row.scalar is None and row.name != "library_call"] == list(
         enumerate(
             "load_input store_output constant iota broadcast_in_dim reshape transpose slice pad concatenate reverse "
-            "reduce dot_general dynamic_slice dynamic_update_slice store_slice gather windows".split(),
+            "reduce dot_general dynamic_slice dynamic_update_slice store_slice gather windows scatter number".split(),
             1,
         )
     )

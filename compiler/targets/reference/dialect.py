@@ -14,6 +14,7 @@ from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, DictAt
 from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import Field, attr, operand, operands, region, results
 from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.dims import UndecidedError
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.sequencer.ll_seq import is_binding
 from orchestrion.compiler.stablehlo.custom_call import attribute_values
@@ -75,7 +76,7 @@ class BytecodeOp(Operation):
                 for name, kind in self.row.attributes
             ]
             wanted = self.row.rule([schema_type(value) for value in self.values], *attributes)
-        except ShapeError as error:
+        except (ShapeError, UndecidedError) as error:
             yield str(error)
             return
         yield from _differ("result types", wanted, self.results)

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding, Windows
+from orchestrion.compiler.flow.dialect import SetEncoding, Size, UnsetEncoding, Windows
 from orchestrion.compiler.flow.layout import has_layout
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import DenseElements, attribute_of, dense_ints
@@ -269,6 +269,7 @@ _RULES: Final[dict[type[Operation], Rule]] = {
     SetEncoding: _set_encoding,
     UnsetEncoding: _unset_encoding,
     structural.Constant: _constant,
+    Size: _renamed("number", number="value"),
     structural.Iota: _renamed("iota", axis="iota_dimension"),
     structural.BroadcastInDim: _renamed("broadcast_in_dim", axes="broadcast_dimensions"),
     structural.Reshape: _renamed("reshape"),

@@ -1,0 +1,60 @@
+"""Sizes as scalar code: an expression over symbols in the builder's index type.
+
+Sums and products are taken modulo what the type holds, so that a part of them may be negative while the whole is not.
+What is divided is brought above zero first: x / k is (x + c * k) / k - c.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrion.compiler.ir.dims import Atom, Call, Dim, Symbol, bounds
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.ir.core import Value
+
+    from .builder import KernelBuilder
+
+
+def emit(b: KernelBuilder, size: int) -> Value:
+    """The value of a size."""
+    if not isinstance(size, Dim):
+        return b.bits(size % (1 << (32 if b.index_type == "ui32" else 64)), b.index_type)
+    total: Value | None = None
+    for count, factors in sorted(size.terms, key=lambda term: term[0] < 0):
+        product = emit(b, abs(count))
+        for atom in factors:
+            product = b.op("multiply", product, _atom(b, atom))
+        if total is None:
+            total = product if count > 0 else b.op("subtract", emit(b, 0), product)
+        else:
+            total = b.op("add" if count > 0 else "subtract", total, product)
+    assert total is not None, "an expression has a term"
+    return total
+
+
+def _atom(b: KernelBuilder, atom: Atom) -> Value:
+    if isinstance(atom, Symbol):
+        return b.symbol(atom.name)
+    assert isinstance(atom, Call)
+    match atom.op:
+        case "floordiv" | "mod":
+            return _divided(b, atom)
+        case _:
+            return _chosen(b, atom)
+
+
+def _divided(b: KernelBuilder, atom: Call) -> Value:
+    lift = max(-(bounds(atom.lhs)[0] // bounds(atom.rhs)[0]), 0)
+    lhs, rhs = b.index(atom.lhs + lift * atom.rhs), b.index(atom.rhs)
+    if atom.op == "mod":
+        return b.op("unchecked_remainder", lhs, rhs)
+    return b.op("subtract", b.op("unchecked_divide", lhs, rhs), b.index(lift))
+
+
+def _chosen(b: KernelBuilder, atom: Call) -> Value:
+    """The larger or smaller of two sizes, as signed numbers."""
+    signed = b.index_type.lstrip("u")
+    lhs, rhs = (b.op("bitcast", emit(b, size), to=signed) for size in (atom.lhs, atom.rhs))
+    name = {"max": "maximum", "min": "minimum"}[atom.op]
+    return b.op("bitcast", b.op(name, lhs, rhs), to=b.index_type)

@@ -1,0 +1,137 @@
+"""StableHLO ops whose shapes are computed: from integers that are operands.
+
+They stand in programs as frontends write them, and nowhere behind `refine-shapes`: each is a row of its table, by which
+it becomes the op of fixed shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import ArrayAttr, BoolAttr, DenseArray, DialectAttr, IntegerAttr
+from orchestrion.compiler.ir.core import Operation, Trait
+from orchestrion.compiler.ir.declare import attr, operand, optional, result
+from orchestrion.compiler.ir.types import TensorType
+
+from .base import StablehloOp
+
+_PURE: Final = frozenset({Trait.PURE})
+#: the function that a `custom_call` of an assertion names
+ASSERTION: Final = "shape_assertion"
+
+
+class DynamicOp(StablehloOp):
+    """What these ops have in common: their shapes are found, and checked, when they are replaced."""
+
+    def check(self) -> Iterator[str]:
+        return iter(())
+
+
+class GetDimensionSize(DynamicOp):
+    """The size of an axis, as an i32."""
+
+    name = "stablehlo.get_dimension_size"
+    operand_ = operand(TensorType)
+    dimension = attr(IntegerAttr)
+    out = result(TensorType)
+    traits = _PURE
+
+
+class DynamicBroadcastInDim(DynamicOp):
+    """`broadcast_in_dim` to the shape `output_dimensions`."""
+
+    name = "stablehlo.dynamic_broadcast_in_dim"
+    operand_ = operand(TensorType)
+    output_dimensions = operand(TensorType)
+    broadcast_dimensions = attr(DenseArray)
+    known_expanding_dimensions = optional(DenseArray)
+    known_nonexpanding_dimensions = optional(DenseArray)
+    out = result(TensorType)
+    traits = _PURE
+
+
+class DynamicReshape(DynamicOp):
+    """`reshape` to the shape `output_shape`."""
+
+    name = "stablehlo.dynamic_reshape"
+    operand_ = operand(TensorType)
+    output_shape = operand(TensorType)
+    out = result(TensorType)
+    traits = _PURE
+
+
+class DynamicIota(DynamicOp):
+    """`iota` of the shape `output_shape`."""
+
+    name = "stablehlo.dynamic_iota"
+    output_shape = operand(TensorType)
+    iota_dimension = attr(IntegerAttr)
+    out = result(TensorType)
+    traits = _PURE
+
+
+class DynamicPad(DynamicOp):
+    """`pad` by computed amounts."""
+
+    name = "stablehlo.dynamic_pad"
+    operand_ = operand(TensorType)
+    padding_value = operand(TensorType)
+    edge_padding_low = operand(TensorType)
+    edge_padding_high = operand(TensorType)
+    interior_padding = operand(TensorType)
+    out = result(TensorType)
+    traits = _PURE
+
+
+class RealDynamicSlice(DynamicOp):
+    """`slice` with computed bounds."""
+
+    name = "stablehlo.real_dynamic_slice"
+    operand_ = operand(TensorType)
+    start_indices = operand(TensorType)
+    limit_indices = operand(TensorType)
+    strides = operand(TensorType)
+    out = result(TensorType)
+    traits = _PURE
+
+
+class DynamicGather(DynamicOp):
+    """`gather` of slices of computed sizes."""
+
+    name = "stablehlo.dynamic_gather"
+    operand_ = operand(TensorType)
+    start_indices = operand(TensorType)
+    slice_sizes = operand(TensorType)
+    dimension_numbers = attr(DialectAttr)
+    indices_are_sorted = optional(BoolAttr)
+    out = result(TensorType)
+    traits = _PURE
+
+
+class DynamicConv(DynamicOp):
+    """`convolution` with computed padding."""
+
+    name = "stablehlo.dynamic_conv"
+    lhs = operand(TensorType)
+    rhs = operand(TensorType)
+    padding = operand(TensorType)
+    window_strides = optional(DenseArray)
+    lhs_dilation = optional(DenseArray)
+    rhs_dilation = optional(DenseArray)
+    window_reversal = optional(DenseArray)
+    dimension_numbers = attr(DialectAttr)
+    feature_group_count = attr(IntegerAttr)
+    batch_group_count = attr(IntegerAttr)
+    precision_config = optional(ArrayAttr)
+    out = result(TensorType)
+    traits = _PURE
+
+
+OPS: Final[dict[str, type[Operation]]] = {
+    cls.name: cls
+    for cls in (
+        GetDimensionSize, DynamicBroadcastInDim, DynamicReshape, DynamicIota, DynamicPad, RealDynamicSlice,
+        DynamicGather, DynamicConv,
+    )
+}  # fmt: skip

@@ -1,0 +1,105 @@
+"""The attribute `dims` of functions and entries: which symbols their types hold, as dictionaries.
+
+Of a function `{name, least, greatest, value}`, in the order of definition: the value is a size over measured sizes of
+arguments, `arg1_0` being that of axis 0 of argument 1, and over symbols before it. Of an entry the same without values:
+its parameters, sorted by name. `greatest` is left out where nothing bounds a symbol.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from orchestrion.compiler.flow.util import Assert
+from orchestrion.compiler.ir.attributes import (
+    ArrayAttr,
+    Convertible,
+    DenseArray,
+    DictAttr,
+    DimArray,
+    IntegerAttr,
+    StringAttr,
+    attribute_of,
+)
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.dims import GREATEST, Dim, Symbol, symbols_of
+from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType
+
+from .func import Func
+
+#: a symbol, and the size that it is; None of an entry's
+Row = tuple[Symbol, int | None]
+_MEASURED: Final = re.compile(r"arg([0-9]{1,9})_([0-9]{1,9})")
+
+
+def measured_name(argument: int, axis: int) -> str:
+    """What the size of an axis of an argument is called."""
+    return f"arg{argument}_{axis}"
+
+
+def measured_place(name: str) -> tuple[int, int] | None:
+    """The argument and axis of a measured size; None of another symbol's name."""
+    match = _MEASURED.fullmatch(name)
+    return None if match is None else (int(match[1]), int(match[2]))
+
+
+def dims_attribute(rows: Iterable[Row]) -> ArrayAttr:
+    return ArrayAttr(tuple(attribute_of(_dictionary(*row)) for row in rows))
+
+
+def _dictionary(symbol: Symbol, value: int | None) -> dict[str, Convertible]:
+    found: dict[str, Convertible] = {"name": symbol.name, "least": symbol.least}
+    if symbol.greatest != GREATEST:
+        found["greatest"] = symbol.greatest
+    return found if value is None else {**found, "value": DimArray((value,))}
+
+
+def dims_of(func: Func) -> list[Row]:
+    """What `dims` of a function or an entry says. Raises ValueError where it says nothing that is understood."""
+    return rows_of(func.dims)
+
+
+def rows_of(dims: ArrayAttr | None) -> list[Row]:
+    return [_row(item) for item in dims or ()]
+
+
+def _row(item: Attribute) -> Row:
+    if not isinstance(item, DictAttr):
+        raise ValueError(f"dims holds {item}, which is no dictionary")
+    name, value, least, greatest = (item.get(key) for key in ("name", "value", "least", "greatest"))
+    most = greatest.value if isinstance(greatest, IntegerAttr) else GREATEST
+    bounded = isinstance(least, IntegerAttr) and 1 <= least.value <= most <= GREATEST
+    if not isinstance(name, StringAttr) or not isinstance(least, IntegerAttr) or not bounded:
+        raise ValueError(f"dims holds {item}: a symbol has a name, a least size of 1 or more, and a greatest")
+    symbol = Symbol(name.value, least.value, most)
+    if value is None:
+        return symbol, None
+    if not isinstance(value, DenseArray) or len(value) != 1:
+        raise ValueError(f"dims holds {item}, whose value is not one size")
+    return symbol, value.ints[0]
+
+
+def used_symbols(op: Operation) -> list[Symbol]:
+    """The symbols in the types and properties of an op and of those inside, but those of assertions; sorted."""
+    found: set[Symbol] = set()
+    for inner in op.walk():
+        if not isinstance(inner, Assert):
+            found.update(*(_in_attribute(value) for value in inner.properties.values()))
+        for region in inner.regions:
+            for block in region.blocks:
+                found.update(*(_in_attribute(argument.type) for argument in block.arguments))
+        found.update(*(_in_attribute(result.type) for result in inner.results))
+    return sorted(found)
+
+
+def _in_attribute(value: Attribute) -> Iterable[Symbol]:
+    match value:
+        case TensorType() if not value.is_static:
+            return symbols_of(*value.shape)
+        case FunctionType():
+            return [one for type in (*value.inputs, *value.results) for one in _in_attribute(type)]
+        case DimArray():
+            return symbols_of(*(size for size in value.ints if isinstance(size, Dim)))
+        case _:
+            return ()

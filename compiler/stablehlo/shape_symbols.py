@@ -1,0 +1,114 @@
+"""Which symbols the sizes of a function's arguments are made of, as the assertions of the program say.
+
+At first each unknown size of an argument is measured: `arg0_1` is the size of axis 1 of argument 0. What assertions say
+of measured sizes then defines the symbols: `arg1_0 == arg0_0` makes one symbol of two sizes, `arg0_0 mod 2 == 0` says
+that a size is twice a symbol, `arg0_0 >= 4` bounds one. What they say beyond that is checked, and not relied on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from orchestrion.compiler.ir import dims
+from orchestrion.compiler.ir.dims import GREATEST, LEAST, Call, Dim, Symbol, substitute, symbols_of
+from orchestrion.compiler.ir.types import DYNAMIC, TensorType, Type
+
+from .function_dims import measured_name
+from .shape_values import Comparison
+
+#: a comparison seen from its other side
+_MIRRORED = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The symbols, in order, each with the size over measured ones that it is; measured sizes as expressions."""
+
+    symbols: tuple[tuple[Symbol, int], ...]
+    sizes: dict[str, int]
+
+
+def measured(types: Sequence[Type]) -> list[str]:
+    """The names of the unknown sizes of arguments, in order."""
+    return [
+        measured_name(argument, axis)
+        for argument, type in enumerate(types)
+        for axis, size in enumerate(type.shape if isinstance(type, TensorType) else ())
+        if size == DYNAMIC
+    ]
+
+
+def solve(names: Iterable[str], asserted: Sequence[Comparison]) -> Solution:
+    """Symbols for measured sizes that keep to what was asserted."""
+    names = list(names)
+    multiples = _multiples(asserted)
+    sizes: dict[str, int] = {}
+    symbols: list[tuple[Symbol, int]] = []
+    for name in names:
+        equal = _equal_to(name, asserted, sizes)
+        if equal is not None:
+            sizes[name] = equal
+            continue
+        factor, rest = multiples.get(name, (1, 0))
+        raw = dims.symbol(name)
+        own = f"d{len(symbols)}"
+        least, greatest = _bounds(name, asserted)
+        most = GREATEST if greatest == GREATEST else (greatest - rest) // factor
+        symbol = Symbol(own, max(-(-(least - rest) // factor), LEAST), max(most, LEAST))
+        sizes[name] = factor * dims.symbol(own, symbol.least, symbol.greatest) + rest
+        symbols.append((symbol, dims.floordiv(raw - rest, factor)))
+    return Solution(tuple(symbols), sizes)
+
+
+def _equalities(asserted: Sequence[Comparison]) -> Iterable[tuple[int, int]]:
+    for one in asserted:
+        if one.direction == "EQ":
+            yield one.lhs, one.rhs
+            yield one.rhs, one.lhs
+
+
+def _equal_to(name: str, asserted: Sequence[Comparison], sizes: dict[str, int]) -> int | None:
+    """An expression over sizes that are defined, to which a measured one must be equal."""
+    for lhs, rhs in _equalities(asserted):
+        if lhs == dims.symbol(name) and all(symbol.name in sizes for symbol in symbols_of(rhs)):
+            return substitute(rhs, sizes)
+    return None
+
+
+def _multiples(asserted: Sequence[Comparison]) -> dict[str, tuple[int, int]]:
+    """measured size -> (factor, rest) where it is asserted to be a multiple of the factor, and the rest more."""
+    found: dict[str, tuple[int, int]] = {}
+    for lhs, rhs in _equalities(asserted):
+        if rhs == 0 and isinstance(lhs, Dim) and len(lhs.terms) == 1 and lhs.terms[0][0] == 1:
+            for atom in lhs.terms[0][1]:
+                if isinstance(atom, Call) and atom.op == "mod" and not isinstance(atom.rhs, Dim):
+                    shifted = _shifted(atom.lhs)
+                    if shifted is not None:
+                        found.setdefault(shifted[0], (atom.rhs, -shifted[1] % atom.rhs))
+    return found
+
+
+def _shifted(size: int) -> tuple[str, int] | None:
+    """(name, number) of `name + number`."""
+    names = [symbol.name for symbol in symbols_of(size)]
+    if len(names) != 1:
+        return None
+    rest = size - dims.symbol(names[0])
+    return None if isinstance(rest, Dim) else (names[0], rest)
+
+
+def _bounds(name: str, asserted: Sequence[Comparison]) -> tuple[int, int]:
+    """What is asserted of a measured size alone."""
+    least, greatest = LEAST, GREATEST
+    for one in asserted:
+        difference = one.lhs - one.rhs
+        for size, direction in ((difference, one.direction), (-difference, _MIRRORED[one.direction])):
+            place = _shifted(size)
+            if place is None or place[0] != name:
+                continue
+            if direction in ("GE", "GT"):
+                least = max(least, -place[1] + (direction == "GT"))
+            elif direction in ("LE", "LT"):
+                greatest = min(greatest, -place[1] - (direction == "LT"))
+    return least, greatest

@@ -1,0 +1,197 @@
+"""Templates: tensor bytecode with sizes that the parameters of a dispatch decide.
+
+A template is a payload for the least sizes, and a list of places in it with an expression each. To run an entry with
+some parameters, their values are put into the places, and what comes out is read and verified like any payload: so a
+template can say nothing that bytecode cannot. Layout, little endian, without padding:
+
+    template     "OTBT" | u16 major | u16 minor | u32 entries | entry* | payload
+    entry        u16 parameters | u32 places | place*
+    place        u64 offset in the payload of an i64 | u16 bytes | expression
+    expression   postfix: u8 of `OPS`, behind NUMBER an i64, behind PARAMETER a u16
+
+Version rule as in `tensor_bytecode.py`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from struct import Struct
+from struct import error as StructError
+
+from .errors import ModuleError
+from .tensor_bytecode import EntryCode
+from .tensor_encoding import decode, encode_marked
+
+MAGIC = b"OTBT"
+MAJOR, MINOR = 1, 0
+NUMBER, PARAMETER = 0, 1
+#: code -> what it makes of the last two numbers
+OPS: dict[int, tuple[str, Callable[[int, int], int]]] = {
+    2: ("add", lambda x, y: x + y),
+    3: ("multiply", lambda x, y: x * y),
+    4: ("floordiv", lambda x, y: x // y),
+    5: ("mod", lambda x, y: x % y),
+    6: ("max", max),
+    7: ("min", min),
+}
+CODES = {name: code for code, (name, _) in OPS.items()}
+#: numbers on the way to a size are no larger
+MOST = 1 << 63
+
+_HEADER, _ENTRY, _PLACE = Struct("<4sHHI"), Struct("<HI"), Struct("<QH")
+_NUMBER, _PARAMETER = Struct("<q"), Struct("<H")
+
+
+class SymbolicNumber(int):
+    """A number of a template: its value for the least sizes, and the expression that it is."""
+
+    code: bytes
+
+    def __new__(cls, value: int, code: bytes) -> "SymbolicNumber":
+        made = super().__new__(cls, value)
+        made.code = code
+        return made
+
+
+def number(value: int) -> bytes:
+    """The expression that is a number."""
+    return bytes([NUMBER]) + _NUMBER.pack(value)
+
+
+def parameter(ordinal: int) -> bytes:
+    """The expression that is a parameter."""
+    return bytes([PARAMETER]) + _PARAMETER.pack(ordinal)
+
+
+def operation(name: str, lhs: bytes, rhs: bytes) -> bytes:
+    """An op of two expressions."""
+    return lhs + rhs + bytes([CODES[name]])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An i64 of the payload, and the expression that it becomes."""
+
+    offset: int
+    code: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A payload; for each of its entries the number of parameters and the places that they decide."""
+
+    payload: bytes
+    entries: tuple[tuple[int, tuple[Place, ...]], ...]
+
+    def entry(self, ordinal: int, words: Sequence[int]) -> EntryCode:
+        """The code of an entry with these parameters. Raises ModuleError where there is none that is right."""
+        patched = bytearray(self.payload)
+        for place in self.entries[ordinal][1]:
+            _NUMBER.pack_into(patched, place.offset, _evaluate(place, words))
+        return decode(patched).entries[ordinal]
+
+
+def is_template(payload: bytes | memoryview) -> bool:
+    return bytes(payload[:4]) == MAGIC
+
+
+def encode_template(entries: Sequence[EntryCode], parameters: Sequence[int]) -> bytes:
+    """Entries whose numbers may be symbolic, each with the number of its parameters."""
+    payload, marks = encode_marked(entries)
+    out = [_HEADER.pack(MAGIC, MAJOR, MINOR, len(entries))]
+    for count, places in zip(parameters, marks, strict=True):
+        out.append(_ENTRY.pack(count, len(places)))
+        for offset, marked in places:
+            assert isinstance(marked, SymbolicNumber)
+            out += (_PLACE.pack(offset, len(marked.code)), marked.code)
+    return b"".join((*out, payload))
+
+
+def decode_template(data: bytes | memoryview) -> Template:
+    """Read and verify a template. Raises ModuleError."""
+    data = bytes(data)
+    try:
+        return _decoded(data)
+    except StructError:
+        raise ModuleError(f"tensor bytecode template: truncated ({len(data)} bytes)", len(data)) from None
+
+
+def _decoded(data: bytes) -> Template:
+    magic, major, minor, count = _HEADER.unpack_from(data)
+    if magic != MAGIC or major != MAJOR or minor > MINOR:
+        raise ModuleError(
+            f"tensor bytecode template: starts with {magic!r} {major}.{minor}, expected {MAGIC!r} {MAJOR}.{MINOR}", 0
+        )
+    at, rows = _HEADER.size, []
+    for _ in range(count):
+        parameters, places = _ENTRY.unpack_from(data, at)
+        at += _ENTRY.size
+        found = []
+        for _ in range(places):
+            offset, length = _PLACE.unpack_from(data, at)
+            at += _PLACE.size
+            code = data[at : at + length]
+            _check(code, length, parameters, at)
+            found.append(Place(offset, code))
+            at += length
+        rows.append((parameters, tuple(found)))
+    payload = data[at:]
+    _check_places(rows, payload, at)
+    return Template(payload, tuple(rows))
+
+
+def _check_places(rows: Sequence[tuple[int, Sequence[Place]]], payload: bytes, at: int) -> None:
+    entries = decode(payload).entries
+    if len(entries) != len(rows):
+        raise ModuleError(f"tensor bytecode template: {len(rows)} entries, its payload has {len(entries)}", at)
+    for _, places in rows:
+        for place in places:
+            if place.offset + _NUMBER.size > len(payload):
+                raise ModuleError(
+                    f"tensor bytecode template: place {place.offset} is outside of {len(payload)} bytes", at
+                )
+
+
+def _check(code: bytes, length: int, parameters: int, at: int) -> None:
+    """The expression is whole, takes parameters that are there, and gives one number."""
+    if len(code) != length:
+        raise StructError
+    depth = place = 0
+    while place < length:
+        op = code[place]
+        place += 1
+        if op == NUMBER:
+            place, depth = place + _NUMBER.size, depth + 1
+        elif op == PARAMETER and place + _PARAMETER.size <= length:
+            (ordinal,) = _PARAMETER.unpack_from(code, place)
+            if ordinal >= parameters:
+                raise ModuleError(f"tensor bytecode template: parameter {ordinal} of {parameters}", at)
+            place, depth = place + _PARAMETER.size, depth + 1
+        elif op in OPS and depth >= 2:
+            depth -= 1
+        else:
+            raise ModuleError(f"tensor bytecode template: expression byte {op:#x} with {depth} numbers before it", at)
+    if place != length or depth != 1:
+        raise ModuleError(f"tensor bytecode template: an expression of {length} bytes gives {depth} numbers", at)
+
+
+def _evaluate(place: Place, words: Sequence[int]) -> int:
+    stack: list[int] = []
+    code, at = place.code, 0
+    while at < len(code):
+        op = code[at]
+        at += 1
+        if op == NUMBER:
+            stack.append(_NUMBER.unpack_from(code, at)[0])
+            at += _NUMBER.size
+        elif op == PARAMETER:
+            stack.append(words[_PARAMETER.unpack_from(code, at)[0]])
+            at += _PARAMETER.size
+        else:
+            rhs, lhs = stack.pop(), stack.pop()
+            name, function = OPS[op]
+            if rhs <= 0 and name in ("floordiv", "mod"):
+                raise ModuleError(f"tensor bytecode template: {lhs} divided by {rhs}", place.offset)
+            stack.append(function(lhs, rhs))
+        if not -MOST <= stack[-1] < MOST:
+            raise ModuleError(f"tensor bytecode template: a size of {stack[-1]}", place.offset)
+    return stack[0]
