@@ -101,6 +101,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("hoist-into-initializers", "flow", "flow.hoist_into_initializers:run", "now encodings of constants, too"),
     Pass("outline-dispatch-regions", "flow", "flow.outline_dispatch_regions:run", "regions become executables"),
     Pass("deduplicate-executables", "flow", "flow.deduplicate_executables:run", "equal executables are built once"),
+    Pass("limit-folds", "flow", "flow.limit_folds:run", "executables are final, and so is what a dispatch folds"),
     Pass("mark-in-place", "flow", "flow.mark_in_place:run", "executables are final, and so is who reads what"),
     Pass("form-programs", "hl_seq", "sequencer.form_programs:run", "from here on each target has its own copy"),
     Pass("unify-encodings", "hl_seq", "sequencer.unify_encodings:run", "a constant is kept in one layout"),

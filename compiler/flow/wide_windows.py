@@ -17,6 +17,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.reducers import is_commutative, is_neutral, single
@@ -52,7 +53,7 @@ def _wide(op: ReduceWindow) -> Iterator[int]:
     """The axes with wide windows. The init value, which pads, must change nothing: known of reducers of one op, and
     asked by the specification of all. Where the order of elements would change, the reducer is known to allow it."""
     body, window = op.body.block, op.window
-    if len(op.inputs) != 1 or not is_elementwise(body):
+    if len(op.inputs) != 1 or not is_elementwise(body) or any(isinstance(size, Dim) for size in window.sizes):
         return
     if single(body) and not is_neutral(body, op.init_values[0]):
         return

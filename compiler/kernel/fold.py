@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestrion.compiler.ir.core import Region, Value
+from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.reducers import is_neutral
@@ -79,7 +80,7 @@ def _neutral(b: KernelBuilder, op: Reduce) -> list[Value] | None:
 
 def reduce(b: KernelBuilder, op: Reduce, result: int, at: Index) -> Requests:
     fold = reduce_fold(b, op, at)
-    values = yield from sequential(b, fold, VECTOR if fold.count >= LONG and _is_loaded(op) else 1)
+    values = yield from sequential(b, fold, VECTOR if typical(fold.count) >= LONG and _is_loaded(op) else 1)
     for value, output in zip(values, op.results, strict=True):
         b.memo.set((output, at.key), value)
     return values[result]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.flow.limit_folds import MOST_FOLDED
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim, bounds
 
@@ -30,8 +31,6 @@ UNROLLED = 4
 MOST_TURNS = 1 << 15
 #: elements that one invocation may fold: a turn takes BLOCK of them at most, and leaving a loop counts as a turn too
 MOST_ELEMENTS = 800_000
-#: those that one invocation may fold where a call brings how many: few enough for turns of 4, so that code stays short
-MOST_SYMBOLIC = 120_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ def sequential(b: KernelBuilder, fold: Fold, per_turn: int = 1) -> Scalars:
 
 def most_of(count: int) -> int:
     """The greatest number of elements that a fold may have, where a call brings how many there are."""
-    return min(bounds(count)[1], MOST_SYMBOLIC) if isinstance(count, Dim) else count
+    return min(bounds(count)[1], MOST_FOLDED) if isinstance(count, Dim) else count
 
 
 def elements_per_turn(count: int) -> int:

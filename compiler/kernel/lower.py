@@ -64,7 +64,7 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
     builder = KernelBuilder(block, _index_type(old), machine, symbols)
     builder.loc = entry.loc
     if may_tile(work):
-        ops_per_result = _ops_per_result(builder.index_type, inputs, work)
+        ops_per_result = _ops_per_result(KernelBuilder(Block(), builder.index_type, symbols=symbols), inputs, work)
         packed = packed_tile_of(work.hero, ops_per_result)
         work = replace(work, tile=packed or tile_of(work.hero, ops_per_result, machine.tile), packed=packed is not None)
     schedule = choose(work)
@@ -99,11 +99,10 @@ def _prepare(elemental: Elemental, ops: Iterable[Operation]) -> None:
             elemental.run(starts_of(elemental.builder, op))
 
 
-def _ops_per_result(index_type: str, inputs: Mapping[Value, Value], work: Work) -> int:
+def _ops_per_result(builder: KernelBuilder, inputs: Mapping[Value, Value], work: Work) -> int:
     """How long the code of one result is, found by writing it."""
-    block = Block()
-    SCHEDULES["thread"].emit(Elemental(KernelBuilder(block, index_type), inputs), work)
-    return count_ops(block)
+    SCHEDULES["thread"].emit(Elemental(builder, inputs), work)
+    return count_ops(builder.entry)
 
 
 def _replace(body: Region, block: Block) -> None:

@@ -20,6 +20,7 @@ from functools import partial, reduce
 from math import prod
 
 from orchestrion.compiler.flow.layout import layout_of
+from orchestrion.compiler.flow.limit_folds import FEW_FOLDS
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Operation, Value
@@ -42,7 +43,7 @@ from .rules import element_of, shape_of
 from .tiled import Extents, Tile, Write, emit_tile, write_all, write_fresh
 
 #: a fold of more elements than this is worth a workgroup, when there are fewer of them than that
-LONG_FOLD, FEW_FOLDS = 256, 1024
+LONG_FOLD = 256
 #: elements of an encoded result that one invocation makes, at most
 LONGEST_RUN = 32
 #: up to this length a tile that shares its loads well beats a workgroup for each of few results
@@ -117,7 +118,7 @@ def may_tile(work: Work) -> bool:
     hero = work.hero
     if not isinstance(hero, DotGeneral) or not _one_size(work) or most_of(fold_length(hero)) > MOST_ELEMENTS:
         return False
-    return fold_length(hero) <= LONG_TILED_FOLD or count_of(hero.out) >= FEW_FOLDS
+    return typical(fold_length(hero)) <= LONG_TILED_FOLD or typical(count_of(hero.out)) >= FEW_FOLDS
 
 
 def choose(work: Work) -> Schedule:
@@ -148,11 +149,6 @@ def is_long_and_few(length: int, folds: int) -> bool:
     if isinstance(folds, Dim):
         return False
     return (isinstance(length, Dim) or length > LONG_FOLD) and folds < FEW_FOLDS
-
-
-def is_static(hero: Operation) -> bool:
-    """Whether all sizes are numbers."""
-    return all(tensor_of(value).is_static for value in (*hero.operands, *hero.results))
 
 
 def _one_size(work: Work) -> bool:

@@ -6,7 +6,8 @@ and what is fused in front of it computed, once per turn. Neighbouring columns a
 not: a compiler for a CPU makes vectors of them.
 
 At an edge that the tile's size does not divide, the last tile is moved back to stay inside: it computes again what the
-tile before it has, and does not write that.
+tile before it has, and does not write that. Where a call brings the extent, which may be less than a tile, what would
+be outside is the last place once more, and is not written either.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,6 +16,7 @@ from functools import partial
 from math import gcd, prod
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.ir.dims import Dim, ceildiv, typical
 from orchestrion.compiler.stablehlo.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
@@ -74,7 +76,7 @@ class Tile:
 
     def grid(self, extents: Extents) -> tuple[int, int, int]:
         """How many tiles there are: batches, down, across."""
-        return prod(extents.batch), -(-extents.rows // self.rows), -(-extents.columns // self.columns)
+        return prod(extents.batch), ceildiv(extents.rows, self.rows), ceildiv(extents.columns, self.columns)
 
 
 def tile_of(hero: Operation | None, ops: int, most: tuple[int, int]) -> Tile | None:
@@ -84,9 +86,9 @@ def tile_of(hero: Operation | None, ops: int, most: tuple[int, int]) -> Tile | N
         return None
     extents = Extents.of(hero)
     rows, columns = most
-    while rows > extents.rows:
+    while rows > typical(extents.rows):
         rows //= 2
-    while columns > extents.columns:
+    while columns > typical(extents.columns):
         columns //= 2
     while rows > 1 and rows * columns * ops > MOST_OPS:
         rows //= 2
@@ -98,15 +100,21 @@ def tile_of(hero: Operation | None, ops: int, most: tuple[int, int]) -> Tile | N
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The places of a tile along one axis of the grid, and the first that no tile before it has."""
+    """The places of a tile along one axis of the grid, and the first that no tile before it has. `extent`: how many
+    there are, where a call brings that."""
 
     places: Sequence[Value]
     first: Value
     ragged: bool
+    extent: Value | None = None
 
     @classmethod
     def of(cls, b: KernelBuilder, number: Value, size: int, extent: int) -> "Side":
         first = start = b.op("multiply", number, b.index(size))
+        if isinstance(extent, Dim):
+            last = b.index(extent - 1)
+            places = [b.op("minimum", b.op("add", first, b.index(at)), last) for at in range(size)]
+            return cls(places, first, True, b.index(extent))
         ragged = extent % size != 0
         if ragged:  # in units, so that it is seen what the start is a multiple of
             unit = gcd(size, extent)
@@ -115,11 +123,15 @@ class Side:
         return cls([b.op("add", start, b.index(at)) for at in range(size)], first, ragged)
 
     def moved(self, b: KernelBuilder) -> Value:
-        """Whether the tile was moved back."""
+        """Whether the tile was moved back, or has places outside."""
+        if self.extent is not None:
+            return b.op("compare_gt", b.op("add", self.first, b.index(len(self.places))), self.extent)
         return b.op("compare_ne", self.places[0], self.first) if self.ragged else b.const(False, "i1")
 
     def fresh(self, b: KernelBuilder, at: int) -> Value:
-        """Whether no tile before has this place."""
+        """Whether no tile, or place of this one, before has this place."""
+        if self.extent is not None:
+            return b.op("compare_lt", b.op("add", self.first, b.index(at)), self.extent)
         return b.op("compare_ge", self.places[at], self.first) if self.ragged else b.const(True, "i1")
 
 

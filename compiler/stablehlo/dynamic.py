@@ -11,7 +11,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, BoolAttr, DenseArray, DialectAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Operation, Trait
-from orchestrion.compiler.ir.declare import attr, operand, optional, result
+from orchestrion.compiler.ir.declare import attr, operand, optional, region, result
 from orchestrion.compiler.ir.types import TensorType
 
 from .base import StablehloOp
@@ -128,10 +128,26 @@ class DynamicConv(DynamicOp):
     traits = _PURE
 
 
+class DynamicReduceWindow(DynamicOp):
+    """`reduce_window` with computed windows: JAX writes a `custom_call` of that name, its reducer being a function."""
+
+    name = "stablehlo.dynamic_reduce_window"
+    operand_ = operand(TensorType)
+    init_value = operand(TensorType)
+    window_dimensions = operand(TensorType)
+    window_strides = operand(TensorType)
+    base_dilations = operand(TensorType)
+    window_dilations = operand(TensorType)
+    padding = operand(TensorType)
+    body = region()
+    out = result(TensorType)
+    traits = _PURE
+
+
 OPS: Final[dict[str, type[Operation]]] = {
     cls.name: cls
     for cls in (
         GetDimensionSize, DynamicBroadcastInDim, DynamicReshape, DynamicIota, DynamicPad, RealDynamicSlice,
-        DynamicGather, DynamicConv,
+        DynamicGather, DynamicConv, DynamicReduceWindow,
     )
 }  # fmt: skip

@@ -15,27 +15,38 @@ from typing import TYPE_CHECKING, Any, Final
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.dialect import Size
 from orchestrion.compiler.flow.util import Assert
-from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, DimArray, StringAttr, dense_ints
+from orchestrion.compiler.ir.attributes import (
+    ELEMENT_BYTES,
+    ArrayAttr,
+    DenseElements,
+    DimArray,
+    StringAttr,
+    SymbolRef,
+    dense_ints,
+)
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, UnregisteredOp, Value
 from orchestrion.compiler.ir.dims import Dim, UndecidedError, symbol
+from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import DYNAMIC, I64, FunctionType, TensorType, Type
 from orchestrion.compiler.ir.verifier import problems
 
 from . import dynamic, expand, inline
 from .base import ShapeError, StablehloOp, tensor_of
 from .calls import CallGraph
+from .contraction import Return as RegionReturn
 from .control_flow import Choice, While
 from .custom_call import CustomCall
+from .dynamic import DynamicReduceWindow
 from .elementwise import Clamp, Elementwise
 from .func import Func, Return
 from .function_dims import dims_attribute, measured_name
 from .indexing import DynamicSlice, Gather
-from .shape_symbols import Solution, measured, solve
+from .shape_symbols import Solution, measured, names_said, solve
 from .shape_values import Comparison, Element, ShapeValues, Unknown
 from .structural import BroadcastInDim, Concatenate, Constant, Iota, Pad, Reshape, Slice
-from .windowed import Convolution, ConvolutionAxes
+from .windowed import Convolution, ConvolutionAxes, ReduceWindow
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -44,6 +55,7 @@ if TYPE_CHECKING:
 def run(module: Module, options: Options) -> None:
     if not any(map(_is_dynamic, module.walk())):
         return
+    _name_windows(module)
     if any(problems(module)) or CallGraph(module).callees_first()[1]:
         return
     inline.run(module, options)
@@ -51,6 +63,30 @@ def run(module: Module, options: Options) -> None:
         if isinstance(op, Func) and len(op.body.blocks) == 1:
             _Refiner(op).run()
     expand.run(module, options)  # of ops whose shapes were not known
+
+
+def _name_windows(module: Module) -> None:
+    """A `custom_call` of a reduction of windows becomes an op, with the function that it names as its reducer."""
+    tables = SymbolTables()
+    for op in [op for op in module.walk() if op.get("call_target_name") == StringAttr(DynamicReduceWindow.name)]:
+        called = op.get_as("called_computations", ArrayAttr)
+        target = called.items[0] if called is not None and len(called) == 1 else None
+        reducer = tables.lookup(op, target) if isinstance(target, SymbolRef) else None
+        if (
+            not isinstance(reducer, Func)
+            or len(reducer.body.blocks) != 1
+            or (len(op.operands), len(op.results)) != (7, 1)
+        ):
+            continue  # refused as it stands
+        body = reducer.body.clone()
+        last = body.block.last
+        if isinstance(last, Return):
+            Builder.before(last).build(RegionReturn, values=last.operands)
+            last.erase()
+        types = [result.type for result in op.results]
+        made = Builder.before(op).insert(DynamicReduceWindow(op.operands, types, regions=[body], loc=op.loc))
+        op.results[0].replace_by(made.out)
+        op.erase()
 
 
 def _is_dynamic(op: Operation) -> bool:
@@ -77,11 +113,13 @@ class _Refiner:
         self.func = func
         self.values = ShapeValues(_size_of)
         self.asserted: dict[Operation, tuple[Comparison, tuple[int, ...]] | None] = {}
+        self.called: dict[int, str] = {}
 
     def run(self) -> None:
         entry = self.func.entry
         names = measured([argument.type for argument in entry.arguments])
-        solution = solve(names, list(self._assertions(entry)))
+        asserted = list(self._assertions(entry))
+        solution = solve(names, asserted, self.called)
         for argument in entry.arguments:
             argument.type = _solved(argument.index, argument.type, solution)
         self.block(entry)
@@ -106,6 +144,7 @@ class _Refiner:
                 raise _refusal(
                     op, "asserts with numbers that are no expressions over sizes of arguments, or no message"
                 )
+            self.called |= names_said(message.value, shown)
             match condition:
                 case (Comparison() as said,):
                     self.asserted[op] = said, shown
@@ -329,9 +368,9 @@ def _pad(refiner: _Refiner, op: dynamic.DynamicPad, builder: Builder) -> Value:
     )
 
 
-def _made(op: Operation, builder: Builder, kind: type[StablehloOp], **fields: Any) -> Value:
-    """An op of the type that follows from what it is made of."""
-    made = builder.build(kind, out=op.results[0].type, **fields)
+def _made(op: Operation, builder: Builder, kind: type[StablehloOp], stated: Type | None = None, **fields: Any) -> Value:
+    """An op of the type that follows from what it is made of, if that is the one of `op`, or the one stated."""
+    made = builder.build(kind, out=stated or op.results[0].type, **fields)
     (found,) = made.infer()
     made.results[0].type = _as_stated(made.results[0].type, found)
     return made.results[0]
@@ -343,7 +382,7 @@ def _slice(refiner: _Refiner, op: dynamic.RealDynamicSlice, builder: Builder) ->
     starts, limits, strides = of(op.start_indices), of(op.limit_indices), refiner.sizes(op.strides)
     if all(isinstance(bound, int | Dim) for bound in (*starts, *limits)):
         bounds = {"start_indices": starts, "limit_indices": limits, "strides": strides}
-        given = {name: dense_ints(*numbers) for name, numbers in bounds.items()}  # type: ignore[arg-type]
+        given: dict[str, Any] = {name: dense_ints(*numbers) for name, numbers in bounds.items()}  # type: ignore[arg-type]
         return _made(op, builder, Slice, operand_=op.operand_, **given)
     sizes = [_length(start, limit) for start, limit in zip(starts, limits, strict=True)]
     if None in sizes or any(stride != 1 for stride in strides):
@@ -393,7 +432,7 @@ _CONVOLUTION: Final = (
 def _convolution(refiner: _Refiner, op: dynamic.DynamicConv, builder: Builder) -> Value:
     """Padding that is no number is put around the operand first."""
     amounts, lhs = refiner.sizes(op.padding), op.lhs
-    fields = {name: value for name in _CONVOLUTION if (value := op.get(name)) is not None}
+    fields: dict[str, Any] = {name: value for name in _CONVOLUTION if (value := op.get(name)) is not None}
     if any(isinstance(amount, Dim) for amount in amounts):
         lhs = _padded(op, builder, amounts)
         amounts = (0,) * len(amounts)
@@ -420,6 +459,36 @@ def _padded(op: dynamic.DynamicConv, builder: Builder, amounts: Sequence[int]) -
     return made.out
 
 
+def _reduce_window(refiner: _Refiner, op: DynamicReduceWindow, builder: Builder) -> Value:
+    """What is around the operand is put there first: its extent may be no number."""
+    lists = (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
+    sizes, strides, base, dilations = map(refiner.sizes, lists)
+    amounts, type = refiner.sizes(op.padding), tensor_of(op.operand_)
+    padded = _made(
+        op,
+        builder,
+        Pad,
+        operand_=op.operand_,
+        padding_value=op.init_value,
+        edge_padding_low=dense_ints(*amounts[0::2]),
+        edge_padding_high=dense_ints(*amounts[1::2]),
+        interior_padding=dense_ints(*(step - 1 for step in base)),
+        stated=type.with_shape((DYNAMIC,) * type.rank),
+    )
+    made = builder.build(
+        ReduceWindow,
+        inputs=[padded],
+        init_values=[op.init_value],
+        window_dimensions=dense_ints(*sizes),
+        window_strides=dense_ints(*strides),
+        window_dilations=dense_ints(*dilations),
+        body=op.body.clone(),
+        out=[op.out.type],
+    )
+    made.results[0].type = _as_stated(op.out.type, made.infer()[0])
+    return made.results[0]
+
+
 #: op -> the value that takes its place
 _RULES: Final[dict[type[Operation], Callable[[_Refiner, Any, Builder], Value]]] = {
     dynamic.GetDimensionSize: _dimension_size,
@@ -430,4 +499,5 @@ _RULES: Final[dict[type[Operation], Callable[[_Refiner, Any, Builder], Value]]] 
     dynamic.RealDynamicSlice: _slice,
     dynamic.DynamicGather: _gather,
     dynamic.DynamicConv: _convolution,
+    DynamicReduceWindow: _reduce_window,
 }

@@ -7,18 +7,20 @@ that a size is twice a symbol, `arg0_0 >= 4` bounds one. What they say beyond th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from orchestrion.compiler.ir import dims
 from orchestrion.compiler.ir.dims import GREATEST, LEAST, Call, Dim, Symbol, substitute, symbols_of
 from orchestrion.compiler.ir.types import DYNAMIC, TensorType, Type
 
-from .function_dims import measured_name
+from .function_dims import measured_name, measured_place
 from .shape_values import Comparison
 
 #: a comparison seen from its other side
-_MIRRORED = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
+_MIRRORED: Final = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,17 @@ def measured(types: Sequence[Type]) -> list[str]:
     ]
 
 
-def solve(names: Iterable[str], asserted: Sequence[Comparison]) -> Solution:
-    """Symbols for measured sizes that keep to what was asserted."""
-    names = list(names)
+#: how JAX says in the message of an assertion what a variable is: its name, the number that it stands for
+_SAID: Final = re.compile(r"'([A-Za-z_]\w*)' = \{([0-9]{1,3})\} from specification ")
+
+
+def names_said(message: str, numbers: Sequence[int]) -> dict[int, str]:
+    """size -> the name that the message of an assertion gives it."""
+    return {numbers[int(at)]: name for name, at in _SAID.findall(message) if int(at) < len(numbers)}
+
+
+def solve(names: Iterable[str], asserted: Sequence[Comparison], called: Mapping[int, str]) -> Solution:
+    """Symbols for measured sizes that keep to what was asserted; `called` are names for what they are."""
     multiples = _multiples(asserted)
     sizes: dict[str, int] = {}
     symbols: list[tuple[Symbol, int]] = []
@@ -52,13 +62,22 @@ def solve(names: Iterable[str], asserted: Sequence[Comparison]) -> Solution:
             continue
         factor, rest = multiples.get(name, (1, 0))
         raw = dims.symbol(name)
-        own = f"d{len(symbols)}"
+        value = dims.floordiv(raw - rest, factor)
+        own = _own_name(called.get(value), symbols)
         least, greatest = _bounds(name, asserted)
         most = GREATEST if greatest == GREATEST else (greatest - rest) // factor
         symbol = Symbol(own, max(-(-(least - rest) // factor), LEAST), max(most, LEAST))
         sizes[name] = factor * dims.symbol(own, symbol.least, symbol.greatest) + rest
-        symbols.append((symbol, dims.floordiv(raw - rest, factor)))
+        symbols.append((symbol, value))
     return Solution(tuple(symbols), sizes)
+
+
+def _own_name(wanted: str | None, taken: Sequence[tuple[Symbol, int]]) -> str:
+    """The name that is wanted, or else one of ours."""
+    used = {symbol.name for symbol, _ in taken}
+    if wanted is None or wanted in used or wanted in dims.OPS or measured_place(wanted) is not None:
+        wanted = next(name for number in range(len(used) + 1) if (name := f"d{number}") not in used)
+    return wanted
 
 
 def _equalities(asserted: Sequence[Comparison]) -> Iterable[tuple[int, int]]:

@@ -120,7 +120,7 @@ def _broadcast(op: BroadcastInDim, operands: list[Elements]) -> Elements:
 
 
 def _concatenate(op: Concatenate, operands: list[Elements]) -> Elements | None:
-    if op.out.type.rank != 1:  # type: ignore[attr-defined]
+    if op.dimension.value != 0:
         return None
     return tuple(element for elements in operands for element in elements)
 
