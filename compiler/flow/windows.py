@@ -41,7 +41,7 @@ def windows(rewriter: Rewriter, value: Value, window: Window, axes: Sequence[int
     """The windows along `axes`, of what is padded; a window of one element has no axis of its own."""
     rows = list(zip(axes, window.sizes, window.strides, window.dilations, strict=True))
     value = _strided(rewriter, value, {axis: stride for axis, size, stride, _ in rows if size == 1})
-    wide = [row for row in rows if row[1] > 1]
+    wide = [row for row in rows if row[1] != 1]
     if not wide:
         return value
     along, sizes, strides, dilations = zip(*wide, strict=True)
