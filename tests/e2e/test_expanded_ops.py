@@ -97,6 +97,54 @@ def test_other_forms(device: str, load_on: LoadOn) -> None:
         np.testing.assert_array_equal(np.asarray(one), other)
 
 
+#: each operand that gives a size is a constant, each result of a static shape
+STATIC = """
+func.func @main(%x: tensor<2x3xi32>, %p: tensor<i32>, %i: tensor<2xi32>, %a: tensor<1x5x2xf32>, %b: tensor<3x2x4xf32>)
+    -> (tensor<4x2x3xi32>, tensor<6xi32>, tensor<5xi32>, tensor<3x4xi32>, tensor<2x2xi32>, tensor<2x3xi32>, tensor<i32>,
+        tensor<1x5x4xf32>, tensor<2x3xi32>) {
+  %sizes = stablehlo.constant dense<[4, 2, 3]> : tensor<3xi64>
+  %six = stablehlo.constant dense<6> : tensor<1xi64>
+  %five = stablehlo.constant dense<5> : tensor<1xi64>
+  %one = stablehlo.constant dense<[1, 1]> : tensor<2xi64>
+  %zero = stablehlo.constant dense<[0, 0]> : tensor<2xi64>
+  %first = stablehlo.constant dense<[0, 1]> : tensor<2xi64>
+  %limit = stablehlo.constant dense<[2, 3]> : tensor<2xi64>
+  %row = stablehlo.constant dense<[1, 3]> : tensor<2xi32>
+  %padding = stablehlo.constant dense<[[1, 1]]> : tensor<1x2xi64>
+  %0 = stablehlo.dynamic_broadcast_in_dim %x, %sizes, dims = [1, 2]
+      : (tensor<2x3xi32>, tensor<3xi64>) -> tensor<4x2x3xi32>
+  %1 = stablehlo.dynamic_reshape %x, %six : (tensor<2x3xi32>, tensor<1xi64>) -> tensor<6xi32>
+  %2 = stablehlo.dynamic_iota %five, dim = 0 : (tensor<1xi64>) -> tensor<5xi32>
+  %3 = stablehlo.dynamic_pad %x, %p, %one, %zero, %zero
+      : (tensor<2x3xi32>, tensor<i32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<3x4xi32>
+  %4 = stablehlo.real_dynamic_slice %x, %first, %limit, %one
+      : (tensor<2x3xi32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<2x2xi32>
+  %5 = "stablehlo.dynamic_gather"(%x, %i, %row) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],
+      collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>}>
+      : (tensor<2x3xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<2x3xi32>
+  %6 = stablehlo.get_dimension_size %x, dim = 1 : (tensor<2x3xi32>) -> tensor<i32>
+  %7 = "stablehlo.dynamic_conv"(%a, %b, %padding) <{batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+      dimension_numbers = #stablehlo.conv<[b, 0, f]x[0, i, o]->[b, 0, f]>}>
+      : (tensor<1x5x2xf32>, tensor<3x2x4xf32>, tensor<1x2xi64>) -> tensor<1x5x4xf32>
+  %8 = stablehlo.tuple %p, %x : tuple<tensor<i32>, tensor<2x3xi32>>
+  %9 = stablehlo.get_tuple_element %8[1] : (tuple<tensor<i32>, tensor<2x3xi32>>) -> tensor<2x3xi32>
+  return %0, %1, %2, %3, %4, %5, %6, %7, %9 : tensor<4x2x3xi32>, tensor<6xi32>, tensor<5xi32>, tensor<3x4xi32>,
+      tensor<2x2xi32>, tensor<2x3xi32>, tensor<i32>, tensor<1x5x4xf32>, tensor<2x3xi32>
+}"""
+
+
+def test_dynamic_ops_of_static_shapes(load_on: LoadOn) -> None:
+    random = np.random.default_rng(6)
+    x, p, i = random.integers(-9, 9, (2, 3), np.int32), np.int32(7), np.array([1, 0], np.int32)
+    a, b = (random.integers(-4, 5, shape).astype(np.float32) for shape in ((1, 5, 2), (3, 2, 4)))
+    axes = ("NWC", "WIO", "NWC")
+    want = [np.stack([x] * 4), x.reshape(6), np.arange(5), np.pad(x, ((1, 0), (1, 0)), constant_values=7), x[:, 1:]]
+    want += [x[i], np.int32(3), jax.lax.conv_general_dilated(a, b, (1,), [(1, 1)], dimension_numbers=axes), x]
+    got = load_on(compiler.compile(STATIC, targets=["reference"]), "reference").main(x, p, i, a, b)
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), other)
+
+
 def _rng(number: int, distribution: str, element: str) -> str:
     return f"""%r{number} = stablehlo.rng %a{number}, %b{number}, %shape, distribution = {distribution}
         : (tensor<{element}>, tensor<{element}>, tensor<1xi64>) -> tensor<2000x{element}>"""
