@@ -39,13 +39,16 @@ NO_ROWS: Final = {
     "stablehlo.return": "ends the regions of other ops",
     "stablehlo.async_start": "what XLA makes of others; not in the specification",
     "stablehlo.async_done": "what XLA makes of others; not in the specification",
+    "stablehlo.uniform_dequantize": "of quantized types ([numerics](numerics.md))",
+    "stablehlo.uniform_quantize": "of quantized types ([numerics](numerics.md))",
 }
 HEAD: Final = """# Ops and element types: what runs
 
-Made by `BLESS=1 pytest tests/docs/test_coverage.py`, which asks the compiler about the smallest program for each
-op and type, and of the first type of each column compiles it for every target and runs it on the reference device. Rows are the ops of jaxlib's dialects.
+Made by `BLESS=1 pytest tests/docs/test_coverage.py`, which asks the compiler about the smallest program for each op and
+type, and of the first type of each column makes it for every target and runs it on the reference device. Rows are the
+ops of jaxlib's dialects.
 
-- ✓ runs on every device: reference, OpenCL, Vulkan.
+- ✓ is compiled for every device: reference, OpenCL, Vulkan.
 - – the op does not take the type, as jaxlib's verifier sees it.
 - (1) is refused at compile time, with the reason that stands below under that number.
 

@@ -158,8 +158,6 @@ ROWS: dict[str, Row] = {
     "stablehlo.all_to_all": Row(
         UNARY, f"split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = 1 : i64, {GROUP}"
     ),
-    "stablehlo.async_start": Row("() -> ()"),
-    "stablehlo.async_done": Row("() -> ()"),
     "stablehlo.batch_norm_grad": Row(f"({NORM}, {V}, {V}, {V}, {NORM}) -> ({NORM}, {V}, {V})", NORM_AT),
     "stablehlo.batch_norm_inference": Row(f"({NORM}, {V}, {V}, {V}, {V}) -> {NORM}", NORM_AT),
     "stablehlo.batch_norm_training": Row(f"({NORM}, {V}, {V}) -> ({NORM}, {V}, {V})", NORM_AT),
@@ -289,8 +287,6 @@ ROWS: dict[str, Row] = {
     ),
     "stablehlo.tuple": Row(f"({V}) -> tuple<{V}>"),
     "stablehlo.unary_einsum": Row("(tensor<2x3x{e}>) -> tensor<3x{e}>", 'einsum_config = "ab->b"'),
-    "stablehlo.uniform_dequantize": Row("(tensor<4x!quant.uniform<i8:f32, 0.5>>) -> tensor<4xf32>"),
-    "stablehlo.uniform_quantize": Row("(tensor<4xf32>) -> tensor<4x!quant.uniform<i8:f32, 0.5>>"),
     "stablehlo.while": Row(
         f"({V}) -> {V}",
         "",
