@@ -191,12 +191,12 @@ def _host(op: Operation, readers: list[Group], grouping: Grouping) -> Group | No
     """A group that can compute `op` for everybody: one that reads it, else one that shares an operand with it."""
     for group in readers:
         others = [reader for reader in readers if reader is not group]
-        if group.takes_root(op) and not any(grouping.reaches(reader, group) for reader in others):
+        if group.takes_root(op) and not grouping.reaches(others, [group]):
             return group
     for group in _siblings(op, grouping):
         if group in readers or not group.takes_root(op):
             continue
-        if not any(grouping.reaches(reader, group) for reader in readers):
+        if not grouping.reaches(readers, [group]):
             return group
     return None
 

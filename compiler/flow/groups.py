@@ -12,7 +12,7 @@ nothing else in the group reads, since elements are computed in any order. A sca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
@@ -231,16 +231,15 @@ class Grouping:
                 return True
         return False
 
-    def reaches(self, first: Group, last: Group) -> bool:
-        """Whether `last` needs, directly or not, what `first` computes."""
-        end = self.order[next(iter(last.roots))]
+    def reaches(self, first: Iterable[Group], last: Collection[Group]) -> bool:
+        """Whether one of `last` needs, directly or not, what one of `first` computes, or is one of them."""
         seen: set[int] = set()
-        stack = [first]
+        stack = list(first)
         while stack:
             group = stack.pop()
-            if group is last:
+            if group in last:
                 return True
-            if group.number not in seen and self.place(group) < end:
+            if group.number not in seen:
                 seen.add(group.number)
                 stack.extend(self.consumers(group))
         return False

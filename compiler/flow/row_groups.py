@@ -92,7 +92,7 @@ def _is_whole(cluster: list[Group], grouping: Grouping) -> bool:
     if len(_bindings(cluster, inside, roots, grouping)) > MAX_BINDINGS:
         return False
     others = [reader for group in cluster for reader in grouping.consumers(group) if reader not in cluster]
-    return not any(grouping.reaches(other, group) for other in others for group in cluster)
+    return not grouping.reaches(others, cluster)
 
 
 def _handed(cluster: list[Group], roots: list[Value]) -> set[Value]:
