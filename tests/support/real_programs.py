@@ -20,11 +20,13 @@ Made = tuple[Callable[..., Any], tuple[Any, ...]]
 
 @dataclass(frozen=True, eq=False)
 class RealProgram:
-    """`tolerance`: of the largest magnitude in each result; 0 for results that must be equal."""
+    """`tolerance`: of the largest magnitude in each result; 0 for results that must be equal. `reads_predicates`: the
+    host waits for numbers that say how long a loop runs."""
 
     name: str
     make: Callable[[np.random.Generator], Made]
     tolerance: float = 1e-5
+    reads_predicates: bool = False
 
     def made(self) -> Made:
         return self.make(np.random.default_rng(sum(self.name.encode())))
@@ -240,10 +242,10 @@ PROGRAMS: tuple[RealProgram, ...] = (
     RealProgram("fft_convolution", _fft),
     RealProgram("fft_convolution_gradient", _fft_gradient),
     RealProgram("k_means", _k_means),
-    RealProgram("life", _life, 0),
+    RealProgram("life", _life, 0, reads_predicates=True),
     RealProgram("unet_block", _unet),
     RealProgram("unet_block_gradient", _unet_gradient, 1e-4),
-    RealProgram("conjugate_gradient", _conjugate_gradient),
+    RealProgram("conjugate_gradient", _conjugate_gradient, reads_predicates=True),
     RealProgram("random_bits", _random_bits, 0),
     RealProgram("random_floats", _random_floats),
     RealProgram("dropout_gradient", _dropout),
