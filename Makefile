@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test lint types drivers bench bless fuzz stress clean
+.PHONY: help demo test lint types drivers bench bless fuzz programs stress clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -52,6 +52,9 @@ bless: $(VENV)/ready-test ## rewrite expected texts; review the diff
 fuzz: $(VENV)/ready-test ## the long runs: mutants of modules, random programs (some ten minutes each)
 	ORCHESTRION_MUTANTS=200000 $(BIN)/python -m pytest -q tests/fuzz
 	ORCHESTRION_PROGRAMS=4000 $(BIN)/python -m pytest -q -n 2 tests/e2e/test_random_programs.py
+
+programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device
+	ORCHESTRION_REAL_PROGRAMS=all $(BIN)/python -m pytest -q -rs tests/e2e/test_real_programs.py
 
 stress: $(VENV)/ready-test ## eight threads, one program, 10,000 calls each on every device (a minute or two per device)
 	ORCHESTRION_STRESS=10000 $(BIN)/python -m pytest -q -rs tests/e2e/test_shared_program.py

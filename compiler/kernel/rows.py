@@ -285,7 +285,11 @@ def _kept(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> list
         value = op.results[0]
         if isinstance(elements(value) // rows, Dim):  # no array is long enough for every call
             continue
-        if value not in wanted or not _is_costly(op) or any(r in wanted for user in value.users() for r in user.results):
+        if (
+            value not in wanted
+            or not _is_costly(op)
+            or any(r in wanted for user in value.users() for r in user.results)
+        ):
             continue
         size = array_length(value, rows) * dtype_of(value).itemsize
         if size <= room and rows_of(ops, (), [value]) is not None:

@@ -21,12 +21,13 @@ Made = tuple[Callable[..., Any], tuple[Any, ...]]
 @dataclass(frozen=True, eq=False)
 class RealProgram:
     """`tolerance`: of the largest magnitude in each result; 0 for results that must be equal. `reads_predicates`: the
-    host waits for numbers that say how long a loop runs."""
+    host waits for numbers that say how long a loop runs. `many_kernels`: tens of them, which take long to build."""
 
     name: str
     make: Callable[[np.random.Generator], Made]
     tolerance: float = 1e-5
     reads_predicates: bool = False
+    many_kernels: bool = False
 
     def made(self) -> Made:
         return self.make(np.random.default_rng(sum(self.name.encode())))
@@ -229,24 +230,24 @@ def _dropout(random: np.random.Generator) -> Made:
 PROGRAMS: tuple[RealProgram, ...] = (
     RealProgram("adam_step", _adam),
     RealProgram("convnet", _convnet),
-    RealProgram("convnet_gradient", _convnet_gradient, 1e-4),
-    RealProgram("resnet18", _resnet),
-    RealProgram("resnet18_gradient", _resnet_gradient, 1e-4),
+    RealProgram("convnet_gradient", _convnet_gradient, 1e-4, many_kernels=True),
+    RealProgram("resnet18", _resnet, many_kernels=True),
+    RealProgram("resnet18_gradient", _resnet_gradient, 1e-4, many_kernels=True),
     RealProgram("encoder", _encoder),
-    RealProgram("encoder_gradient", _encoder_gradient, 1e-4),
+    RealProgram("encoder_gradient", _encoder_gradient, 1e-4, many_kernels=True),
     RealProgram("decoder", _decoder),
     RealProgram("lstm", _lstm),
     RealProgram("lstm_gradient", _lstm_gradient, 1e-4),
     RealProgram("experts", _experts),
     RealProgram("experts_gradient", _experts_gradient, 1e-4),
     RealProgram("fft_convolution", _fft),
-    RealProgram("fft_convolution_gradient", _fft_gradient),
+    RealProgram("fft_convolution_gradient", _fft_gradient, many_kernels=True),
     RealProgram("k_means", _k_means),
     RealProgram("life", _life, 0, reads_predicates=True),
     RealProgram("unet_block", _unet),
-    RealProgram("unet_block_gradient", _unet_gradient, 1e-4),
+    RealProgram("unet_block_gradient", _unet_gradient, 1e-4, many_kernels=True),
     RealProgram("conjugate_gradient", _conjugate_gradient, reads_predicates=True),
-    RealProgram("random_bits", _random_bits, 0),
-    RealProgram("random_floats", _random_floats),
+    RealProgram("random_bits", _random_bits, 0, many_kernels=True),
+    RealProgram("random_floats", _random_floats, many_kernels=True),
     RealProgram("dropout_gradient", _dropout),
 )
