@@ -18,12 +18,13 @@ from orchestrion.compiler.ir.attributes import IntegerAttr, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.ir.types import I32
 from orchestrion.compiler.stablehlo.control_flow import Case, Choice, If, While
 from orchestrion.compiler.stablehlo.trip_count import trip_count
 
 from .blocks import code_of
-from .util import Add, Branch, CompareLt, CondBranch, Constant, Switch
+from .util import Add, Branch, CompareLt, CondBranch, Constant, DimValue, Switch
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -99,7 +100,7 @@ def _loop(block: Block, op: While, rest: Block) -> list[Block]:
     body.erase_arguments(range(len(body.arguments)))
     test, following = _last(header), _last(body)
     start, after = Builder(block, loc=op.loc), Builder(body, following, op.loc)
-    if trips is None or trips > MOST_COUNTED:
+    if trips is None or bounds(trips)[1] > MOST_COUNTED:
         condition = test.operands[0]
         start.build(Branch, arguments=op.inits, to=header)
         after.build(Branch, arguments=following.operands, to=header)
@@ -118,4 +119,6 @@ def _loop(block: Block, op: While, rest: Block) -> list[Block]:
 
 
 def _number(builder: Builder, value: int) -> Value:
+    if isinstance(value, Dim):
+        return builder.build(DimValue, value=dense_ints(value), out=I32).out
     return builder.build(Constant, value=IntegerAttr(value, I32), out=I32).out

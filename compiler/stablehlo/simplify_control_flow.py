@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.effects import is_dead
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import I1
@@ -154,6 +155,8 @@ def _known_end(op: Operation, rewriter: Rewriter) -> bool:
     """The counter of a loop of known length ends at a known number."""
     assert isinstance(op, While)
     trips = trip_count(op)
+    if isinstance(trips, Dim):
+        return False
     changed = False
     for index, result in enumerate(op.results if trips is not None else ()):
         start, step = integer(op.inits[index]), step_of(op, index)
