@@ -1,0 +1,116 @@
+"""A call at a size that came before, of programs with symbolic sizes, beside the same programs exported for that size.
+
+Expected before measuring: 1.25 times for a program of one small launch on the reference device, where the host's part
+is all there is (shapes are compared, sizes measured, a setup looked up: 0.8 us); nothing to be seen where a device works
+longer. Kernels index by parameters instead of constants, which costs more where a launch is short.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from harness import arguments, measure, need, ratio, save, table, versions
+
+#: device -> target it is compiled for
+DEVICES = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}
+#: the most that a call at a repeated size may cost
+MOST = 1.3
+
+
+class Row(NamedTuple):
+    """A program: its function, the symbolic shapes and the element type of its arguments, the sizes to call it at."""
+
+    function: Callable[..., Any]
+    shapes: tuple[str, ...]
+    sizes: tuple[dict[str, int], ...]
+    calls: int
+
+
+def rows() -> dict[str, Row]:
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    random = np.random.default_rng(0)
+    w0, w1, w2 = (random.normal(size=shape).astype(np.float32) / 8 for shape in ((64, 128), (128, 128), (128, 10)))
+
+    def mlp(x: Any) -> Any:
+        return jax.nn.softmax(jnp.tanh(jnp.tanh(x @ w0) @ w1) @ w2)
+
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        scores = jnp.einsum("bqd,bkd->bqk", q, k) / 8
+        return jnp.einsum("bqk,bkd->bqd", jax.nn.softmax(scores), v)
+
+    def rnn(x: Any) -> Any:
+        def step(h: Any, x: Any) -> tuple[Any, Any]:
+            h = jnp.tanh(x @ w0 + h @ w1)
+            return h, h[:, 0]
+
+        return lax.scan(step, jnp.zeros((x.shape[1], 128), jnp.float32), x)
+
+    batch = tuple({"b": size} for size in (1, 8, 33))
+    return {
+        "multiply": Row(lambda x, y: x * y, ("b, 4", "b, 4"), batch, 1000),
+        "mlp": Row(mlp, ("b, 64",), batch, 30),
+        "attention": Row(attention, ("b, s, 64",) * 3, tuple({"b": 2, "s": s} for s in (8, 32, 57)), 10),
+        "rnn": Row(rnn, ("s, b, 64",), tuple({"s": s, "b": 4} for s in (3, 16)), 3),
+    }
+
+
+def texts(row: Row) -> tuple[str, list[str]]:
+    """StableHLO of the function with symbolic sizes, and for each set of sizes."""
+    import jax
+    import jax.numpy as jnp
+    from jax import export
+
+    scope = export.SymbolicScope()
+    symbolic = [export.symbolic_shape(shape, scope=scope) for shape in row.shapes]
+    jitted = jax.jit(row.function)
+    dynamic = export.export(jitted)(*(jax.ShapeDtypeStruct(shape, jnp.float32) for shape in symbolic))
+    static = [jitted.lower(*inputs(row, sizes)).as_text() for sizes in row.sizes]
+    return dynamic.mlir_module(), static
+
+
+def inputs(row: Row, sizes: dict[str, int]) -> list[np.ndarray[Any, Any]]:
+    shapes = [[sizes.get(word.strip()) or int(word) for word in shape.split(",")] for shape in row.shapes]
+    random = np.random.default_rng(1)
+    return [random.normal(size=shape).astype(np.float32) for shape in shapes]
+
+
+def main() -> None:
+    from orchestrion import compiler, vm
+
+    options = arguments("a call at a repeated size of programs with symbolic sizes, beside static ones")
+    need("jax")
+    worst: dict[str, float] = {}
+    for name, row in rows().items():
+        dynamic, static = texts(row)
+        for device, target in DEVICES.items():
+            sized = vm.load(compiler.compile(dynamic, targets=[target]), device, allow_native_code=True)
+            for sizes, text in zip(row.sizes, static, strict=True):
+                fixed = vm.load(compiler.compile(text, targets=[target]), device, allow_native_code=True)
+                values = inputs(row, sizes)
+                for got, want in zip(as_tuple(sized.main(*values)), as_tuple(fixed.main(*values)), strict=True):
+                    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+                candidates = {
+                    "static": lambda fixed=fixed, values=values: fixed.main(*values),
+                    "symbolic": lambda values=values: sized.main(*values),
+                }
+                timings = measure(candidates, row.calls, options.rounds)
+                at = ", ".join(f"{key} = {size}" for key, size in sizes.items())
+                table(f"{name}, {at}, {device}", timings, "static")
+                worst[f"{name}, {at}, {device}"] = ratio(timings, "symbolic", "static")
+                save(options.json and f"{options.json}.{len(worst)}", timings)
+                fixed.close()
+            sized.close()
+    print(f"\n{versions('jax')}; symbolic over static, {MOST} at most wanted:")
+    for what, times in sorted(worst.items(), key=lambda item: -item[1]):
+        print(f"  {times:5.2f}x  {what}{'  above' if times > MOST else ''}")
+
+
+def as_tuple(results: Any) -> tuple[Any, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+if __name__ == "__main__":
+    main()

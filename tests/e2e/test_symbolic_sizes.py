@@ -1,0 +1,211 @@
+"""Programs that JAX exports with symbolic sizes: one module, many sizes, on every device, beside JAX itself."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from threading import Thread
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from orchestrion import compiler, vm
+from orchestrion.hal.registry import list_devices
+from orchestrion.vm.errors import CallerError, VmError
+
+jax = pytest.importorskip("jax")
+from jax import export, lax  # noqa: E402
+from jax import numpy as jnp  # noqa: E402
+
+#: device -> target
+DEVICES = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}
+THERE = {status.name for status in list_devices() if status.devices}
+
+random = np.random.default_rng(3)
+W = random.normal(size=(6, 5)).astype(np.float32)
+V = random.normal(size=(5, 5)).astype(np.float32)
+
+
+class Case(NamedTuple):
+    """A function, its symbolic shapes, sizes to call it at, element types of the arguments (f32)."""
+
+    function: Callable[..., Any]
+    shapes: tuple[str, ...]
+    sizes: tuple[dict[str, int], ...]
+    dtypes: tuple[Any, ...] = ()
+    constraints: tuple[str, ...] = ()
+
+
+def scan(x: Any) -> Any:
+    def step(h: Any, x: Any) -> tuple[Any, Any]:
+        h = jnp.tanh(x @ W + h @ V)
+        return h, h.sum(axis=1)
+
+    return lax.scan(step, jnp.zeros((x.shape[1], 5), jnp.float32), x)
+
+
+def halving(x: Any) -> Any:
+    return lax.while_loop(lambda s: jnp.max(jnp.abs(s[0])) > 0.1, lambda s: (s[0] / 2, s[1] + 1), (x, 0))
+
+
+def branches(x: Any, up: Any) -> Any:
+    return lax.cond(up, lambda x: x * x.sum(axis=0), lambda x: x[::-1] - x.mean(axis=0), x)
+
+
+def update(x: Any, at: Any) -> Any:
+    zero = jnp.zeros_like(at)
+    return lax.dynamic_update_slice(x, x[:1] * 2, (at, zero)), lax.dynamic_slice(x, (at, zero + 1), (1, 2))
+
+
+BATCH = tuple({"b": size} for size in (3, 1, 17, 3))
+CASES: dict[str, Case] = {
+    "elementwise": Case(lambda x, y: (x * y + 1, jnp.where(x > y, x, -y)), ("b, 4", "b, 4"), BATCH),
+    "layers": Case(lambda x: jax.nn.softmax(jnp.tanh(x @ W) @ V), ("b, 6",), BATCH),
+    "mean": Case(lambda x: (x - x.mean(axis=0)) / (1 + x.var(axis=0)), ("b, 4",), BATCH),
+    "attention": Case(
+        lambda q, k: jax.nn.softmax(jnp.where(jnp.tri(q.shape[1]) > 0, q @ k.transpose(0, 2, 1), -1e9)) @ k,
+        ("b, s, 8", "b, s, 8"),
+        ({"b": 2, "s": 3}, {"b": 1, "s": 9}, {"b": 3, "s": 1}),
+    ),
+    "shapes": Case(
+        lambda x, y: (jnp.concatenate([x, y, x[1:]]), jnp.pad(x, ((1, 2), (0, 1))), x.reshape(-1), x[::2].T),
+        ("b, 3", "c, 3"),
+        ({"b": 3, "c": 1}, {"b": 8, "c": 5}, {"b": 4, "c": 2}),
+        constraints=("b >= 2",),
+    ),
+    "scan": Case(scan, ("s, b, 6",), ({"s": 4, "b": 2}, {"s": 1, "b": 5}, {"s": 9, "b": 1})),
+    "while": Case(halving, ("b, 2",), BATCH),
+    "cond": Case(branches, ("b, 3", ""), BATCH, (np.float32, np.bool_)),
+    "update": Case(update, ("b, 4", ""), BATCH, (np.float32, np.int32)),
+    "gather": Case(
+        lambda x, i: (x[i], jnp.argmax(x, axis=0), jnp.arange(x.shape[0]) + i.sum()),
+        ("b, 3", "4"), BATCH, (np.float32, np.int32),
+    ),
+    "halves": Case(lambda x: x.reshape(-1, 2, 3).sum(axis=1), ("2*b, 3",), ({"b": 1}, {"b": 6})),
+}  # fmt: skip
+
+
+@cache
+def text(name: str) -> bytes:
+    case = CASES[name]
+    scope = export.SymbolicScope(case.constraints)
+    dtypes = case.dtypes or (np.float32,) * len(case.shapes)
+    given = [
+        jax.ShapeDtypeStruct(export.symbolic_shape(shape, scope=scope) if shape else (), dtype)
+        for shape, dtype in zip(case.shapes, dtypes, strict=True)
+    ]
+    return export.export(jax.jit(case.function))(*given).mlir_module_serialized
+
+
+@cache
+def module(name: str, target: str) -> bytes:
+    return compiler.compile(text(name), targets=[target])
+
+
+def inputs(case: Case, sizes: dict[str, int], seed: int = 0) -> list[Any]:
+    """Random arguments at these sizes; integers are places of the first axis."""
+    found = []
+    generator = np.random.default_rng(seed)
+    for place, shape in enumerate(case.shapes):
+        dims = [eval(dim, {}, dict(sizes)) for dim in shape.split(",") if dim.strip()]
+        dtype = np.dtype(case.dtypes[place] if case.dtypes else np.float32)
+        if dtype == np.bool_:
+            found.append(np.array(seed % 2 == 0))
+        elif dtype.kind == "i":
+            found.append(generator.integers(0, sizes["b"], dims).astype(dtype))
+        else:
+            found.append(generator.normal(size=dims).astype(dtype))
+    return [np.asarray(x) for x in found]
+
+
+def check(case: Case, main: Callable[..., Any], sizes: dict[str, int], seed: int = 0) -> None:
+    values = inputs(case, sizes, seed)
+    got = main(*values)
+    want = jax.tree.leaves(case.function(*values))
+    for one, other in zip(got if isinstance(got, tuple) else (got,), want, strict=True):
+        assert one.shape == other.shape and one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+
+
+@pytest.fixture(scope="module", params=DEVICES)
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param not in THERE:
+        pytest.skip(f"no device of {request.param} here")
+    yield request.param
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_with_jax(name: str, device: str) -> None:
+    program = vm.load(module(name, DEVICES[device]), device, allow_native_code=True)
+    for seed, sizes in enumerate(CASES[name].sizes):
+        check(CASES[name], program.main, sizes, seed)
+    program.close()
+
+
+def test_a_repeated_size_is_a_static_call(device: str) -> None:
+    """One submission, one wait, nothing allocated or recorded; another size records anew."""
+    program = vm.load(module("layers", DEVICES[device]), device, allow_native_code=True)
+    case, statistics = CASES["layers"], program.context.device.statistics  # type: ignore[union-attr]
+    x, out = program.put(inputs(case, {"b": 5})[0]), program.empty((5, 5), np.float32)
+    program.main(x, out=out)
+    recorded = statistics.command_buffers_recorded
+    for _ in range(25):  # interpreted, then translated
+        program.main(x, out=out)
+        last = program.statistics()["calls"][-1]
+        assert (last["submissions"], last["waits"], last["allocations"]) == (1, 1, 0)
+        assert last["host_to_device_bytes"] == last["device_to_host_bytes"] == last["executables_created"] == 0
+    assert statistics.command_buffers_recorded == recorded
+    check(case, program.main, {"b": 6})
+    assert statistics.command_buffers_recorded == recorded + 1
+    program.close()
+
+
+REFUSED: dict[str, tuple[str, dict[str, tuple[int, ...]], str]] = {
+    "unequal": ("elementwise", {"x": (3, 4), "y": (2, 4)}, r"args\[1\].shape\[0\] \(= 2\).*'b' \(= 3\)"),
+    "odd": ("halves", {"x": (3, 3)}, "Division had remainder 1|must be divisible"),
+    "below": ("shapes", {"x": (1, 3), "y": (1, 3)}, "constraint b >= 2.*found -1"),
+    "rank": ("halves", {"x": (4,)}, r"argument 0 of 'main': expected tensor<\?x3xf32, .*>, got f32\[4\]"),
+    "fixed": ("halves", {"x": (4, 2)}, r"argument 0 of 'main': expected tensor<\?x3xf32, .*>, got f32\[4,2\]"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused_sizes(what: str) -> None:
+    name, shapes, message = REFUSED[what]
+    program = vm.load(module(name, "reference"))
+    for _ in range(2):
+        with pytest.raises(CallerError, match=message):
+            program.main(*(np.zeros(shape, np.float32) for shape in shapes.values()))
+    check(CASES[name], program.main, CASES[name].sizes[-1])
+    program.close()
+
+
+def test_sizes_that_no_memory_holds() -> None:
+    program = vm.load(module("attention", "reference"), memory=1 << 20)
+    x = np.zeros((1, 3000, 8), np.float32)
+    with pytest.raises(VmError, match="1048576 bytes"):
+        program.main(x, x)
+    check(CASES["attention"], program.main, {"b": 2, "s": 4})
+    program.close()
+
+
+def test_contexts_in_threads(device: str) -> None:
+    program = vm.load(module("scan", DEVICES[device]), device, allow_native_code=True)
+    case, failed = CASES["scan"], []
+
+    def work(seed: int) -> None:
+        context = program.create_context()
+        try:
+            for turn in range(3):
+                check(case, context.functions["main"], {"s": 1 + (seed + turn) % 4, "b": 1 + seed % 3}, seed)
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            context.close()
+
+    threads = [Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    program.close()
