@@ -1,8 +1,8 @@
 """A call at a size that came before, of programs with symbolic sizes, beside the same programs exported for that size.
 
 Expected before measuring: 1.25 times for a program of one small launch on the reference device, where the host's part
-is all there is (shapes are compared, sizes measured, a setup looked up: 0.8 us); nothing to be seen where a device works
-longer. Kernels index by parameters instead of constants, which costs more where a launch is short.
+is all there is (shapes are compared, sizes measured, a setup looked up: 0.8 us); nothing to be seen where a device
+works longer. Kernels index by parameters instead of constants, which costs more where a launch is short.
 """
 
 from collections.abc import Callable
@@ -94,7 +94,7 @@ def main() -> None:
                     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
                 candidates = {
                     "static": lambda fixed=fixed, values=values: fixed.main(*values),
-                    "symbolic": lambda values=values: sized.main(*values),
+                    "symbolic": lambda sized=sized, values=values: sized.main(*values),
                 }
                 timings = measure(candidates, row.calls, options.rounds)
                 at = ", ".join(f"{key} = {size}" for key, size in sizes.items())
