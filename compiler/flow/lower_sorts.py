@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrion.compiler.ir.attributes import DenseArray, IntegerAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region, Value
+from orchestrion.compiler.ir.dims import Dim, typical
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.stablehlo.base import tensor_of
@@ -34,7 +35,8 @@ from .sorting import gathered, numbers
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
 
-#: comparisons, each element with each of its line, up to which places are counted
+#: comparisons, each element with each of its line, up to which places are counted; lines of a length that a call brings
+#: always are, since merges take a number of turns
 MOST_COMPARISONS: Final = 1 << 18
 
 
@@ -49,9 +51,9 @@ def run(module: Module, options: Options) -> None:
 def _sorted(op: Sort, rewriter: Rewriter) -> list[Value]:
     shape = tensor_of(op.inputs[0]).shape
     size = shape[op.axis]
-    if size <= 1 or not prod(shape):
+    if size in (0, 1) or prod(shape) == 0:
         return list(op.inputs)
-    if prod(shape) * size <= MOST_COMPARISONS:
+    if isinstance(size, Dim) or typical(prod(shape)) * size <= MOST_COMPARISONS:
         return _in_order(op, rewriter, {}, _order(op, rewriter))
     return _merged(op, rewriter)
 

@@ -20,6 +20,7 @@ from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.ir.verifier import check_body
 
+from .captures import copy_constants
 from .interface import name_interface
 from .source import Read, Source, read
 
@@ -32,6 +33,7 @@ def load(source: Source) -> Module:
     given = read(source)
     module = _parsed(given)
     check_body(module)
+    copy_constants(module)
     name_interface(module)
     return module
 

@@ -13,7 +13,7 @@ behind its name, `b{4..64}`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -251,6 +251,14 @@ def _is_positive(size: int, said: str) -> bool:
 def is_less(lhs: int, rhs: int) -> bool:
     """Whether lhs < rhs whatever a call brings; where the bounds leave it open, no."""
     return bounds(rhs - lhs)[0] > 0
+
+
+def decided(messages: Iterable[str]) -> Iterator[str]:
+    """The messages of a check; a comparison that it cannot decide is one, and its last."""
+    try:
+        yield from messages
+    except UndecidedError as error:
+        yield str(error)
 
 
 # arithmetic

@@ -234,9 +234,19 @@ class Parser(AttributeParser):
         values, defined, forward = self._values, self._defined, self._forward
         self._values, self._defined, self._forward = {}, [], {}
         regions = self._items("(", ")", self._region)
+        if cls is not None and Trait.SYMBOL not in cls.traits:
+            self._take_from(values)
         self._check_forward()
         self._values, self._defined, self._forward = values, defined, forward
         return regions
+
+    def _take_from(self, outer: dict[str, Value]) -> None:
+        """What is not defined in a region of an op that MLIR does not isolate, and we do, may be outside."""
+        for name, value in list(self._forward.items()):
+            found = outer.get(name)
+            if found is not None and found.type == value.type:
+                del self._forward[name]
+                value.replace_by(found)
 
     def _region(self) -> Region:
         self.expect("{")

@@ -15,6 +15,7 @@ from orchestrion.compiler.errors import CompileError, Diagnostic, InternalError
 from .attributes import DimArray, SymbolRef
 from .core import Operation, Trait, UnregisteredOp
 from .declare import Field, attr, optional, size_attr
+from .dims import decided
 from .dominance import Dominance
 from .symbols import SymbolTables, references
 
@@ -24,7 +25,7 @@ def problems(top: Operation) -> Iterator[tuple[Operation, str]]:
     dominance, tables = Dominance(), SymbolTables()
     for op in top.walk():
         found = list(_messages(op, dominance, tables)) or op.check()  # an op's own rules may rely on the general ones
-        for message in found:
+        for message in decided(found):
             yield op, message
 
 

@@ -14,6 +14,7 @@ from importlib import import_module
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Trait
+from orchestrion.compiler.ir.dims import decided
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.pipeline import FIRST
 
@@ -41,7 +42,9 @@ def find(module: Module, phase: str) -> list[Diagnostic]:
     misplaced = [Diagnostic(message, op.loc, op.name) for op in module.walk() for message in _place(op, rules)]
     if misplaced:
         return misplaced
-    return [Diagnostic(message, op.loc, op.name) for op in module.walk() for message in rules.problems(op, tables)]
+    return [
+        Diagnostic(message, op.loc, op.name) for op in module.walk() for message in decided(rules.problems(op, tables))
+    ]
 
 
 def check(module: Module, phase: str) -> None:

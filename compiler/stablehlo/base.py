@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from orchestrion.compiler.ir.attributes import PARTS, DenseArray
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import UndecidedError
 from orchestrion.compiler.ir.types import TensorType, Type, scalar
 from orchestrion.schema.dtypes import BY_NAME, DType
 
@@ -32,7 +31,7 @@ class StablehloOp(Operation):
             return
         try:
             wanted = self.infer()
-        except (ShapeError, UndecidedError) as error:
+        except ShapeError as error:
             yield str(error)
             return
         for index, (result, type) in enumerate(zip(self.results, wanted, strict=True)):

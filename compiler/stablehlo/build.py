@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr
+from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr, dense_ints
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, TensorType, scalar
@@ -13,7 +13,7 @@ from orchestrion.schema.float_formats import FLOAT_FORMATS
 
 from .base import tensor_of
 from .elementwise import OPS, BitcastConvert, Compare, Convert
-from .structural import Constant
+from .structural import BroadcastInDim, Constant
 
 _CODES: Final = {"f32": "<f", "f64": "<d"}
 
@@ -41,7 +41,11 @@ def constant(rewriter: Rewriter, value: int | float, type: TensorType) -> Value:
     else:
         bits = int(name.lstrip("ui"))
         data = (int(value) % (1 << bits)).to_bytes(max(bits // 8, 1), "little")
-    return rewriter.build(Constant, value=DenseElements(type, data), out=type).result
+    if type.is_static:
+        return rewriter.build(Constant, value=DenseElements(type, data), out=type).result
+    one = type.with_shape(())
+    made = rewriter.build(Constant, value=DenseElements(one, data), out=one).result
+    return rewriter.build(BroadcastInDim, operand_=made, broadcast_dimensions=dense_ints(), out=type).result
 
 
 def converted(rewriter: Rewriter, value: Value, element: str) -> Value:

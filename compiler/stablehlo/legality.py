@@ -13,6 +13,7 @@ from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import DialectAttr, IntegerAttr, SymbolRef
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Region, UnregisteredOp
+from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
 from orchestrion.compiler.ir.verifier import declaration_problems, problems
@@ -222,7 +223,12 @@ def _sort(op: Operation) -> Iterator[str]:
     assert isinstance(op, Sort)
     yield from _scalar_ops("comparator", op.comparator)
     type = op.inputs[0].type if op.inputs else None
-    if type is not None and is_supported(type) and isinstance(type, TensorType) and max(type.shape, default=0) >= 2**31:
+    if (
+        type is not None
+        and is_supported(type)
+        and isinstance(type, TensorType)
+        and not all(is_less(size, 2**31) for size in type.shape)
+    ):
         yield f"sorts {type}; no dimension may have more than {2**31 - 1} elements"
 
 

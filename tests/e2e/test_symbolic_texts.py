@@ -1,0 +1,66 @@
+"""Programs with symbolic sizes: their text continues from every phase, a static program knows nothing of symbols."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrion import vm
+from orchestrion.compiler import Compilation, compile
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.pipeline import PHASES
+from orchestrion.schema.writer import write
+
+jax = pytest.importorskip("jax")
+from jax import export  # noqa: E402
+from jax import numpy as jnp  # noqa: E402
+
+
+def program(x: Any, y: Any) -> Any:
+    """Folds over a symbolic axis, a size as a number, a slice with symbolic limits, and a loop."""
+    means = (x - x.mean(axis=0)) @ x.T
+    return jax.lax.fori_loop(0, 3, lambda _, z: jnp.tanh(z @ z), means)[1:], jnp.concatenate([x, y])
+
+
+def text(first: str, second: str) -> bytes:
+    scope = export.SymbolicScope(("b >= 2",))
+    given = [jax.ShapeDtypeStruct(export.symbolic_shape(shape, scope=scope), jnp.float32) for shape in (first, second)]
+    return export.export(jax.jit(program))(*given).mlir_module_serialized
+
+
+def test_every_phase_continues_to_the_same_bytes(tmp_path: Path) -> None:
+    source = text("b, 4", "c, 4")
+    whole = write(Compilation(dump=tmp_path).rows(source))
+    texts = sorted(tmp_path.iterdir())
+    assert [path.stem.partition("-")[2] for path in texts] == list(PHASES)
+    for path in texts[1:]:
+        assert write(Compilation(start=path.stem.partition("-")[2]).rows(str(path))) == whole, path.name
+    assert "b{2..}" in texts[2].read_text()
+
+
+def test_numbers_leave_no_trace(tmp_path: Path) -> None:
+    Compilation(dump=tmp_path).rows(text("3, 4", "2, 4"))
+    assert not any("#util.dims" in path.read_text() for path in tmp_path.iterdir())
+
+
+def test_sorts_and_sums_along_a_symbolic_axis() -> None:
+    shape = jax.ShapeDtypeStruct(export.symbolic_shape("b, 3"), jnp.float32)
+    exported = export.export(jax.jit(lambda x: (jnp.sort(x, axis=0), jnp.cumsum(x, axis=0))))(shape)
+    main = vm.load(compile(exported.mlir_module_serialized, targets=["reference"]), "reference")["main"]
+    for size in (1, 2, 9):
+        x = np.random.default_rng(size).integers(-9, 9, (size, 3)).astype(np.float32)
+        ordered, sums = main(x)
+        np.testing.assert_array_equal(ordered, np.sort(x, axis=0))
+        np.testing.assert_array_equal(sums, np.cumsum(x, axis=0))
+
+
+def test_a_size_that_a_value_decides_is_refused() -> None:
+    text = """
+      func.func @main(%x: tensor<f32>, %n: tensor<1xi32>) -> tensor<?xf32> {
+        %y = stablehlo.dynamic_broadcast_in_dim %x, %n, dims = [] : (tensor<f32>, tensor<1xi32>) -> tensor<?xf32>
+        return %y : tensor<?xf32>
+      }
+    """
+    with pytest.raises(CompileError, match="its sizes depend on the values of tensors"):
+        compile(text)
