@@ -26,18 +26,23 @@ class Uncached(Exception):
 class Kept:
     """The results that one context keeps, by function and arguments."""
 
-    __slots__ = ("_functions", "_memory")
+    __slots__ = ("_functions", "_latest", "_memory")
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._functions: dict[int, _Entries] = {}
+        self._latest: dict[int, tuple[tuple[int, ...], tuple[Any, ...]]] = {}  #: the entry used last of each function
 
     def find(self, function: int, arguments: tuple[int, ...]) -> tuple[Any, ...] | None:
         """The results for these arguments, which are now those used last."""
+        latest = self._latest.get(function)
+        if latest is not None and latest[0] == arguments:
+            return latest[1]
         entries = self._functions.get(function)
         found = None if entries is None else entries.get(arguments)
         if entries is not None and found is not None:
             entries.move_to_end(arguments)
+            self._latest[function] = arguments, found
         return found
 
     def get(self, function: int, arguments: tuple[int, ...]) -> tuple[Any, ...]:
@@ -55,11 +60,13 @@ class Kept:
         if old is not None:
             self._memory.refund(_bytes(arguments, old))
         entries[arguments] = results
+        self._latest[function] = arguments, results
         if len(entries) > MOST:
             self._memory.refund(_bytes(*entries.popitem(last=False)))
 
     def clear(self) -> bool:
         """Drop everything; whether there was anything."""
+        self._latest.clear()
         functions, self._functions = self._functions, {}
         for entries in functions.values():
             for arguments, results in entries.items():
