@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.dominance import reachable
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.sequencer.sizes import definitions
+from orchestrion.compiler.stablehlo.function_dims import rows_of
 from orchestrion.schema.dtypes import BY_NAME
 
 from .emitter import Emitter
@@ -72,7 +72,7 @@ class _Body:
         if not isinstance(self.source, ll_seq.Setup):
             return Sizes(self.emitter, {}, {})
         names = [name.value for name in self.source.sizes if isinstance(name, StringAttr)]
-        symbols = {row.name: row.value for row in definitions(self.source.dims) if row.value is not None}
+        symbols = {one.name: value for one, value in rows_of(self.source.dims) if value is not None}
         return Sizes(self.emitter, dict(zip(names, block.arguments, strict=True)), symbols)
 
     def _op(self, op: Operation) -> None:

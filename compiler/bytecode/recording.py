@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import symbol
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.sequencer.sizes import definitions
+from orchestrion.compiler.stablehlo.function_dims import rows_of
 
 from .emitter import Emitter
 from .sizes import Sizes
@@ -87,7 +87,7 @@ class _Commands:
             operands += (*self._memory(memory), self.sizes.number(offset), self.sizes.number(length))
         executable = self.values[op.executable]
         workload = [self.sizes.number(size) for size in entry.workload.ints]
-        words = [self.sizes.word(symbol(row.name)) for row in definitions(entry.dims)]
+        words = [self.sizes.word(symbol(one.name)) for one, _ in rows_of(entry.dims)]
         if words:
             self.emitter.call("hal.recording.parameters", self.recording, *words)
         self.emitter.call("hal.recording.dispatch", self.recording, executable, ordinal, *workload, *operands)

@@ -22,7 +22,8 @@ from orchestrion.compiler.flow.util import (
 from orchestrion.compiler.flow.util import Return as InitializerReturn
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import BlockArgument, Operation
+from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
+from orchestrion.compiler.ir.dims import symbols_of
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, TensorType, Type
 from orchestrion.compiler.sequencer.hl_seq import (
@@ -42,8 +43,10 @@ from orchestrion.compiler.stablehlo.base import StablehloOp
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
 from orchestrion.compiler.stablehlo.func import Func, Return
+from orchestrion.compiler.stablehlo.function_dims import dims_of
 from orchestrion.schema.profiles import PROFILES
 
+from . import dims
 from .blocks import blocks
 from .encodings import encoded_values, is_entry_type
 from .engine import Rules
@@ -88,10 +91,13 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from one_binding(op, Dispatch)
         case Func() if isinstance(op.parent_op, Executable):
             yield from one_block(op, is_entry_type)
+            yield from dims.entry(op)
             if len(op.body.blocks) == 1:
                 yield from body(op)
         case Func():
             yield from signature(op)
+            yield from dims.function(op)
+            yield from _sizes(op)
             yield from blocks(op.body)
             yield from _imports(op)
             yield from _travels(op)
@@ -116,6 +122,20 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from _fits(op)
         case _:
             pass
+
+
+def _sizes(func: Func) -> Iterator[str]:
+    """Resources have sizes over the function's symbols."""
+    try:
+        known = {symbol for symbol, _ in dims_of(func)}
+    except ValueError:  # said already
+        return
+    values: list[Value] = [value for op in func.body.walk() for value in op.results]
+    values += [argument for block in func.body.blocks for argument in block.arguments]
+    sizes = [size_of(value.type) for value in values if is_resource(value.type)]
+    for symbol in symbols_of(*sizes):
+        if symbol not in known:
+            yield f"has resources of sizes in {symbol}, which dims does not define"
 
 
 def _imports(func: Func) -> Iterator[str]:

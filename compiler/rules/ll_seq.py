@@ -18,11 +18,11 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, I64, NONE, Attribute, TensorType, Type
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.sequencer.hl_seq import Program
-from orchestrion.compiler.sequencer.sizes import definitions
 from orchestrion.compiler.stablehlo.base import StablehloOp, is_known, is_supported
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
 from orchestrion.compiler.stablehlo.func import signature_attributes
+from orchestrion.compiler.stablehlo.function_dims import Row, rows_of
 from orchestrion.schema.rows import ACCESSES
 
 from .blocks import blocks
@@ -253,7 +253,9 @@ def _function(op: ll_seq.Function) -> Iterator[str]:
 
 def parameters(op: ll_seq.Entry) -> Iterator[str]:
     """Its symbols are parameter words: named once each, and all that its lengths and workload have."""
-    names = [row.name for row in definitions(op.dims)]
+    names = [one.name for one, _ in _rows(op.dims)]
+    if len(names) != len(op.dims or ()):
+        yield f"dims {op.dims} is no list of symbols"
     if len(set(names)) != len(names):
         yield f"names symbols twice: {', '.join(names)}"
     lengths = [ll_seq.length_of(binding) for binding in op.bindings if is_binding(binding)]
@@ -268,15 +270,24 @@ def _setup(op: ll_seq.Setup) -> Iterator[str]:
     if taken != [I64] * len(names) or len(set(names)) != len(op.sizes):
         yield f"takes {len(taken)} numbers for the sizes {op.sizes}, each an {I64} with a name of its own"
     known = set(names)
-    for row in definitions(op.dims):
-        needed = {one.name for one in symbols_of(0 if row.value is None else row.value)}
-        if row.value is None or row.name in known or not needed <= known:
-            yield f"symbol {row.name} must have a value over sizes and symbols before it, and a name of its own"
-        known.add(row.name)
+    if len(_rows(op.dims)) != len(op.dims):
+        yield f"dims {op.dims} is no list of symbols"
+    for symbol, value in _rows(op.dims):
+        needed = {one.name for one in symbols_of(0 if value is None else value)}
+        if value is None or symbol.name in known or not needed <= known:
+            yield f"symbol {symbol.name} must have a value over sizes and symbols before it, and a name of its own"
+        known.add(symbol.name)
     for inner in op.body.walk():
         used = {one.name for value in inner.properties.values() for one in _symbols(value)}
         if not used <= known:
             yield f"uses the sizes {', '.join(sorted(used - known))}, which it does not have"
+
+
+def _rows(dims: ArrayAttr | None) -> list[Row]:
+    try:
+        return rows_of(dims)
+    except ValueError:
+        return []
 
 
 def _symbols(value: Attribute) -> tuple[Symbol, ...]:

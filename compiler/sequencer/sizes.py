@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from orchestrion.compiler.flow import util
-from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DictAttr, StringAttr, attribute_of, dense_ints
+from orchestrion.compiler.ir.attributes import ArrayAttr, attribute_of, dense_ints
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.declare import size_in
-from orchestrion.compiler.ir.dims import GREATEST, LEAST, Dim, bounds, symbol, symbols_of
+from orchestrion.compiler.ir.dims import Dim, bounds, symbol, symbols_of
 from orchestrion.compiler.ir.types import DIMS, FunctionType, TensorType
+from orchestrion.compiler.stablehlo.function_dims import Row, rows_of
 
 #: kernels index in 32 bits where a size is an expression
 MOST_ELEMENTS: Final = 2**31 - 1
@@ -44,46 +44,26 @@ def measured(signature: FunctionType) -> list[Measured]:
     ]
 
 
-class Definition(NamedTuple):
-    """A row of `dims`: a symbol of a function, its bounds, and what it is; an entry's has no value."""
-
-    name: str
-    least: int
-    greatest: int
-    value: int | None
-
-
-def definitions(dims: ArrayAttr | None) -> list[Definition]:
-    """The rows of the attribute `dims`."""
-    found = []
-    for row in dims or ():
-        assert isinstance(row, DictAttr)
-        name, least, greatest, value = (row.get(key) for key in ("name", "least", "greatest", "value"))
-        assert isinstance(name, StringAttr)
-        bound = LEAST if least is None else size_in(least), GREATEST if greatest is None else size_in(greatest)
-        found.append(Definition(name.value, *bound, value.ints[0] if isinstance(value, DenseArray) else None))
-    return found
-
-
 def demands(signature: FunctionType, dims: ArrayAttr | None, tensors: Iterable[TensorType]) -> Iterator[Operation]:
     """The assertions beside the program's own; `tensors` are the types of what its kernels hold."""
-    yield from _bounds(definitions(dims))
+    symbols = rows_of(dims)
+    yield from _bounds(symbols)
     for axis in measured(signature):
-        yield from _same(axis, definitions(dims))
+        yield from _same(axis, symbols)
     yield from _elements(tensors)
 
 
-def _bounds(symbols: Iterable[Definition]) -> Iterator[Operation]:
-    for row in symbols:
-        assert row.value is not None
-        for predicate, bound, wanted in (("ge", row.least, "least"), ("le", row.greatest, "most")):
-            message = f"size {row.name} is {{0}}, {{1}} is the {wanted}"
-            yield _assertion(row.value, predicate, bound, message, row.value, bound)
+def _bounds(symbols: Iterable[Row]) -> Iterator[Operation]:
+    for one, value in symbols:
+        assert value is not None
+        for predicate, bound, wanted in (("ge", one.least, "least"), ("le", one.greatest, "most")):
+            message = f"size {one.name} is {{0}}, {{1}} is the {wanted}"
+            yield _assertion(value, predicate, bound, message, value, bound)
 
 
-def _same(axis: Measured, symbols: list[Definition]) -> Iterator[Operation]:
+def _same(axis: Measured, symbols: Iterable[Row]) -> Iterator[Operation]:
     own = symbol(axis.name)
-    if any(_is(axis.size, row.name) and row.value is not None and _is(row.value, axis.name) for row in symbols):
+    if any(_is(axis.size, one.name) and value is not None and _is(value, axis.name) for one, value in symbols):
         return  # it is where the symbol comes from
     place = f"argument {axis.argument}, dimension {axis.axis}"
     yield _assertion(own, "eq", axis.size, f"{place} is {{0}}, {axis.size} = {{1}} wanted", own, axis.size)
