@@ -21,12 +21,13 @@ from .build import compare, constant, elementwise
 from .contraction import DotDimensions, DotGeneral
 from .custom_call import canonical
 from .expand_scatter import expand_scatter
-from .func import Call
+from .func import Call, Func
+from .func import Return as FuncReturn
 from .mixed_types import algorithm, in_f32, one_type
 from .random_bits import expand_rng_bit_generator
 from .reduce_precision import expand_reduce_precision
 from .rng import expand_rng
-from .top_k import expand_top_k
+from .top_k import expand_approx_top_k, expand_top_k
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -96,6 +97,15 @@ def _identity(op: Operation, rewriter: Rewriter) -> bool:
     return target is not None and target.value in _IDENTITIES and _same(op, rewriter)
 
 
+def _return(op: Operation, rewriter: Rewriter) -> bool:
+    """JAX ends some functions as regions end."""
+    if not isinstance(op.parent_op, Func):
+        return False
+    rewriter.build(FuncReturn, values=op.operands)
+    rewriter.replace(op, [])
+    return True
+
+
 def _composite(op: Operation, rewriter: Rewriter) -> bool:
     """A composite is a call of its decomposition."""
     target = op.get_as("decomposition", SymbolRef)
@@ -151,7 +161,8 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "stablehlo.bitcast_convert": (expand_bitcast,),
     "stablehlo.composite": (_composite,),
     "stablehlo.convolution": (_plain, one_type),
-    "stablehlo.custom_call": (_identity, canonical, jax_lapack.replace),
+    "stablehlo.return": (_return,),
+    "stablehlo.custom_call": (_identity, expand_approx_top_k, canonical, jax_lapack.replace),
     "stablehlo.dot": (_dot,),
     "stablehlo.dot_general": (_plain, algorithm, one_type),
     "stablehlo.optimization_barrier": (_same,),

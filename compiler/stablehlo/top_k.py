@@ -1,16 +1,31 @@
 """`chlo.top_k`: a sort of the last axis downwards, with the elements' numbers, of which the first k are kept.
 
 Equal elements come in the order of their numbers, floats in total order: a NaN comes first, or last if it is negative.
+`ApproxTopK`, which JAX calls for `lax.approx_max_k` and `approx_min_k`, may miss some; here it is exact, a sort by the
+comparator that it names.
 """
 
 from __future__ import annotations
 
-from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, IntegerAttr
-from orchestrion.compiler.ir.core import Operation, Value
+from collections.abc import Sequence
+
+from orchestrion.compiler.ir.attributes import (
+    ArrayAttr,
+    BoolAttr,
+    DenseArray,
+    DictAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRef,
+)
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import I32, TensorType
+from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.ir.types import I1, I32, TensorType
 
 from .base import is_known, tensor_of
+from .contraction import Return
+from .func import Call, Func
 from .sort import Sort, ordering
 from .structural import Iota, Slice
 
@@ -35,6 +50,57 @@ def expand_top_k(op: Operation, rewriter: Rewriter) -> bool:
     )
     rewriter.replace(op, [_first(rewriter, value, kept.shape) for value in ordered.results])
     return True
+
+
+def expand_approx_top_k(op: Operation, rewriter: Rewriter) -> bool:
+    """Operands are tensors, then a number for each that would fill places; the numbers are not needed."""
+    if op.get("call_target_name") != StringAttr("ApproxTopK"):
+        return False
+    count, called = len(op.results), op.get_as("called_computations", ArrayAttr)
+    config = op.get_as("mhlo.backend_config", DictAttr)
+    axis = config.get("reduction_dim") if config is not None else None
+    values = op.operands[:count]
+    if len(op.operands) != 2 * count or called is None or len(called) != 1 or not isinstance(axis, IntegerAttr):
+        return False
+    compared = called.items[0]
+    types = [value.type for value in values if is_known(value.type)]
+    function = SymbolTables().lookup(op, compared) if isinstance(compared, SymbolRef) else None
+    if isinstance(function, Func):  # JAX leaves it visible, and nobody calls it from outside
+        function.sym_visibility = StringAttr("private")
+    if not isinstance(compared, SymbolRef) or len(types) != count or not _fits(op, values, axis.value):
+        return False
+    ordered = rewriter.build(
+        Sort,
+        inputs=values,
+        dimension=axis,
+        is_stable=BoolAttr(True),
+        comparator=_calling(compared, [tensor_of(value) for value in values]),
+        out=types,
+    )
+    results = [tensor_of(result).shape for result in op.results]
+    kept = [_first(rewriter, value, shape) for value, shape in zip(ordered.results, results, strict=True)]
+    rewriter.replace(op, kept)
+    return True
+
+
+def _fits(op: Operation, values: Sequence[Value], axis: int) -> bool:
+    """Whether each result has its operand's type, and no more of the axis."""
+    for value, result in zip(values, op.results, strict=True):
+        type, out = tensor_of(value), result.type
+        if not isinstance(out, TensorType) or not 0 <= axis < type.rank or out.rank != type.rank:
+            return False
+        wanted = (*type.shape[:axis], out.shape[axis], *type.shape[axis + 1 :])
+        if out != type.with_shape(wanted) or not out.shape[axis] <= type.shape[axis]:
+            return False
+    return True
+
+
+def _calling(comparator: SymbolRef, types: list[TensorType]) -> Region:
+    block = Block([type.with_shape(()) for type in types for _ in range(2)])
+    called = Call.build(arguments=block.arguments, callee=comparator, outputs=[TensorType((), I1)])
+    block.append(called)
+    block.append(Return.build(values=called.results))
+    return Region([block])
 
 
 def _first(rewriter: Rewriter, value: Value, shape: tuple[int, ...]) -> Value:

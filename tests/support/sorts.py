@@ -42,6 +42,12 @@ def _top_k(x: Any) -> Any:
     return lax.top_k(x, 3), lax.top_k(x, x.shape[-1])
 
 
+def _approximate(x: Any) -> Any:
+    """Numbers that differ, so that there is one answer."""
+    y = jnp.arange(x.size, dtype=jnp.float32).reshape(x.shape) * 37 % 101
+    return lax.approx_max_k(y, 3), lax.approx_min_k(y.T, 2, reduction_dimension=0)
+
+
 PROGRAMS: tuple[tuple[Any, ...], ...] = (
     *((f"sort_{n}", _sorts, ((n,), _F)) for n in (0, 1, 2, 1025)),
     ("sort_empty", _sorts, ((3, 0), _F)),
@@ -55,5 +61,6 @@ PROGRAMS: tuple[tuple[Any, ...], ...] = (
     ("top_k", _top_k, ((3, 11), _F)),
     ("top_k_integers", lambda x: lax.top_k(x, 2, axis=0), ((30, 4), "int32")),
     ("top_k_long", lambda x: lax.top_k(x, 5), ((3, 700), _F)),
+    ("approximate_top_k", _approximate, ((3, 11), _F)),
     ("sort_loop", _sorted_loop, ((2, 530), "int32")),
 )
