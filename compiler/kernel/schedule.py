@@ -224,7 +224,7 @@ def emit_workgroup(elemental: Elemental, work: Work) -> None:
     b, size = elemental.builder, SCHEDULES["workgroup"].workgroup_size
     count = count_of(hero.results[0])
     group, local = b.workgroup_id(), b.local_id()
-    position = b.op("minimum", group, b.index(count - 1))
+    position = b.index(0) if count == 1 else b.op("minimum", group, b.index(count - 1))
     at = Index(b, shape_of(hero.results[0]), None, position)
     fold = FOLDS[hero.name](b, hero, at)
     shared = [b.shared(size, element_of(result)) for result in hero.results]

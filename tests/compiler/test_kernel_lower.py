@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from stablehlo_text import main, reduction, tensor
+from stablehlo_text import ints, main, reducer, reduction, tensor
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.core import UnregisteredOp
@@ -74,6 +74,19 @@ def test_long_and_few_folds_take_a_workgroup_each(lowered: Any, shape: list[int]
     assert made.workgroup_size == (row.workgroup_size, 1, 1)
     assert made.workload == (shape[0] * (row.workgroup_size if schedule == "workgroup" else 1), 1, 1)
     assert bool(made.payload.shared_memory_bytes) == (schedule == "workgroup")
+
+
+def test_a_single_long_fold_is_made_once(lowered: Any) -> None:
+    """By the workgroup: what is written finds it, whatever the shape it is asked for in."""
+    source, folded, scalar = tensor([1, 1, 4001], "f32"), tensor([1, 1], "f32"), tensor([], "f32")
+    lines = [
+        f'%c = "stablehlo.constant"() <{{value = dense<0.0> : {scalar}}}> : () -> {scalar}',
+        f'%f = "stablehlo.reduce"(%a0, %c) <{{dimensions = {ints([2])}}}> {reducer("add", "f32")}'
+        f" : ({source}, {scalar}) -> {folded}",
+        f'%r = "stablehlo.reshape"(%f) : ({folded}) -> {scalar}',
+    ]
+    module = lowered(main([source], lines, [("%r", scalar)]), "spirv").module
+    assert [op.name for op in module.walk() if op.name in ("kernel.load", "kernel.load_vector")] == ["kernel.load"]
 
 
 def test_workgroups_are_a_power_of_two_that_every_device_takes() -> None:
