@@ -8,7 +8,7 @@ device.
 IREE runs as `iree-benchmark-module`, a process of its own between our rounds, without transfers either: its reported
 time per call counts, as ours does, from submission until the result is there. Ratios are of the least times. XLA on
 the CPU stands beside PoCL for orientation: both run the same two cores. All results are compared with XLA's first;
-where no set of flags gives IREE the right one (lavapipe leaves long loops, docs/decisions/loop-turns.md), it has no time.
+where no set of flags gives IREE the right one, it has no time (lavapipe leaves loops, docs/decisions/loop-turns.md).
 
     bench_heroes.py [--rounds N] [--no-iree] [group or row ...]
 """
@@ -134,8 +134,7 @@ def close(got: Array, want: Array) -> bool:
 
 
 class Peer:
-    """A row by IREE: the module of the flags that are fastest, of those whose result is right; `least` is infinite where
-    none is."""
+    """A row by IREE: the module of the fastest flags of those whose result is right; `least` is infinite if none is."""
 
     def __init__(self, text: str, arguments: Sequence[Array], want: Array, folder: Path) -> None:
         import iree.compiler

@@ -20,7 +20,7 @@ T = tensor([8], "f32")
 
 def test_each_stablehlo_op_has_a_rule() -> None:
     other = {"stablehlo.return", "stablehlo.custom_call", *control_flow.OPS}
-    names = ("convolution", "reduce_window", "scatter", "select_and_scatter", "sort")
+    names = ("convolution", "fft", "reduce_window", "scatter", "select_and_scatter", "sort")
     lowered = {f"stablehlo.{name}" for name in names} | set(dynamic.OPS)
     flow = {"flow.set_encoding", "flow.unset_encoding", "flow.windows", "flow.size"}
     assert set(ELEMENT_RULES) == set(DIALECT.ops) - other - lowered | set(CHLO.ops) | flow
