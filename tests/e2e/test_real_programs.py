@@ -1,11 +1,12 @@
 """Programs as people export them, forward and gradient, give JAX's numbers on every device.
 
 Building the many kernels of some takes an OpenCL driver half a minute: those run there when
-`ORCHESTRION_REAL_PROGRAMS=all` asks for it (`make programs`).
+`ORCHESTRION_REAL_PROGRAMS=all` asks for it (`make programs`). So do most of those with a symbolic batch, whose sizes
+are taken from the rows of what the program is called with.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,33 +14,77 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from jax import export  # noqa: E402
 from real_programs import PROGRAMS, RealProgram  # noqa: E402
 
 from orchestrion import compiler  # noqa: E402
 
-DEVICES = ("reference", "opencl", "vulkan")
 ALL = os.environ.get("ORCHESTRION_REAL_PROGRAMS") == "all"
+#: sizes of a batch, in the order of the calls
+SIZES = (3, 1, 6, 3)
+BATCHED = [program for program in PROGRAMS if program.batch]
+LoadOn = Callable[..., Any]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_real_program(program: RealProgram, load_on: Callable[..., Any]) -> None:
+def test_real_program(program: RealProgram, load_on: LoadOn) -> None:
     """One module for all devices; a call is one submission unless a predicate is read on the way."""
     function, arguments = program.made()
     with jax.enable_x64(False):  # as JAX is when nobody asks for f64
         jitted = jax.jit(function)
         module = compiler.compile(jitted.lower(*arguments))
-        wanted = [np.asarray(leaf) for leaf in jax.tree.leaves(jitted(*arguments))]
-    for device in DEVICES if ALL or not program.many_kernels else ("reference", "vulkan"):
+        wanted = jax.tree.leaves(jitted(*arguments))
+    for device in ("reference", "opencl", "vulkan") if ALL or not program.many_kernels else ("reference", "vulkan"):
         loaded = load_on(module, device)
-        got = loaded.main(*jax.tree.leaves(arguments))
-        results = list(got) if isinstance(got, tuple) else [got]
-        assert len(results) == len(wanted)
-        for index, (result, want) in enumerate(zip(results, wanted, strict=True)):
-            note = f"{program.name} on {device}, result {index}"
-            if program.tolerance == 0 or want.dtype.kind not in "fc":
-                np.testing.assert_array_equal(result, want, err_msg=note)
-            else:
-                room = program.tolerance * float(np.max(np.abs(want), initial=0))
-                np.testing.assert_allclose(result, want, rtol=program.tolerance, atol=room, err_msg=note)
+        _compare(program, device, loaded.main(*jax.tree.leaves(arguments)), wanted)
         counts = loaded.statistics()["calls"][-1]
         assert counts["submissions"] == counts["waits"] and (counts["submissions"] == 1 or program.reads_predicates)
+
+
+@pytest.mark.parametrize("program", BATCHED if ALL else BATCHED[:3], ids=lambda program: program.name)
+def test_real_program_of_any_batch(program: RealProgram, load_on: LoadOn) -> None:
+    """One module for all sizes; a size seen before is one submission, and records nothing."""
+    function, arguments = program.made()
+    leaves, tree = jax.tree.flatten(arguments)
+    with jax.enable_x64(False):
+        jitted = jax.jit(function)
+        module = compiler.compile(export.export(jitted)(*_symbolic(program, leaves, tree)))
+        calls = [_sized(program, leaves, size) for size in SIZES]
+        wanted = [jax.tree.leaves(jitted(*jax.tree.unflatten(tree, call))) for call in calls]
+    for device in ("reference", "opencl", "vulkan") if ALL else ("reference", "vulkan"):
+        loaded = load_on(module, device)
+        for call, want in zip(calls, wanted, strict=True):
+            _compare(program, device, loaded.main(*call), want)
+        counts = loaded.statistics()["calls"][-1]
+        assert (counts["submissions"], counts["waits"], counts["executables_created"]) == (1, 1, 0)
+
+
+def _symbolic(program: RealProgram, leaves: Sequence[Any], tree: Any) -> Any:
+    """What the program takes, with a symbol for the batch."""
+    (symbol,) = export.symbolic_shape("b")
+    shapes = [list(leaf.shape) for leaf in leaves]
+    for argument, axis in program.batch:
+        shapes[argument][axis] = symbol
+    specs = [jax.ShapeDtypeStruct(tuple(shape), leaf.dtype) for shape, leaf in zip(shapes, leaves, strict=True)]
+    return jax.tree.unflatten(tree, specs)
+
+
+def _sized(program: RealProgram, leaves: Sequence[Any], size: int) -> list[Any]:
+    """The arguments for a batch of that size: rows taken anyhow, the same ones of each argument."""
+    taken = list(leaves)
+    for argument, axis in program.batch:
+        rows = np.random.default_rng(size).integers(0, leaves[argument].shape[axis], size)
+        taken[argument] = np.take(leaves[argument], rows, axis)
+    return taken
+
+
+def _compare(program: RealProgram, device: str, got: Any, wanted: Sequence[Any]) -> None:
+    results = list(got) if isinstance(got, tuple) else [got]
+    assert len(results) == len(wanted)
+    for index, (result, given) in enumerate(zip(results, wanted, strict=True)):
+        want, note = np.asarray(given), f"{program.name} on {device}, result {index}"
+        if program.tolerance == 0 or want.dtype.kind not in "fc":
+            np.testing.assert_array_equal(result, want, err_msg=note)
+        else:
+            room = program.tolerance * float(np.max(np.abs(want), initial=0))
+            np.testing.assert_allclose(result, want, rtol=program.tolerance, atol=room, err_msg=note)

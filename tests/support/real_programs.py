@@ -28,6 +28,8 @@ class RealProgram:
     tolerance: float = 1e-5
     reads_predicates: bool = False
     many_kernels: bool = False
+    #: (argument, axis) of each axis that may have any size, the batch; arguments are counted among all arrays
+    batch: tuple[tuple[int, int], ...] = ()
 
     def made(self) -> Made:
         return self.make(np.random.default_rng(sum(self.name.encode())))
@@ -228,26 +230,26 @@ def _dropout(random: np.random.Generator) -> Made:
 
 
 PROGRAMS: tuple[RealProgram, ...] = (
-    RealProgram("adam_step", _adam),
-    RealProgram("convnet", _convnet),
+    RealProgram("adam_step", _adam, batch=((-2, 0), (-1, 0))),
+    RealProgram("convnet", _convnet, batch=((-1, 0),)),
     RealProgram("convnet_gradient", _convnet_gradient, 1e-4, many_kernels=True),
-    RealProgram("resnet18", _resnet, many_kernels=True),
+    RealProgram("resnet18", _resnet, many_kernels=True, batch=((-1, 0),)),
     RealProgram("resnet18_gradient", _resnet_gradient, 1e-4, many_kernels=True),
-    RealProgram("encoder", _encoder),
+    RealProgram("encoder", _encoder, batch=((-1, 0),)),
     RealProgram("encoder_gradient", _encoder_gradient, 1e-4, many_kernels=True),
     RealProgram("decoder", _decoder),
-    RealProgram("lstm", _lstm),
-    RealProgram("lstm_gradient", _lstm_gradient, 1e-4),
+    RealProgram("lstm", _lstm, batch=((-1, 1),)),
+    RealProgram("lstm_gradient", _lstm_gradient, 1e-4, batch=((-1, 1),)),
     RealProgram("experts", _experts),
     RealProgram("experts_gradient", _experts_gradient, 1e-4),
     RealProgram("fft_convolution", _fft),
     RealProgram("fft_convolution_gradient", _fft_gradient, many_kernels=True),
     RealProgram("k_means", _k_means),
     RealProgram("life", _life, 0, reads_predicates=True),
-    RealProgram("unet_block", _unet),
+    RealProgram("unet_block", _unet, batch=((-2, 0), (-1, 0))),
     RealProgram("unet_block_gradient", _unet_gradient, 1e-4, many_kernels=True),
     RealProgram("conjugate_gradient", _conjugate_gradient, reads_predicates=True),
     RealProgram("random_bits", _random_bits, 0, many_kernels=True),
     RealProgram("random_floats", _random_floats, many_kernels=True),
-    RealProgram("dropout_gradient", _dropout),
+    RealProgram("dropout_gradient", _dropout, batch=((-2, 0),)),
 )
