@@ -67,7 +67,7 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
         ops_per_result = _ops_per_result(KernelBuilder(Block(), builder.index_type, symbols=symbols), inputs, work)
         packed = packed_tile_of(work.hero, ops_per_result)
         work = replace(work, tile=packed or tile_of(work.hero, ops_per_result, machine.tile), packed=packed is not None)
-    schedule = choose(work)
+    schedule = choose(work, machine)
     elemental = Elemental(builder, inputs)
     _prepare(elemental, ops)
     schedule.emit(elemental, work)

@@ -28,10 +28,13 @@ from .elemental import Elemental
 from .fold import FOLDS
 from .index import Index, delinearize
 from .loops import MOST_TURNS, Fold, Scalars, sequential
+from .machine import Machine
 from .rules import element_of, shape_of
 
 #: rows up to this length are one invocation's
 SHORT = 16
+#: rows from which on an invocation may take a longer one by itself, where the machine likes it
+MANY_ROWS = 1024
 #: longest row -> invocations that share one, the last for all longer ones; a row has as many elements as that at least
 LANES = {63: 16, 255: 32, 1023: 64, 1 << 62: 128}
 #: parts that every invocation folds by itself; more are folded in groups of `RADIX` first
@@ -43,11 +46,15 @@ KEPT_BYTES = 8 << 10
 Result = tuple[Value, Callable[[Index, Value], None]]
 
 
-def lanes_of(ops: Sequence[Operation], rows: int) -> int:
-    """How many invocations share a row: a power of two, 1 for short rows."""
+def lanes_of(ops: Sequence[Operation], rows: int, results: Sequence[Value], machine: Machine) -> int:
+    """How many invocations share a row: a power of two, 1 for short rows. One invocation has nowhere to keep what is
+    expensive."""
     length = max(elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce))
     shortest = min(elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce))
     if length <= SHORT:
+        return 1
+    static = not isinstance(rows, Dim) and not isinstance(length, Dim)
+    if static and length <= machine.row and rows >= MANY_ROWS and not _kept(ops, rows, results):
         return 1
     lanes = next(count for most, count in LANES.items() if length <= most)
     while lanes > max(shortest, 1):

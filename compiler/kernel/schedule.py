@@ -6,7 +6,7 @@ the parts, neighbours with neighbours, so that the order of the elements is kept
 `tiled`: one invocation computes a block of a dot's results (`tiled.py`).
 `packed`: the same, of operands that lie in such blocks (`packed.py`).
 `rows_of_16` to `rows_of_128`: a workgroup of so many takes a row through all reductions of an entry (`rows.py`);
-`rows_of_1`: an invocation does, for short rows.
+`rows_of_1`: an invocation does, for short rows, on some machines for many.
 `pack`: one invocation makes a row of a tile of a result that lies in tiles.
 `merge`: one invocation makes neighbours of two merged runs (`merge.py`).
 `scatter`: one invocation makes an update, or all those of the rows that it owns (`scatter.py`).
@@ -37,6 +37,7 @@ from .fold import FOLDS
 from .index import Index, delinearize
 from .indexing import moved, starts_of
 from .loops import MOST_ELEMENTS, Fold, Loops, Scalars, elements_per_turn, most_of
+from .machine import Machine
 from .packed import emit_packed_tile, write_results
 from .rows import LANES, Row, lanes_of
 from .rules import element_of, shape_of
@@ -121,7 +122,7 @@ def may_tile(work: Work) -> bool:
     return typical(fold_length(hero)) <= LONG_TILED_FOLD or typical(count_of(hero.out)) >= FEW_FOLDS
 
 
-def choose(work: Work) -> Schedule:
+def choose(work: Work, machine: Machine) -> Schedule:
     """The schedule of a body."""
     hero, tile = work.hero, work.tile
     if isinstance(hero, Scatter):
@@ -129,7 +130,8 @@ def choose(work: Work) -> Schedule:
     if isinstance(hero, Merge):
         return SCHEDULES["merge"]
     if work.rows is not None:
-        return SCHEDULES[f"rows_of_{lanes_of(work.ops, work.rows)}"]
+        results = [output.value for output in work.outputs]
+        return SCHEDULES[f"rows_of_{lanes_of(work.ops, work.rows, results, machine)}"]
     if _run_length(work):
         return SCHEDULES["pack"]
     if work.packed:

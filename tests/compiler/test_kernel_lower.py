@@ -10,6 +10,7 @@ from orchestrion.compiler.ir.core import UnregisteredOp
 from orchestrion.compiler.kernel.elemental import ELEMENT_RULES
 from orchestrion.compiler.kernel.fold import FOLDS, HEROES
 from orchestrion.compiler.kernel.loops import BLOCK, MOST_TURNS, elements_per_turn
+from orchestrion.compiler.kernel.rows import MANY_ROWS
 from orchestrion.compiler.kernel.schedule import FEW_FOLDS, LONG_FOLD, SCHEDULES
 from orchestrion.compiler.stablehlo import control_flow, dynamic
 from orchestrion.compiler.stablehlo.chlo import DIALECT as CHLO
@@ -74,6 +75,40 @@ def test_long_and_few_folds_take_a_workgroup_each(lowered: Any, shape: list[int]
     assert made.workgroup_size == (row.workgroup_size, 1, 1)
     assert made.workload == (shape[0] * (row.workgroup_size if schedule == "workgroup" else 1), 1, 1)
     assert bool(made.payload.shared_memory_bytes) == (schedule == "workgroup")
+
+
+def _centred(shape: list[int], expensive: bool) -> str:
+    """Rows without their sums, negated or exponentials of that, times the sums of those."""
+    rows, source, scalar = tensor(shape[:1], "f32"), tensor(shape, "f32"), tensor([], "f32")
+    spread = f'"stablehlo.broadcast_in_dim"(%s) <{{broadcast_dimensions = {ints([0])}}}> : ({rows}) -> {source}'
+    fold = f"<{{dimensions = {ints([1])}}}> {reducer('add', 'f32')} : ({source}, {scalar}) -> {rows}"
+    lines = [
+        f'%c = "stablehlo.constant"() <{{value = dense<0.0> : {scalar}}}> : () -> {scalar}',
+        f'%s = "stablehlo.reduce"(%a0, %c) {fold}',
+        f"%b = {spread}",
+        f'%d = "stablehlo.subtract"(%a0, %b) : ({source}, {source}) -> {source}',
+        f'%e = "stablehlo.{"exponential" if expensive else "negate"}"(%d) : ({source}) -> {source}',
+        f'%t = "stablehlo.reduce"(%e, %c) {fold}',
+        f"%u = {spread.replace('%s', '%t')}",
+        f'%r = "stablehlo.multiply"(%e, %u) : ({source}, {source}) -> {source}',
+    ]
+    return main([source], lines, [("%r", source)])
+
+
+@pytest.mark.parametrize(
+    ("target", "shape", "expensive", "invocations"),
+    [
+        ("opencl", [MANY_ROWS, 256], False, 1),
+        ("opencl", [MANY_ROWS, 256], True, 64),
+        ("opencl", [MANY_ROWS - 1, 256], False, 64),
+        ("opencl", [MANY_ROWS, 257], False, 64),
+        ("spirv", [MANY_ROWS, 256], False, 64),
+    ],
+)
+def test_many_short_rows_are_an_invocation_s_on_opencl(
+    lowered: Any, target: str, shape: list[int], expensive: bool, invocations: int
+) -> None:
+    assert lowered(_centred(shape, expensive), target).workload == (shape[0] * invocations, 1, 1)
 
 
 def test_a_single_long_fold_is_made_once(lowered: Any) -> None:

@@ -55,6 +55,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
     "softmax, one row": (_softmax, [(300,)], 1),
     "softmax, few and long rows": (_softmax, [(2, 3000)], 4),
     "layer norm": (_layer_norm, [(9, 768), (768,), (768,)], 1),
+    "layer norm, many rows": (_layer_norm, [(1024, 20), (20,), (20,)], 1),
     "residual norm": (_residual_norm, [(4, 130), (4, 130)], 1),
     "ordered": (_ordered, [(6, 83)], 1),
     "loss and gradient": (_loss, [(8, 20), (8, 20)], 2),
@@ -63,7 +64,14 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
 
 
 #: what PoCL builds, at half a second and more each
-ON_OPENCL = ("softmax, short rows", "softmax, 32 invocations", "softmax, 64 invocations", "ordered", "moments")
+ON_OPENCL = (
+    "softmax, short rows",
+    "softmax, 32 invocations",
+    "softmax, 64 invocations",
+    "layer norm, many rows",
+    "ordered",
+    "moments",
+)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -18,7 +18,7 @@ from .render import KernelText
 from .reserved import is_reserved
 
 #: PoCL's compiler loses the vectors of unrolled scalars at the least provocation: it is given vectors
-MACHINE = Machine(tile=(8, 16), width=16)
+MACHINE = Machine(tile=(8, 16), width=16, row=256)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
