@@ -47,6 +47,7 @@ class Body:
     lines: list[str] = field(default_factory=list)
     values: list[Value] = field(default_factory=list)
     count: int = 0
+    depth: int = 0  #: regions around it
 
     def fresh(self) -> str:
         self.count += 1
@@ -129,6 +130,14 @@ class Body:
             bounds = [self.number(low, x.dtype), self.number(high, x.dtype)]
             x = self.op("stablehlo.clamp", [bounds[0], x, bounds[1]], x.shape, x.dtype)
         return self.op("stablehlo.convert", [x], x.shape, dtype)
+
+    def whole(self, x: Value) -> Value:
+        """A float as -2, -1, 0, 1 or 2, so that sums are exact in any order."""
+        isnan = self.compare(x, x, "NE")
+        x = self.op("stablehlo.select", [isnan, self.like(x, 1), x], x.shape, x.dtype)
+        x = self.op("stablehlo.clamp", [self.number(-2, x.dtype), x, self.number(2, x.dtype)], x.shape, x.dtype)
+        x = self.op("stablehlo.round_nearest_even", [x], x.shape, x.dtype)
+        return self.op("stablehlo.add", [x, self.like(x, 0)], x.shape, x.dtype)  # no negative zero
 
     def compare(self, x: Value, y: Value, direction: str, kind: str = "") -> Value:
         given = f", compare_type = #stablehlo<comparison_type {kind}>" if kind else ""

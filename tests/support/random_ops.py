@@ -319,7 +319,7 @@ def _axes(b: Body, x: Value) -> tuple[list[int], tuple[int, ...]]:
     return axes, tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
 
 
-def _reducer(types: Sequence[str], lines: Sequence[str], results: Sequence[str]) -> str:
+def reducer(types: Sequence[str], lines: Sequence[str], results: Sequence[str]) -> str:
     t = [f"tensor<{t}>" for t in types]
     names = [f"%x{i}: {s}" for i, s in enumerate(t)] + [f"%y{i}: {s}" for i, s in enumerate(t)]
     returned = f'"stablehlo.return"({", ".join(results)}) : ({", ".join(t)}) -> ()'
@@ -340,16 +340,16 @@ def _reduce(b: Body) -> None:
             choice.remove("multiply")
         name = b.rng.choice(choice)
         chooses = name in ("maximum", "minimum")
-        inits.append(_initial(b, v, name))
+        inits.append(initial(b, v, name))
         t = f"tensor<{v.dtype}>"
         lines.append(f'%z{i} = "stablehlo.{name}"(%x{i}, %y{i}) : ({t}, {t}) -> {t}')
         near.append(v.near or v.dtype in FLOATS and not chooses)
     outs = [Value(b.fresh(), shape, v.dtype, n) for v, n in zip(inputs, near, strict=True)]
-    region = _reducer([v.dtype for v in inputs], lines, [f"%z{i}" for i in range(len(inputs))])
+    region = reducer([v.dtype for v in inputs], lines, [f"%z{i}" for i in range(len(inputs))])
     b.emit("stablehlo.reduce", inputs + inits, outs, f"dimensions = {ints(axes)}", region)
 
 
-def _initial(b: Body, v: Value, name: str) -> Value:
+def initial(b: Body, v: Value, name: str) -> Value:
     """What changes nothing; sometimes any value, where it does not matter how often it is taken in."""
     if name in ("maximum", "minimum", "or") and not v.near and b.rng.random() < 0.3:
         return b.of(v.dtype, (), near=False)
@@ -383,7 +383,7 @@ def _arg_reduce(b: Body) -> None:
     outs = [Value(b.fresh(), shape, x.dtype), Value(b.fresh(), shape, index)]
     b.emit(
         "stablehlo.reduce", [x, place, *inits], outs, f"dimensions = {ints(axes)}",
-        _reducer([x.dtype, index], lines, ["%z0", "%z1"]),
+        reducer([x.dtype, index], lines, ["%z0", "%z1"]),
     )  # fmt: skip
 
 
@@ -413,7 +413,7 @@ def _ordered_reduce(b: Body) -> None:
     outs = [Value(b.fresh(), shape, t) for t in types]
     b.emit(
         "stablehlo.reduce", [x, other, *inits], outs, f"dimensions = {ints(axes)}",
-        _reducer(types, lines, ["%z0", "%z1"]),
+        reducer(types, lines, ["%z0", "%z1"]),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Random StableHLO programs in generic text, from a seed: every op and element type, private functions, calls.
+"""Random StableHLO programs in generic text, from a seed: many ops, every computed type, functions, control flow.
 
 `generate(seed)` gives the text, arguments for it, and what is known of the results. Imports nothing under test.
 """
@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from random_body import ALL, Array, Body, Value, numbers
+from random_control import control_flow
 from random_ops import CONTRACTION, ELEMENTWISE, MOVEMENT, Rule
+from random_sorts import SORTING
+from random_windows import WINDOWS
 
 SHAPES = (
     (), (1,), (4,), (7,), (64,), (130,), (2, 3), (3, 4), (5, 1), (1, 1), (4, 6), (2, 3, 4), (3, 1, 5), (8, 17),
@@ -39,12 +42,15 @@ def _arguments(b: Body, count: int) -> list[Value]:
 
 
 def _fill(b: Body, count: int, calls: Sequence[Rule] = ()) -> None:
-    weights = b.rng.choice(((5, 4, 2), (8, 1, 1), (2, 8, 1), (3, 3, 4)))
+    weights = b.rng.choice(((5, 4, 2, 1, 1), (8, 1, 1, 0, 0), (2, 8, 1, 1, 1), (3, 3, 4, 1, 1), (4, 3, 1, 4, 3)))
     for _ in range(count):
         if calls and b.rng.random() < 0.1:
             b.rng.choice(calls)(b)
             continue
-        b.rng.choice(b.rng.choices((ELEMENTWISE, MOVEMENT, CONTRACTION), weights)[0])(b)
+        if b.rng.random() < 0.04:
+            control_flow(b, _fill)
+            continue
+        b.rng.choice(b.rng.choices((ELEMENTWISE, MOVEMENT, CONTRACTION, SORTING, WINDOWS), weights)[0])(b)
 
 
 def _call_of(name: str, arguments: Sequence[Value], results: Sequence[Value]) -> Rule:
