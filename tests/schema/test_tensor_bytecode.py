@@ -46,7 +46,7 @@ def row_numbers(code: EntryCode) -> int:
 
 
 def everything() -> EntryCode:
-    """An entry with every structural row."""
+    """An entry with every structural row up to version 1.1."""
     code = EntryCode(4)
     (x,) = code.emit("load_input", (), 0, tensor(4, 6))
     (row,) = code.emit("load_input", (), 1, tensor(6))
@@ -76,6 +76,17 @@ def everything() -> EntryCode:
     return code
 
 
+def added_rows() -> EntryCode:
+    """An entry with the structural rows of version 1.2."""
+    code = EntryCode(2)
+    (rows,) = code.emit("load_input", (), 0, tensor(1, 3, 8, dtype="i32"))
+    (at,) = code.emit("number", (), tensor(1, 2, dtype="i32"), (2,))
+    (updates,) = code.emit("slice", (rows,), (0, 0, 0), (1, 2, 8), (1, 1, 1))
+    (summed,) = code.emit("scatter", (rows, at, updates), sum_body("i32"))
+    code.emit("store_output", (summed,), 1)
+    return code
+
+
 def _copy(inputs, outputs, attributes):
     """A library function that a program of these tests calls."""
     outputs[0][...] = inputs[0] if inputs and inputs[0].shape == outputs[0].shape else 0
@@ -93,8 +104,10 @@ def test_what_is_written_is_read_back():
     assert program.entries[0].accesses == (("read", 96), ("read", 24), ("write", 32), ("readwrite", 4))
 
 
-def test_every_structural_row_is_in_that_entry():
-    used = {instruction.row.name for instruction in everything().instructions}
+def test_every_structural_row_is_in_those_entries():
+    payload = encode([everything(), added_rows()])
+    assert encode(decode(memoryview(payload)).entries) == payload
+    used = {instruction.row.name for code in (everything(), added_rows()) for instruction in code.instructions}
     assert used >= {row.name for row in ROWS if row.scalar is None}
 
 
@@ -204,7 +217,11 @@ REFUSED = [
         lambda c: [c.emit("store_slice", (0, *index(c, 2)), 1, (2, 3)) for _ in range(2)],
         "binding 1 is stored to twice",
     ),
-    ("reduce operands", lambda c: c.emit("reduce", (0,), (0,), sum_body()), "1 operands, expected inputs and as many"),
+    (
+        "reduce operands",
+        lambda c: c.emit("reduce", (0, 0, 0), (0,), sum_body()),
+        "3 operands, expected inputs and as many",
+    ),
     ("reduce initial", lambda c: c.emit("reduce", (0, 0), (0,), sum_body()), "with initial value tensor<2x3xf32>"),
     ("dot types", lambda c: c.emit("dot_general", (0, 0), (), (), (1,), (1,), I32), "f32 times f32 giving i32"),
     (
