@@ -118,12 +118,13 @@ def _sink_stores(block: Block) -> None:
 
 
 def _place_splats(block: Block) -> None:
-    """What is returned, given to a block, stored or scattered into of constants is filled memory, no dispatch."""
+    """What is returned, given to a block, stored or scattered into of constants is filled memory, no dispatch. What is
+    scattered into and read by the same scatter, too, is copied."""
     for op in block:
         given = op.operands if _is_outside(op) else updated_values(op) if isinstance(op, Scatter) else ()
         for index, value in enumerate(given):
             source = _repeated(value)
-            if isinstance(op, Scatter) and value in given[:index] and source is None:
+            if isinstance(op, Scatter) and op.operands.count(value) > 1 and source is None:
                 op.set_operand(index, Builder(block, op, op.loc).build(Reshape, operand_=value, out=value.type).result)
             if source is None:
                 continue

@@ -90,8 +90,8 @@ class _Hoisting:
             erase_dead(func)
 
     def finish(self) -> None:
-        """Merges what is equal and drops what is of no use."""
-        merge_equal(self.initializer)
+        """Merges what is equal and drops what is of no use. Filled memory that is updated in place is one's own."""
+        merge_equal(self.initializer, apart=(Splat,))
         merge_globals(self.module)
         drop_unused_globals(self.module)
 

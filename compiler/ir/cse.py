@@ -23,20 +23,23 @@ if TYPE_CHECKING:
 Known = dict[Hashable, list[Operation]]
 
 
-def merge_equal(top: Operation, kinds: tuple[type[Operation], ...] = (Operation,)) -> None:
-    """Merges equal pure ops of these kinds inside `top`."""
+Kinds = tuple[type[Operation], ...]
+
+
+def merge_equal(top: Operation, kinds: Kinds = (Operation,), apart: Kinds = ()) -> None:
+    """Merges equal pure ops of these kinds inside `top`, but those that are to stay apart."""
     for region in top.regions:
-        _region(region, {}, kinds)
+        _region(region, {}, kinds, apart)
 
 
-def _region(region: Region, outer: Known, kinds: tuple[type[Operation], ...]) -> None:
+def _region(region: Region, outer: Known, kinds: Kinds, apart: Kinds) -> None:
     dominance = Dominance() if len(region.blocks) > 1 else None
     known: Known = {key: list(ops) for key, ops in outer.items()}
     for block in region.blocks:
         for op in block:
             for inner in op.regions:
-                _region(inner, {} if op.has(Trait.ISOLATED) else known, kinds)
-            if op.results and isinstance(op, kinds) and is_pure(op):
+                _region(inner, {} if op.has(Trait.ISOLATED) else known, kinds, apart)
+            if op.results and isinstance(op, kinds) and not isinstance(op, apart) and is_pure(op):
                 _merge(op, known, dominance)
 
 

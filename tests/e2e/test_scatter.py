@@ -113,6 +113,37 @@ def test_several_operands(load_on: LoadOn) -> None:
             np.testing.assert_array_equal(np.asarray(one), want)
 
 
+#: what is scattered into is what is scattered, an argument and a value of the program
+ITSELF = """
+func.func @main(%a: tensor<4xi32>, %i: tensor<4x1xi64>) -> (tensor<4xi32>, tensor<4xi32>) {
+  %n = stablehlo.negate %a : tensor<4xi32>
+  %x = "stablehlo.scatter"(%a, %i, %a) <{scatter_dimension_numbers = #stablehlo.scatter<
+      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb1(%p: tensor<i32>, %q: tensor<i32>):
+    %r = stablehlo.add %p, %q : tensor<i32>
+    stablehlo.return %r : tensor<i32>
+  }) : (tensor<4xi32>, tensor<4x1xi64>, tensor<4xi32>) -> tensor<4xi32>
+  %y = "stablehlo.scatter"(%n, %i, %n) <{scatter_dimension_numbers = #stablehlo.scatter<
+      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb1(%p: tensor<i32>, %q: tensor<i32>):
+    %r = stablehlo.add %p, %q : tensor<i32>
+    stablehlo.return %r : tensor<i32>
+  }) : (tensor<4xi32>, tensor<4x1xi64>, tensor<4xi32>) -> tensor<4xi32>
+  return %x, %y : tensor<4xi32>, tensor<4xi32>
+}
+"""
+
+
+def test_a_tensor_scattered_into_itself(load_on: LoadOn) -> None:
+    a, places = np.arange(1, 5, dtype=np.int32), np.array([[3], [1], [3], [0]])
+    module = compiler.compile(ITSELF, targets=list(TARGETS.values()))
+    for device in TARGETS:
+        for got, start in zip(load_on(module, device).main(a, places), (a, -a), strict=True):
+            want = start.copy()
+            np.add.at(want, places[:, 0], start)
+            np.testing.assert_array_equal(np.asarray(got), want)
+
+
 def test_more_updates_than_an_invocation_has_turns(load_on: LoadOn) -> None:
     """They are for three rows; sums of floats come in the order of the updates, wherever they are made."""
     places = np.random.default_rng(3).integers(0, 3, 270_000).astype(np.uint8)
