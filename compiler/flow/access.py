@@ -163,8 +163,8 @@ def _reduced(op: Reduce, index: int, path: Path, reads: int) -> tuple[Path, int]
 
 def _scattered(op: Scatter, index: int, path: Path, reads: int) -> tuple[Path, int]:
     """Each element of an update is read where it is written; whoever writes goes through many indices for it."""
-    count = len(op.inputs)
-    return (path, reads) if index > count else ((*path, (id(op), int(index == count))), reads * elements(op.indices))
+    first = len(op.inputs)
+    return (path, reads) if index > first else ((*path, (id(op), int(index == first))), reads * count(op.indices))
 
 
 def _depth(op: DotGeneral) -> int:

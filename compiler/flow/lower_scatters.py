@@ -6,7 +6,8 @@
 
 A place becomes a row's number, or one outside where the window does not lie in the operand. What is in another order is
 transposed; nothing is where placed axes stand together, as they do in programs of JAX. A scatter of more than
-`MOST_UPDATES` is several, so that no invocation goes through more in one dispatch.
+`MOST_UPDATES` is several, so that no invocation goes through more in one dispatch; where a call brings how many updates
+there are, `limit-folds` asserts that there are no more.
 """
 
 from __future__ import annotations
@@ -19,25 +20,24 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, dense_ints
+from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, IntegerAttr, dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.ir.types import I1, TensorType, scalar
+from orchestrion.compiler.ir.types import I1, TensorType, Type
 from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.build import constant, converted, elementwise
+from orchestrion.compiler.stablehlo.build import constant, converted, elementwise, place_type
 from orchestrion.compiler.stablehlo.expand_scatter import is_inside
 from orchestrion.compiler.stablehlo.scatter import Scatter
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant, Slice
+from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant, Iota, Slice
 
 from . import scatter as flow
+from .limit_folds import MOST_UPDATES
 from .windows import reshape, transpose
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
-
-#: updates of a group in one dispatch: an invocation looks at each, and its loops have only so many turns
-MOST_UPDATES: Final = 1 << 18
 
 
 def run(module: Module, options: Options) -> None:
@@ -107,8 +107,9 @@ def _scatter(op: Operation, rewriter: Rewriter) -> bool:
     indices = _indices(rewriter, op, plan)
     unique = op.is_unique or prod(plan.counts) == 1
     count = tensor_of(indices).shape[1]
-    for start in range(0, count, count if unique else MOST_UPDATES):
-        stop = count if unique else min(start + MOST_UPDATES, count)
+    whole = unique or isinstance(count, Dim)
+    for start in (0,) if whole else range(0, count, MOST_UPDATES):
+        stop = count if whole else min(start + MOST_UPDATES, count)
         values = list(
             rewriter.build(
                 flow.Scatter,
@@ -155,7 +156,7 @@ def _indices(rewriter: Rewriter, op: Scatter, plan: _Plan) -> Value:
     else:
         rows = _rows_of_windows(rewriter, plan, *_starts(rewriter, op, plan, vectors))
     (batches, count), repeats = tensor_of(rows).shape, plan.size(plan.before)
-    if repeats > 1:
+    if repeats != 1:
         rows = _spread(rewriter, rows, tensor_of(rows).with_shape((batches, repeats, count)), 0, 2)
     return reshape(rewriter, rows, (plan.groups, count))
 
@@ -170,7 +171,7 @@ def _vectors(rewriter: Rewriter, op: Scatter, shape: tuple[int, int]) -> Value:
 
 def _starts(rewriter: Rewriter, op: Scatter, plan: _Plan, vectors: Value) -> tuple[Value, Value | None]:
     """The row in which each window starts, and whether it lies in the operand; None where all do."""
-    element = scalar("i32" if plan.size(plan.placed) < 1 << 31 else "i64")
+    element = place_type(plan.size(plan.placed))
     first = constant(rewriter, 0, TensorType(tensor_of(vectors).shape[:2], element))
     all_inside: Value | None = None
     for number, axis in enumerate(op.axes.scatter_dims_to_operand_dims):
@@ -187,7 +188,7 @@ def _starts(rewriter: Rewriter, op: Scatter, plan: _Plan, vectors: Value) -> tup
 def _rows_of_windows(rewriter: Rewriter, plan: _Plan, first: Value, inside: Value | None) -> Value:
     """The rows of each window from its first one on, -1 where it is outside."""
     type, count = tensor_of(first), plan.rows_of_window
-    if count > 1:
+    if count != 1:
         type = type.with_shape((*type.shape, count))
         first = elementwise(rewriter, "add", _spread(rewriter, first, type, 0, 1), _offsets(rewriter, plan, type))
         inside = inside and _spread(rewriter, inside, type.with_element(I1), 0, 1)
@@ -218,12 +219,25 @@ def _component(rewriter: Rewriter, numbers: Value, number: int) -> Value:
 
 def _offsets(rewriter: Rewriter, plan: _Plan, wide: TensorType) -> Value:
     """How many rows behind its first one each row of a window is."""
+    if isinstance(plan.size(plan.placed), Dim):
+        return _spread(rewriter, _offsets_of_sizes(rewriter, plan, wide.element), wide, 2)
     places = product(*(range(plan.window[axis]) for axis in plan.placed))
     strides = [_stride(plan, axis) for axis in plan.placed]
     rows = [sum(at * stride for at, stride in zip(place, strides, strict=True)) for place in places]
     elements = DenseElements.of(np.array(rows, dtype=f"<i{4 if str(wide.element) == 'i32' else 8}"), str(wide.element))
     line = rewriter.build(Constant, value=elements, out=elements.type).result
     return _spread(rewriter, line, wide, 2)
+
+
+def _offsets_of_sizes(rewriter: Rewriter, plan: _Plan, element: Type) -> Value:
+    """The same where a call brings sizes: a sum over the placed axes."""
+    type = TensorType(tuple(plan.window[axis] for axis in plan.placed), element)
+    total = constant(rewriter, 0, type)
+    for number, axis in enumerate(plan.placed):
+        places = rewriter.build(Iota, iota_dimension=IntegerAttr(number), out=type).result
+        rows = elementwise(rewriter, "multiply", places, constant(rewriter, _stride(plan, axis), type))
+        total = elementwise(rewriter, "add", total, rows)
+    return reshape(rewriter, total, (plan.rows_of_window,))
 
 
 def _spread(rewriter: Rewriter, value: Value, out: TensorType, *axes: int) -> Value:

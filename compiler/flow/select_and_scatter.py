@@ -16,9 +16,9 @@ from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, Dia
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import I1, TensorType, Type, scalar
+from orchestrion.compiler.ir.types import I1, TensorType, Type
 from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.build import compare, constant
+from orchestrion.compiler.stablehlo.build import compare, constant, place_type
 from orchestrion.compiler.stablehlo.contraction import Reduce, Return
 from orchestrion.compiler.stablehlo.elementwise import OPS, Compare
 from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant, Iota
@@ -29,7 +29,7 @@ from .windows import pad, reshape, windows
 
 def as_reductions(op: SelectAndScatter, rewriter: Rewriter) -> Value:
     shape, axes = tensor_of(op.operand_).shape, range(tensor_of(op.operand_).rank)
-    element = scalar("i32" if prod(shape) < 1 << 31 else "i64")
+    element = place_type(prod(shape))
     places = _places(rewriter, TensorType(shape, element))
     nowhere = constant(rewriter, -1, TensorType((), element))
     zero = constant(rewriter, 0, tensor_of(op.operand_).with_shape(()))

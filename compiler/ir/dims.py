@@ -89,7 +89,7 @@ class Call(Atom):
             case "min":
                 return min(low, least), min(high, most)
             case "mod":
-                return 0, most - 1
+                return 0, min(most - 1, high) if low >= 0 else most - 1
             case _:
                 return min(low // least, low // most), max(high // least, high // most)
 
@@ -188,6 +188,9 @@ class Dim(_Number):
             return True
         raise UndecidedError(f"whether {self} is 0 depends on the sizes of a call")
 
+    def __index__(self) -> int:
+        raise UndecidedError(f"{self} depends on the sizes of a call, where a number is needed")
+
     def __lt__(self, other: int) -> bool:
         return _is_positive(other - self, f"{self} < {other}")
 
@@ -214,9 +217,18 @@ def bounds(size: int) -> tuple[int, int]:
 
 
 def _lower(size: int) -> int:
-    """Each atom is its least value and a rest of at least 0; what then has a negative sign counts at its greatest."""
+    """What intervals tell, or more where a remainder is taken away, which is less than its divisor."""
     if not isinstance(size, Dim):
         return size
+    found = _lower_by_intervals(size)
+    for count, factors in size.terms:
+        if count < 0 and len(factors) == 1 and isinstance(factors[0], Call) and factors[0].op == "mod":
+            found = max(found, _lower(size - count * Dim(((1, factors),)) + count * (factors[0].rhs - 1)))
+    return found
+
+
+def _lower_by_intervals(size: Dim) -> int:
+    """Each atom is its least value and a rest of at least 0; what then has a negative sign counts at its greatest."""
     rests: dict[Atom, tuple[int, int]] = {a: a.bounds for _, factors in size.terms for a in factors}
     shifted: dict[Factors, int] = {}
     for coefficient, factors in size.terms:

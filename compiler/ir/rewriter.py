@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from orchestrion.compiler.errors import CompileError, Diagnostic
+
 from .builder import Builder
 from .core import Operation, Value
+from .dims import UndecidedError
 from .effects import is_dead
 from .locations import UNKNOWN, Location, fused
 
@@ -125,7 +128,7 @@ def rewrite(top: Operation, patterns: Mapping[str, Iterable[Pattern]]) -> bool:
             continue
         rewriter.at(op)
         for pattern in (*table.get(op.name, ()), *general):
-            if pattern(op, rewriter):
+            if _applied(pattern, op, rewriter):
                 changed = True
                 budget -= 1
                 if op.parent is not None:
@@ -134,3 +137,11 @@ def rewrite(top: Operation, patterns: Mapping[str, Iterable[Pattern]]) -> bool:
         if budget < 0:
             raise AssertionError(f"rewriting does not come to an end; the last op was {op.name}")
     return changed
+
+
+def _applied(pattern: Pattern, op: Operation, rewriter: Rewriter) -> bool:
+    """Whether the pattern did something. Raises CompileError, with the op's place, where sizes of a call decide."""
+    try:
+        return pattern(op, rewriter)
+    except UndecidedError as error:
+        raise CompileError([Diagnostic(f"{error}, which is not supported", op.loc, op.name)]) from None

@@ -8,8 +8,10 @@ that every owner reads all row numbers costs little beside writing to memory.
 
 from collections.abc import Mapping, Sequence
 
+from orchestrion.compiler.flow.limit_folds import MOST_UPDATES
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, typical
 
 from .builder import KernelBuilder
 from .elemental import Elemental
@@ -25,12 +27,16 @@ UNROLLED = 4
 
 
 def owners(op: Scatter) -> int:
-    """How many invocations share the rows of one column of one group, or its updates where no two are for one row."""
+    """How many invocations share the rows of one column of one group, or its updates where no two are for one row.
+
+    Each owner has at least one row: whoever had none would take numbers behind the last row for its own.
+    """
     (groups, rows, row), (_, updates, _) = shape_of(op.inputs[0]), shape_of(op.updates[0])
     if op.is_unique:
         return updates
-    columns = groups * row
-    return max(1, min(rows, MOST_INVOCATIONS // columns, MOST_READS // (columns * updates)))
+    columns = typical(groups * row)
+    most = max(1, min(MOST_INVOCATIONS // columns, MOST_READS // (columns * typical(updates))))
+    return ceildiv(rows, ceildiv(rows, most))
 
 
 def invocations(op: Scatter) -> int:
@@ -47,9 +53,9 @@ def emit(elemental: Elemental, op: Scatter, bindings: Mapping[Value, Value], pos
     writer = _Writer(elemental, op, [bindings[result] for result in op.results], group, column)
     if op.is_unique:
         number = writer.number(owner)
-        writer.update_if(b.op("compare_lt", number, b.const(rows, b.dtype(number))), owner, number)
+        writer.update_if(b.op("compare_lt", number, _number(b, rows, b.dtype(number))), owner, number)
     else:
-        _own(writer, owner, -(-rows // count))
+        _own(writer, owner, ceildiv(rows, count))
     b.end_if(branch)
 
 
@@ -98,9 +104,9 @@ def _own(writer: _Writer, owner: Value, share: int) -> None:
     rows, updates = shape_of(op.inputs[0])[1], shape_of(op.updates[0])[1]
     type = f"u{element_of(op.indices)}"
     first = b.op("convert", b.op("multiply", owner, b.index(share)), to=type)
-    limit = b.op("minimum", b.const(share, type), b.op("subtract", b.const(rows, type), first))
-    step = UNROLLED
-    while updates // step > MOST_TURNS:
+    limit = b.op("minimum", _number(b, share, type), b.op("subtract", _number(b, rows, type), first))
+    step, most = UNROLLED, min(bounds(updates)[1], MOST_UPDATES)
+    while most // step > MOST_TURNS:
         step *= 2
     for lower, upper, stride in ((0, updates - updates % step, step), (updates - updates % step, updates, 1)):
         if lower == upper:
@@ -112,3 +118,8 @@ def _own(writer: _Writer, owner: Value, share: int) -> None:
             inside = b.op("compare_lt", b.op("subtract", number, first), limit)
             writer.update_if(inside, update, number)
         b.end_loop(loop, ())
+
+
+def _number(b: KernelBuilder, size: int, type: str) -> Value:
+    """A size of an integer type that is as wide as an index, or wider."""
+    return b.op("convert", b.index(size), to=type) if isinstance(size, Dim) else b.const(size, type)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr, dense_ints
+from orchestrion.compiler.flow.dialect import Size
+from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr, DimArray, dense_ints
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import I1, TensorType, scalar
+from orchestrion.compiler.ir.types import I1, TensorType, Type, scalar
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
 from .base import tensor_of
@@ -30,8 +32,15 @@ def compare(rewriter: Rewriter, direction: str, lhs: Value, rhs: Value) -> Value
     return rewriter.build(Compare, lhs=lhs, rhs=rhs, comparison_direction=attribute, out=out).result
 
 
+def place_type(count: int) -> Type:
+    """The type of numbers of so many places; no call brings sizes of more elements than i32 counts."""
+    return scalar("i32" if isinstance(count, Dim) or count < 1 << 31 else "i64")
+
+
 def constant(rewriter: Rewriter, value: int | float, type: TensorType) -> Value:
-    """A splat of a number that the type's element can hold; integers are taken modulo its width."""
+    """A splat of a number that the type's element can hold; integers are taken modulo its width. Or of a size."""
+    if isinstance(value, Dim):
+        return _splat(rewriter, rewriter.build(Size, value=DimArray((value,)), out=type.with_shape(())).result, type)
     name = str(type.element)
     if name in FLOAT_FORMATS:
         row = FLOAT_FORMATS[name]
@@ -45,7 +54,13 @@ def constant(rewriter: Rewriter, value: int | float, type: TensorType) -> Value:
         return rewriter.build(Constant, value=DenseElements(type, data), out=type).result
     one = type.with_shape(())
     made = rewriter.build(Constant, value=DenseElements(one, data), out=one).result
-    return rewriter.build(BroadcastInDim, operand_=made, broadcast_dimensions=dense_ints(), out=type).result
+    return _splat(rewriter, made, type)
+
+
+def _splat(rewriter: Rewriter, value: Value, type: TensorType) -> Value:
+    if not type.shape:
+        return value
+    return rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=dense_ints(), out=type).result
 
 
 def converted(rewriter: Rewriter, value: Value, element: str) -> Value:

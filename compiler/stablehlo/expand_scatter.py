@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from math import prod
 
-from orchestrion.compiler.ir.attributes import DenseArray
+from orchestrion.compiler.ir.attributes import DenseArray, dense_ints
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import dim_min
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.verifier import declaration_problems
 from orchestrion.schema.dtypes import SIGNED
@@ -34,7 +35,7 @@ def expand_scatter(op: Operation, rewriter: Rewriter) -> bool:
     starts = [vector[chosen.index(axis)] if axis in chosen else zero for axis in range(whole.rank)]
     type = whole.with_shape(window)
     old = rewriter.build(
-        DynamicSlice, operand_=operand, start_indices=starts, slice_sizes=DenseArray(window), out=type
+        DynamicSlice, operand_=operand, start_indices=starts, slice_sizes=dense_ints(*window), out=type
     ).result
     given = rewriter.build(Reshape, operand_=update, out=type).result
     (new,) = widened(rewriter, op.update_computation.block, (old, given), window)
@@ -81,6 +82,6 @@ def is_inside(rewriter: Rewriter, index: Value, size: int) -> Value:
     """Whether indices are of an axis of that size; their type may be too small to hold it."""
     dtype, type = dtype_of(index), tensor_of(index)
     most = (1 << dtype.bits - (dtype.kind == SIGNED)) - 1
-    last = constant(rewriter, min(size - 1, most), type)
+    last = constant(rewriter, dim_min(size - 1, most), type)
     above = compare(rewriter, "GE", index, constant(rewriter, 0, type))
     return elementwise(rewriter, "and", above, compare(rewriter, "LE", index, last))

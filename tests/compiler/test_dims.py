@@ -67,8 +67,15 @@ def test_comparisons_are_decided_or_refused() -> None:
         bool(B - 1)
     with pytest.raises(UndecidedError, match="divided by b - 1"):
         _ = S // (B - 1)
-    with pytest.raises(TypeError):
+    with pytest.raises(UndecidedError, match="b depends on the sizes of a call, where a number is needed"):
         range(B)
+
+
+def test_a_remainder_is_below_its_divisor() -> None:
+    for shift in (1, -1, 5):
+        assert shift % B <= B and bounds(B - shift % B)[0] == 1
+    assert bounds(1 % B) == (0, 1)
+    assert bounds(2 * B - 2 * ((S - 1) % B))[0] == 2
 
 
 @pytest.mark.parametrize("text", ["b +", "b{5..4}", "max(b)", "(b)", "b b", "1.5", "b{1..99999999999}", "max(" * 40])

@@ -56,6 +56,19 @@ def update(x: Any, at: Any) -> Any:
     return lax.dynamic_update_slice(x, x[:1] * 2, (at, zero)), lax.dynamic_slice(x, (at, zero + 1), (1, 2))
 
 
+def scatter(x: Any, at: Any, updates: Any) -> Any:
+    """Rows of a symbolic number, and few wide ones, some of them outside."""
+    wide = jnp.zeros((5, 512), jnp.float32).at[at].add(updates[:, :1])
+    x = jnp.asarray(x)
+    return x.at[at].add(updates), x.at[at + 1, 1].max(updates[:, 0]), wide
+
+
+def pooling(x: Any) -> Any:
+    """The gradient of the largest of windows: select_and_scatter."""
+    return jax.grad(lambda x: (lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2), (1, 2, 2), "VALID") ** 2).sum())(x)
+
+
+SCATTERED: tuple[dict[str, int], ...] = ({"b": 7, "c": 3}, {"b": 1, "c": 1}, {"b": 9, "c": 22})
 BATCH = tuple({"b": size} for size in (3, 1, 17, 3))
 CASES: dict[str, Case] = {
     "elementwise": Case(lambda x, y: (x * y + 1, jnp.where(x > y, x, -y)), ("b, 4", "b, 4"), BATCH),
@@ -80,6 +93,9 @@ CASES: dict[str, Case] = {
         lambda x, i: (x[i], jnp.argmax(x, axis=0), jnp.arange(x.shape[0]) + i.sum()),
         ("b, 3", "4"), BATCH, (np.float32, np.int32),
     ),
+    "scatter": Case(scatter, ("b, 3", "c", "c, 3"), SCATTERED, (np.float32, np.int32, np.float32)),
+    "pooling": Case(pooling, ("b, 4, 4",), BATCH),
+    "roll": Case(lambda x: jnp.roll(x, 1, axis=0) - jnp.roll(x, -1, axis=0), ("b, 3",), ({"b": 2}, {"b": 5})),
     "halves": Case(lambda x: x.reshape(-1, 2, 3).sum(axis=1), ("2*b, 3",), ({"b": 1}, {"b": 6})),
 }  # fmt: skip
 
