@@ -23,6 +23,7 @@ ALL = os.environ.get("ORCHESTRION_REAL_PROGRAMS") == "all"
 #: sizes of a batch, in the order of the calls
 SIZES = (3, 1, 6, 3)
 BATCHED = [program for program in PROGRAMS if program.batch]
+QUICK = [program for program in BATCHED if not program.many_kernels][:3]
 LoadOn = Callable[..., Any]
 
 
@@ -41,7 +42,7 @@ def test_real_program(program: RealProgram, load_on: LoadOn) -> None:
         assert counts["submissions"] == counts["waits"] and (counts["submissions"] == 1 or program.reads_predicates)
 
 
-@pytest.mark.parametrize("program", BATCHED if ALL else BATCHED[:3], ids=lambda program: program.name)
+@pytest.mark.parametrize("program", BATCHED if ALL else QUICK, ids=lambda program: program.name)
 def test_real_program_of_any_batch(program: RealProgram, load_on: LoadOn) -> None:
     """One module for all sizes; a size seen before is one submission, and records nothing."""
     function, arguments = program.made()
