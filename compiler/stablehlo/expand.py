@@ -99,7 +99,7 @@ def _identity(op: Operation, rewriter: Rewriter) -> bool:
 
 def _return(op: Operation, rewriter: Rewriter) -> bool:
     """JAX ends some functions as regions end."""
-    if not isinstance(op.parent_op, Func):
+    if not isinstance(op.parent_op, Func) or op.results:
         return False
     rewriter.build(FuncReturn, values=op.operands)
     rewriter.replace(op, [])

@@ -8,18 +8,19 @@ from orchestrion.schema.container import open_bytes
 from orchestrion.schema.decoder import decode
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+#: of columns, which are not reduced in one dispatch as rows are
 SOFTMAX = """
 func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %max = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [1]
-    : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
-  %maxs = stablehlo.broadcast_in_dim %max, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+  %max = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [0]
+    : (tensor<4x8xf32>, tensor<f32>) -> tensor<8xf32>
+  %maxs = stablehlo.broadcast_in_dim %max, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32>
   %less = stablehlo.subtract %x, %maxs : tensor<4x8xf32>
   %exp = stablehlo.exponential %less : tensor<4x8xf32>
-  %sum = stablehlo.reduce(%exp init: %zero) applies stablehlo.add across dimensions = [1]
-    : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
-  %sums = stablehlo.broadcast_in_dim %sum, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+  %sum = stablehlo.reduce(%exp init: %zero) applies stablehlo.add across dimensions = [0]
+    : (tensor<4x8xf32>, tensor<f32>) -> tensor<8xf32>
+  %sums = stablehlo.broadcast_in_dim %sum, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32>
   %y = stablehlo.divide %exp, %sums : tensor<4x8xf32>
   return %y : tensor<4x8xf32>
 }

@@ -15,7 +15,7 @@ from orchestrion.compiler.kernel.primitives import PRIMITIVES
 from orchestrion.compiler.targets.opencl.render import _OPS
 from orchestrion.compiler.targets.opencl.scalars import EXPRESSIONS, MEMORY_TYPES, TYPES, literal
 from orchestrion.compiler.targets.target import target
-from orchestrion.schema.dtypes import BY_NAME
+from orchestrion.schema.dtypes import BY_NAME, COMPUTED
 
 
 def test_each_primitive_has_a_row_for_each_kind_and_no_other() -> None:
@@ -26,7 +26,7 @@ def test_each_primitive_has_a_row_for_each_kind_and_no_other() -> None:
 
 def test_each_op_and_type_is_rendered() -> None:
     assert set(_OPS) == set(DIALECT.ops) - {op.name for op in SCALARS.values()}
-    assert set(TYPES) == set(MEMORY_TYPES) == set(BY_NAME)
+    assert set(TYPES) == set(MEMORY_TYPES) == {row.name for row in COMPUTED}
 
 
 FLOATS = [0.0, 1.0, 0.1, 1e10, 16777217.0, 3.4028235e38, 1.1754944e-38, 1e-45, 1 / 3, math.pi, 1e300, 5e-324]
