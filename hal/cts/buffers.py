@@ -171,7 +171,7 @@ def views(rig: Rig) -> None:
     """Every element type of NumPy, rank 0, no elements, any layout."""
     for dtype in BY_NUMPY.values():
         for shape in ((), (3,), (2, 0, 4), (2, 3, 5)):
-            buffer = rig.zeros(8 * 40)
+            buffer = rig.zeros(16 * 32)
             view = BufferView(buffer, dtype, shape, 16)
             bits = np.random.default_rng(1).integers(0, 2 if dtype.name == "i1" else 100, shape)
             data = np.array(bits, dtype.numpy, order="F")

@@ -40,8 +40,12 @@ def test_every_phase_continues_to_the_same_bytes(graph_case: Any, tmp_path: Path
 
 
 def test_simplifying_changes_no_result(case: Any, xla: Xla, check: Check) -> None:
+    """Types that devices keep as their bits are such bits after the phase."""
     text = print_module(Compilation().module(case.lowered(), "stablehlo"), locations=False)
-    check(case, xla(_without_resources(text), *case.arguments()))
+    got = xla(_without_resources(text), *case.arguments())
+    wanted = case.wanted()
+    kept = [want.dtype.kind == "V" or want.dtype == np.float16 for want in wanted]
+    check(case, [g.view(w.dtype) if bits else g for g, w, bits in zip(got, wanted, kept, strict=True)])
 
 
 def _without_resources(text: str) -> str:
