@@ -1,8 +1,8 @@
 """The linear algebra of JAX: its calls of LAPACK become library calls, so that `jnp.linalg` needs no other source.
 
 JAX exports `cholesky`, `qr`, `eigh`, `svd`, `lu` and `triangular_solve` for CPUs as calls of `lapack_<type><name>_ffi`,
-with characters as attributes. A row of `ROWS` says which library function that is, what each attribute becomes, and
-which results that function has. What has no row stays, and is refused by its name.
+with characters or booleans as attributes. A row of `ROWS` says which library function that is, what each attribute
+becomes, and which results that function has. What has no row stays, and is refused by its name.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ class Row:
 
 
 _LOWER: Final = ("lower", {"L": True, "U": False})
+_TRUTH: Final = {"true": True, "false": False}
 
 ROWS: Final[dict[str, Row]] = {
     "geqrf": Row("lapack.geqrf"),
     "gesdd": Row("lapack.gesdd", results={"A": (1, 2, 3, 4), "S": (1, 2, 3, 4), "N": (1, 4)}),
     "getrf": Row("lapack.getrf"),
     "orgqr": Row("lapack.orgqr"),
+    "ormqr": Row("lapack.ormqr", {"left": ("left", _TRUTH), "transpose": ("trans", _TRUTH)}),
     "potrf": Row("lapack.potrf", {"uplo": _LOWER}),
     "syevd": Row("lapack.syevd", {"uplo": _LOWER}, {"V": (0, 1, 2), "N": (1, 2)}),
     "trsm": Row(
@@ -84,4 +86,6 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _character(value: object) -> str:
+    if isinstance(value, BoolAttr):
+        return str(value.value).lower()
     return chr(value.value) if isinstance(value, IntegerAttr) and 0 < value.value < 128 else ""

@@ -1,12 +1,13 @@
-"""Calls of LAPACK as loops, for targets that have no libraries: `lapack.potrf`, `lapack.getrf` and `blas.trsm`.
+"""Calls of LAPACK as loops, for targets that have no libraries: those that have a row in `_ROUTINES`.
 
-They are what JAX's `cholesky`, `solve`, `inv` and `det` are made of; the other routines are left, and refused by their
-names. Results are those of LAPACK up to rounding, `info` too.
+They are what JAX's linear algebra is made of; the other routines are left, and refused by their names. Results are
+those of LAPACK up to rounding, `info` too. Here are `potrf`, `getrf` and `trsm`: `cholesky`, `solve`, `inv`, `det`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DialectAttr, DictAttr, StringAttr, dense_ints
@@ -22,11 +23,7 @@ from .indexing import Gather
 from .linear_algebra import cholesky_of, fit, loop, matrices, solved
 from .movement import numbers, read, reshape, spread, total, write, zeros
 
-_FLAGS: Final = {
-    "lapack.potrf": {"lower": True},
-    "lapack.getrf": {},
-    "blas.trsm": {"left": True, "lower": True, "trans_a": False, "unit_diagonal": False},
-}
+Routine = Callable[[Operation, Rewriter, dict[str, bool]], list[Value] | None]
 
 
 def expand(op: Operation, rewriter: Rewriter) -> bool:
@@ -34,19 +31,29 @@ def expand(op: Operation, rewriter: Rewriter) -> bool:
     if not isinstance(op, CustomCall) or not all(isinstance(x.type, TensorType) for x in (*op.operands, *op.results)):
         return False
     config, name = op.get_as("backend_config", DictAttr), op.get_as("call_target_name", StringAttr)
-    known = _FLAGS.get(name.value) if name is not None else None
-    if name is None or known is None or config is None or any(op.check()) or not set(config.mapping) <= set(known):
+    known, made_by = _ROUTINES.get(name.value, (None, None)) if name is not None else (None, None)
+    if known is None or made_by is None or config is None or any(op.check()) or not set(config.mapping) <= set(known):
         return False
     if any(tensor_of(value).element not in (F32, F64) for value in op.operands):
         return False
     flags = dict(known)
     for key, value in config.items:
         flags[key] = isinstance(value, BoolAttr) and value.value
-    made = {"lapack.potrf": _potrf, "lapack.getrf": _getrf, "blas.trsm": _trsm}[name.value](op, rewriter, flags)
+    made = made_by(op, rewriter, flags)
     if made is None:
         return False
     rewriter.replace(op, made)
     return True
+
+
+def _late(module: str, function: str) -> Routine:
+    """A routine of a module that few programs need."""
+
+    def call(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Value] | None:
+        found: Routine = getattr(import_module(f"{__package__}.{module}"), function)
+        return found(op, rewriter, flags)
+
+    return call
 
 
 def _trsm(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Value] | None:
@@ -204,5 +211,15 @@ def _row(rewriter: Rewriter, lu: Value, chosen: Value) -> Value:
         out=tensor_of(lu).with_shape((batch, columns)),
     ).result
 
+
+#: function -> its flags and what they are unless given, and what makes its results
+_ROUTINES: Final[dict[str, tuple[dict[str, bool], Routine]]] = {
+    "blas.trsm": ({"left": True, "lower": True, "trans_a": False, "unit_diagonal": False}, _trsm),
+    "lapack.geqrf": ({}, _late("lapack_factors", "geqrf")),
+    "lapack.getrf": ({}, _getrf),
+    "lapack.orgqr": ({}, _late("lapack_factors", "orgqr")),
+    "lapack.ormqr": ({"left": True, "trans": False}, _late("lapack_factors", "ormqr")),
+    "lapack.potrf": ({"lower": True}, _potrf),
+}
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {"stablehlo.custom_call": (expand,)}

@@ -6,6 +6,7 @@ a splat of that. Nothing is simplified: what is written is computed, rounded onc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,7 @@ from orchestrion.compiler.ir.types import TensorType
 
 from .base import tensor_of
 from .build import bitcast, compare, constant, elementwise
+from .movement import spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,10 @@ class Real:
     def test(self, direction: str, other: Real | float) -> Truth:
         """EQ, NE, LT, LE, GT or GE; with NaN all but NE are false."""
         return Truth(self._rewriter, compare(self._rewriter, direction, self.value, self.of(other).value))
+
+    def spread(self, shape: Sequence[int], axes: Sequence[int]) -> Real:
+        """The same number along the axes that are not given; axis i becomes axis axes[i]."""
+        return Real(self._rewriter, spread(self._rewriter, self.value, shape, list(axes)))
 
     @property
     def is_finite(self) -> Truth:

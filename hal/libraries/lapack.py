@@ -17,6 +17,7 @@ from .registry import Array, Function, Spec
 from .signature import Attributes, Call, Shape, same, scipy_module, settings
 
 _TRIANGLE = {"lower": True}
+_PRODUCT = {"left": True, "trans": False}
 _INT32 = np.dtype(np.int32)
 
 
@@ -132,6 +133,35 @@ def _orgqr(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attrib
         outputs[0][index] = lapack("orgqr", outputs[0].dtype)(inputs[0][index], inputs[1][index])[0]
 
 
+def _check_ormqr(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
+    _checked(inputs, outputs, 3, 1)
+    left = settings(attributes, _PRODUCT)["left"]
+    batch, rows, columns = _matrix(inputs[2])
+    order = rows if left else columns
+    same("a", inputs[0].shape, (*batch, order, *inputs[0].shape[-1:]))
+    same("tau", inputs[1].shape, (*batch, *inputs[1].shape[-1:]))
+    if not inputs[1].shape or not inputs[1].shape[-1] <= min(order, inputs[0].shape[-1]):
+        raise ValueError(f"tau of shape {list(inputs[1].shape)} for a of shape {list(inputs[0].shape)}")
+    _results(outputs, inputs[2].shape)
+
+
+def _ormqr(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
+    given, (a, tau, c) = settings(attributes, _PRODUCT), inputs
+    side, trans = "L" if given["left"] else "R", "T" if given["trans"] else "N"
+    for index in _batches(c):
+        made, _, info = lapack("ormqr", c.dtype)(
+            side, trans, a[index][:, : tau.shape[-1]], tau[index], c[index], _ormqr_workspace(c.shape)
+        )
+        if info:
+            raise ValueError(f"ormqr gives info {info}")
+        outputs[0][index] = made
+
+
+def _ormqr_workspace(shape: Shape) -> int:
+    """What LAPACK asks at least, the greater of rows and columns, for blocks of 32 columns."""
+    return 32 * max(shape[-2:])
+
+
 def _check_syevd(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
     _checked(inputs, outputs, 1, 3 if len(outputs) > 2 else 2, whole=1)
     settings(attributes, _TRIANGLE)
@@ -198,6 +228,12 @@ FUNCTIONS: dict[str, Function] = {
     "gesv": Function(_gesv, _check_gesv, "(a, b) -> (the x of a x = b, info)", 1),
     "getrf": Function(_getrf, _check_getrf, "(a) -> (l below u, rows exchanged counted from 1, info)", 1),
     "orgqr": Function(_orgqr, _check_orgqr, "(what geqrf gives, tau) -> the q of a = q r", 2),
+    "ormqr": Function(
+        _ormqr,
+        _check_ormqr,
+        "(what geqrf gives, tau, c) -> q c, or c q with left = false; q transposed with trans",
+        workspace=3,
+    ),
     "potrf": Function(
         _potrf, _check_potrf, "(a) -> (Cholesky factor, info); lower; the other triangle stays what it was"
     ),

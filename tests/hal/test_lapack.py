@@ -95,6 +95,21 @@ def test_geqrf_and_orgqr(dtype: Any, batch: tuple[int, ...], rows: int, columns:
 
 @TYPES
 @BATCHES
+@pytest.mark.parametrize("trans", [False, True])
+def test_ormqr(dtype: Any, batch: tuple[int, ...], trans: bool) -> None:
+    """From both sides, the q of all rows."""
+    a, c = values(dtype, *batch, 5, 3), values(dtype, *batch, 5, 2)
+    packed, tau = run("geqrf", [a], [(a.shape, dtype), ((*batch, 3), dtype)])
+    whole = np.concatenate([packed, np.zeros((*batch, 5, 2), dtype)], axis=-1)
+    (q,) = run("orgqr", [whole, tau], [(whole.shape, dtype)])
+    q = np.swapaxes(q, -1, -2) if trans else q
+    close(run("ormqr", [packed, tau, c], [(c.shape, dtype)], trans=trans)[0], q @ c)
+    turned = np.swapaxes(c, -1, -2)
+    close(run("ormqr", [packed, tau, turned], [(turned.shape, dtype)], trans=trans, left=False)[0], turned @ q)
+
+
+@TYPES
+@BATCHES
 @pytest.mark.parametrize("lower", [False, True])
 def test_syevd(dtype: Any, batch: tuple[int, ...], lower: bool) -> None:
     root = values(dtype, *batch, 4, 4)
@@ -148,6 +163,8 @@ F32, SQUARE = np.float32, (4, 4)
         ("orgqr", [(3, 4), (3,)], [(3, 4)], {}, "tau of shape [3] for 3 rows and 4 columns"),
         ("orgqr", [(4, 3), (4,)], [(4, 3)], {}, "tau of shape [4] for 4 rows and 3 columns"),
         ("orgqr", [(4, 3), ()], [(4, 3)], {}, "tau of shape [] for 4 rows and 3 columns"),
+        ("ormqr", [(4, 3), (3,), (5, 2)], [(5, 2)], {}, "a has shape [4, 3], [5, 3] wanted"),
+        ("ormqr", [(4, 3), (4,), (4, 2)], [(4, 2)], {}, "tau of shape [4] for a of shape [4, 3]"),
         ("syevd", [SQUARE], [SQUARE, (3,), ()], {}, "result 1 has shape [3], [4] wanted"),
         ("gesdd", [(5, 3)], [(3,), (5, 5), (3, 4), ()], {}, "result 1 has shape [5, 5], [5, 3] wanted"),
         ("gesdd", [(5, 3)], [(3,), (5, 3), (3, 3)], {}, "3 results, 4 wanted"),
@@ -155,7 +172,7 @@ F32, SQUARE = np.float32, (4, 4)
 )
 def test_calls_that_are_refused(name: str, inputs: Any, outputs: Any, attributes: Any, message: str) -> None:
     function = find(f"lapack.{name}")
-    info = np.dtype(I32) if name not in ("geqrf", "orgqr") else np.dtype(F32)
+    info = np.dtype(I32) if name not in ("geqrf", "orgqr", "ormqr") else np.dtype(F32)
     results = [Spec(np.dtype(F32), shape) for shape in outputs[:-1]] + [Spec(info, outputs[-1])]
     if name == "getrf":
         results[1] = Spec(info, outputs[1])
@@ -185,6 +202,7 @@ SQUARE = (60, 60)
         ("gesv", [SQUARE, SQUARE], [SQUARE, ()]),
         ("getrf", [SQUARE], [SQUARE, (60,), ()]),
         ("orgqr", [SQUARE, (60,)], [SQUARE]),
+        ("ormqr", [SQUARE, (60,), SQUARE], [SQUARE]),
         ("potrf", [SQUARE], [SQUARE, ()]),
         ("syevd", [SQUARE], [SQUARE, (60,), ()]),
     ],
@@ -194,7 +212,7 @@ def test_a_run_takes_no_more_memory_than_is_said(name: str, inputs: Any, outputs
     function, rng = find(f"lapack.{name}"), np.random.default_rng(1)
     arrays = [rng.normal(size=shape) for shape in inputs]
     arrays[0] = arrays[0] + 100 * np.eye(*inputs[0])
-    whole = {"getrf": 2, "geqrf": 0, "orgqr": 0}.get(name, 1)
+    whole = {"getrf": 2, "geqrf": 0, "orgqr": 0, "ormqr": 0}.get(name, 1)
     types = [np.float64] * (len(outputs) - whole) + [np.int32] * whole
     results = [np.empty(shape, kind) for shape, kind in zip(outputs, types, strict=True)]
     function.run(arrays, results, {})

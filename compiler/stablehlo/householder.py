@@ -1,0 +1,115 @@
+"""QR factors by Householder reflections, as loops of products: what LAPACK's geqrf, orgqr and ormqr give.
+
+A reflection is 1 - tau v v^T, with ones in v at its own place and zeros above; what is below lies under the diagonal of
+the packed factor. A turn of a loop makes or applies one, to all matrices of a batch and to all columns at once: a
+product of v with the matrix, and an update of each element. Values are scaled by the greatest of a column before they
+are squared, so that none overflows. Signs are LAPACK's. (Golub and Van Loan, Matrix Computations, 5.1 and 5.2.)
+
+Matrices have one batch axis here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import I32, TensorType
+
+from .base import tensor_of
+from .build import compare, constant, elementwise
+from .contraction import DotDimensions
+from .linear_algebra import loop
+from .movement import dot, numbers, part, read, reshape, spread, total, write, zeros
+from .real import Real, Truth
+
+#: of a vector per batch with the columns of a matrix
+_BY_COLUMNS: Final = DotDimensions((0,), (0,), (1,), (1,))
+
+
+def factored(rewriter: Rewriter, a: Value) -> tuple[Value, Value]:
+    """R above the vectors, and tau, of [batch, m, n]: geqrf."""
+    batch, rows, columns = tensor_of(a).shape
+    least = min(rows, columns)
+    taus = zeros(rewriter, tensor_of(a).with_shape((batch, least)))
+    packed, taus = loop(rewriter, least, [a, taus], _reflect)
+    return packed, taus
+
+
+def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+    """The reflection that leaves a column nothing below the diagonal; the columns right of it are reflected."""
+    a, taus = carried
+    shape = tensor_of(a).shape
+    batch, rows, columns = shape
+    zero = constant(rewriter, 0, TensorType((), I32))
+    column = Real(rewriter, reshape(rewriter, read(rewriter, a, [zero, zero, turn], (batch, rows, 1)), (batch, rows)))
+    here, below = places(rewriter, (batch, rows), turn)
+    largest = Real(rewriter, total(rewriter, (here | below).pick(abs(column), 0.0).value, (1,), "maximum"))
+    scale = largest.test("EQ", 0.0).pick(1.0, largest)
+    scaled = column / _down(scale, (batch, rows))
+    alpha = Real(rewriter, reshape(rewriter, read(rewriter, scaled.value, [zero, turn], (batch, 1)), (batch,)))
+    tail = Real(rewriter, total(rewriter, below.pick(scaled * scaled, 0.0).value, (1,)))
+    is_flat, norm = tail.test("EQ", 0.0), (alpha * alpha + tail).op("sqrt")
+    beta = is_flat.pick(alpha, alpha.test("GE", 0.0).pick(-norm, norm))
+    tau = is_flat.pick(0.0, (beta - alpha) / is_flat.pick(1.0, beta))
+    pivot = _down(is_flat.pick(1.0, alpha - beta), (batch, rows))
+    vector = below.pick(scaled / pivot, here.pick(column.of(1.0), 0.0))
+    packed = here.pick(_down(beta * scale, (batch, rows)), below.pick(vector, column))
+    reflected = _reflected(rewriter, a, vector, tau)
+    this, right = places(rewriter, shape, turn, 2)
+    made = right.pick(reflected, this.pick(_down(packed, shape), Real(rewriter, a)))
+    return [made.value, write(rewriter, taus, reshape(rewriter, tau.value, (batch, 1)), [zero, turn])]
+
+
+def places(rewriter: Rewriter, shape: Sequence[int], turn: Value, axis: int = 1) -> tuple[Truth, Truth]:
+    """Where the number along an axis is the turn's, and where it is beyond."""
+    number, here = numbers(rewriter, shape, axis), spread(rewriter, turn, shape)
+    at, beyond = (Truth(rewriter, compare(rewriter, direction, number, here)) for direction in ("EQ", "GT"))
+    return at, beyond
+
+
+def _down(value: Real, shape: Sequence[int]) -> Real:
+    """The same along the last axis."""
+    return value.spread(shape, range(len(shape) - 1))
+
+
+def _reflected(rewriter: Rewriter, a: Value, vector: Real, tau: Real) -> Real:
+    """a - tau v (v^T a)."""
+    shape = tensor_of(a).shape
+    product = Real(rewriter, dot(rewriter, vector.value, a, _BY_COLUMNS)).spread(shape, (0, 2))
+    return Real(rewriter, a) - _down(vector * _down(tau, shape[:2]), shape) * product
+
+
+def reflected(rewriter: Rewriter, packed: Value, taus: Value, c: Value, turned: bool = False) -> Value:
+    """Q c, or Q^T c, for the Q of m x m whose reflections are packed [batch, m, at least k], and c [batch, m, any]."""
+    batch, rows, _ = tensor_of(packed).shape
+    turns = tensor_of(taus).shape[1]
+
+    def apply(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+        zero, last = (constant(rewriter, number, TensorType((), I32)) for number in (0, turns - 1))
+        at = turn if turned else elementwise(rewriter, "subtract", last, turn)
+        column = reshape(rewriter, read(rewriter, packed, [zero, zero, at], (batch, rows, 1)), (batch, rows))
+        here, below = places(rewriter, (batch, rows), at)
+        given = Real(rewriter, column)
+        vector = below.pick(given, here.pick(given.of(1.0), 0.0))
+        tau = Real(rewriter, reshape(rewriter, read(rewriter, taus, [zero, at], (batch, 1)), (batch,)))
+        return [_reflected(rewriter, carried[0], vector, tau).value]
+
+    return loop(rewriter, turns, [c], apply)[0]
+
+
+def eye(rewriter: Rewriter, type: TensorType) -> Value:
+    """Ones on the diagonals."""
+    rows, columns = (numbers(rewriter, type.shape, axis) for axis in (1, 2))
+    one, zero = (constant(rewriter, number, type) for number in (1.0, 0.0))
+    return elementwise(rewriter, "select", compare(rewriter, "EQ", rows, columns), one, zero)
+
+
+def upper(rewriter: Rewriter, packed: Value) -> Value:
+    """R, of n x n at most n rows."""
+    batch, rows, columns = tensor_of(packed).shape
+    kept = part(rewriter, packed, (0, 0, 0), (batch, min(rows, columns), columns))
+    shape = tensor_of(kept).shape
+    above = compare(rewriter, "LE", numbers(rewriter, shape, 1), numbers(rewriter, shape, 2))
+    return elementwise(rewriter, "select", above, kept, zeros(rewriter, tensor_of(kept)))
