@@ -18,6 +18,7 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.frontend.source import Source, read
 from orchestrion.compiler.frontend.stablehlo import load
 from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.garbage import paused
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
@@ -99,7 +100,8 @@ class Compilation:
         """The rows of a module file, which `schema.writer` writes."""
         from orchestrion.compiler.bytecode.serialize import module_rows
 
-        return module_rows(self.module(source, LAST))
+        with paused():
+            return module_rows(self.module(source, LAST))
 
     def write(self, source: Source, path: str | os.PathLike[str]) -> bool:
         """Write the module's file; True when its native code, if it has any, may run on this machine."""
@@ -135,7 +137,8 @@ class Compilation:
         if self.dump is not None:
             self._make_folder()
         self._after_phase(self.start, module)
-        run_phases(module, phases, Options(self.targets, self.encodings), self._after_pass, self._after_phase)
+        with paused():
+            run_phases(module, phases, Options(self.targets, self.encodings), self._after_pass, self._after_phase)
         return module
 
     def _continued(self, source: Source) -> Module:

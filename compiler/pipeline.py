@@ -16,6 +16,7 @@ from typing import Final
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.dims import UndecidedError
+from orchestrion.compiler.ir.garbage import collect
 from orchestrion.compiler.ir.verifier import check_own
 
 #: phase -> what its IR is; in order
@@ -161,6 +162,7 @@ def run_passes(module: Module, passes: Sequence[Pass], options: Options, after_p
             raise CompileError(f"{row.name}: {error}, which is not supported") from None
         if after_pass is not None:
             after_pass(row, module)
+        collect()
 
 
 def run_phases(

@@ -5,11 +5,13 @@ terminal the passes are shown while they run.
 """
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.ir.garbage import paused
 from orchestrion.compiler.pipeline import ENCODINGS, PASSES, PHASES
 from orchestrion.schema.profiles import PROFILES
 
@@ -97,7 +99,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=(),
         help="print the IR after these passes to standard error (vm-opt --list-passes names them)",
     )
-    return cli.run("vm-compile", made, compile_, argv)
+    if argv is not None:
+        return cli.run("vm-compile", made, compile_, argv)
+    with paused():  # the process is ours and ends with this: nobody needs the memory of the IR back
+        status = cli.run("vm-compile", made, compile_, argv)
+        gc.freeze()
+    return status
 
 
 if __name__ == "__main__":

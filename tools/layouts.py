@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrion.compiler.errors import ParseError
-from orchestrion.compiler.flow.layout import EncodingError, Layout, layout_of
+from orchestrion.compiler.flow.layout import EncodingError, layout_of
 from orchestrion.compiler.ir.parser import Parser
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import BY_NAME
@@ -40,10 +40,10 @@ def decode(data: npt.NDArray[np.uint8], type: TensorType) -> Array:
     values = data[: count * dtype.itemsize].view(dtype).reshape(shape)
     if layout is None:
         return values
-    order = _order(layout)
-    tiles = values.reshape([_cut(layout, type.shape)[place] for place in order]).transpose(np.argsort(order))
-    sizes = layout.sizes(type.shape)
-    whole = tiles.reshape(_padded(layout, type.shape))[tuple(slice(size) for size in sizes)]
+    order, pieces = layout.order, layout.pieces(type.shape)
+    tiles = values.reshape([pieces[place] for place in order]).transpose(np.argsort(order))
+    inside = tuple(slice(size) for size in layout.sizes(type.shape))
+    whole = tiles.reshape(layout.padded_sizes(type.shape))[inside]
     axes = [axis for group in layout.axes for axis in group]
     return whole.reshape([type.shape[axis] for axis in axes]).transpose(np.argsort(axes))
 
@@ -53,25 +53,8 @@ def encode(values: Array, type: TensorType) -> npt.NDArray[np.uint8]:
     layout = layout_of(type)
     if layout is not None:
         axes = [axis for group in layout.axes for axis in group]
-        sizes, padded = layout.sizes(type.shape), _padded(layout, type.shape)
+        sizes, padded = layout.sizes(type.shape), layout.padded_sizes(type.shape)
         grouped = values.transpose(axes).reshape(sizes)
         whole = np.pad(grouped, [(0, room - size) for room, size in zip(padded, sizes, strict=True)])
-        values = whole.reshape(_cut(layout, type.shape)).transpose(_order(layout))
+        values = whole.reshape(layout.pieces(type.shape)).transpose(layout.order)
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-
-
-def _padded(layout: Layout, shape: tuple[int, ...]) -> list[int]:
-    return [count * tile for count, tile in zip(layout.tile_counts(shape), layout.tiles, strict=True)]
-
-
-def _cut(layout: Layout, shape: tuple[int, ...]) -> list[int]:
-    """Group by group: the number of tiles, then the size of one."""
-    pairs = zip(layout.tile_counts(shape), layout.tiles, strict=True)
-    return [number for pair in pairs for number in pair]
-
-
-def _order(layout: Layout) -> list[int]:
-    """The dimensions of `_cut` in the order of memory; tiles of one element last."""
-    groups = range(len(layout.axes))
-    rest = [group for group in groups if group not in layout.inner]
-    return [2 * group for group in groups] + [2 * group + 1 for group in (*layout.inner, *rest)]

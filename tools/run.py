@@ -11,6 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from . import cli
 
+#: what only a call has; `--compare` and `--replay` step through dispatches, and refuse it
+OF_CALLS = (
+    "list_functions", "output", "expected_output", "repeat", "print_statistics", "trace", "fuel", "deadline", "memory",
+)  # fmt: skip
+#: flag -> the flags that mean nothing beside it
+ALONE = {
+    "compare": ("replay", *OF_CALLS),
+    "replay": ("input", "function", *OF_CALLS),
+}
+
 if TYPE_CHECKING:
     from orchestrion.tools.arrays import Array
     from orchestrion.vm.program import Program
@@ -50,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
         return list_libraries()
     if options.module is None:
         raise cli.UsageError("MODULE.fb is missing")
+    refuse_together(options)
     if options.compare is not None:
         return compare_devices(options)
     if options.replay is not None:
@@ -75,6 +86,16 @@ def run(options: argparse.Namespace) -> int:
         program.close()
 
 
+def refuse_together(options: argparse.Namespace) -> None:
+    """Raises UsageError where a flag would be passed over."""
+    for flag, others in ALONE.items():
+        if getattr(options, flag) is None:
+            continue
+        for other in others:
+            if getattr(options, other) not in (None, [], False):
+                raise cli.UsageError(f"--{flag} and --{other} do not go together")
+
+
 def call(program: "Program", options: argparse.Namespace) -> int:
     from .arrays import format_array, save_array
 
@@ -82,7 +103,7 @@ def call(program: "Program", options: argparse.Namespace) -> int:
     function = program[name]
     arguments, wanted = arrays_of(program, name, options.input, options.expected_output)
     results = as_tuple(function(*arguments))
-    for _ in range(options.repeat - 1):
+    for _ in range((options.repeat or 1) - 1):
         results = as_tuple(function(*arguments))
     for flag, texts in (("--output", options.output), ("--expected_output", options.expected_output)):
         if len(texts) > len(results):
@@ -223,7 +244,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument(
         "--expected_atol", metavar="A", type=float, default=1e-6, help="plus this times the greatest (default: 1e-6)"
     )
-    made.add_argument("--repeat", metavar="N", type=positive, default=1, help="call N times")
+    made.add_argument("--repeat", metavar="N", type=positive, help="call N times")
     made.add_argument(
         "--print_statistics", metavar="FILE.json", nargs="?", const="-", help="what loading and the calls cost, as JSON"
     )

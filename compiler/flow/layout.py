@@ -97,6 +97,22 @@ class Layout:
         """The number of tiles along each group."""
         return tuple(-(-size // tile) for size, tile in zip(self.sizes(shape), self.tiles, strict=True))
 
+    def padded_sizes(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The number of elements along each group, padding included."""
+        return tuple(count * tile for count, tile in zip(self.tile_counts(shape), self.tiles, strict=True))
+
+    def pieces(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The padded groups, each cut in two dimensions: the number of its tiles, the size of one."""
+        pairs = zip(self.tile_counts(shape), self.tiles, strict=True)
+        return tuple(number for pair in pairs for number in pair)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The dimensions of `pieces` in the order of memory; tiles of one element last."""
+        groups = range(len(self.axes))
+        rest = [group for group in groups if group not in self.inner]
+        return (*(2 * group for group in groups), *(2 * group + 1 for group in (*self.inner, *rest)))
+
     def physical_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The dimensions in memory: of the tiles, then inside a tile."""
         return (*self.tile_counts(shape), *(self.tiles[group] for group in self.inner))

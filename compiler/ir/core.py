@@ -37,6 +37,8 @@ class Trait(Enum):
     CONSTANT = "no operands, one result, its value is in its properties"
     COMMUTATIVE = "the order of its two operands does not matter"
 
+    __hash__ = object.__hash__  # members are single; Enum's own is written in Python, and every op is asked
+
 
 class Value:
     """An SSA value. `uses` maps (operation, operand index) -> None, in the order the uses were made."""
@@ -274,7 +276,10 @@ class Operation:
         for region in self.regions:
             for block in region.blocks:
                 for op in block:
-                    yield from op.walk()
+                    if op.regions:
+                        yield from op.walk()
+                    else:
+                        yield op
 
     def clone(self, mapping: dict[Value, Value] | None = None, blocks: dict[Block, Block] | None = None) -> Operation:
         """A deep copy, not in any block. `mapping` old value -> new value is used for operands and extended."""

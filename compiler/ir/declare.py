@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from .attributes import DenseArray, DimArray, IntegerAttr, attribute_of
 from .types import I32, Attribute, Type
@@ -239,6 +239,20 @@ def size_in(value: Attribute) -> int:
     return value.value
 
 
+class Positions(NamedTuple):
+    """The fields of one kind, how many of them take any number and how many take one, and a one for each field."""
+
+    fields: tuple[Field, ...]
+    variadic: int
+    single: int
+    ones: tuple[int, ...]
+
+    @classmethod
+    def of(cls, fields: tuple[Field, ...]) -> Positions:
+        variadic = sum(field.variadic for field in fields)
+        return cls(fields, variadic, len(fields) - variadic, (1,) * len(fields))
+
+
 @dataclass(frozen=True)
 class Declaration:
     """The fields of an operation class, by kind, in order."""
@@ -256,22 +270,28 @@ class Declaration:
         segments = [name for kind, name in SEGMENTS.items() if self.has_segments(kind)]
         return (*(field.name for field in self.attribute), *segments)
 
+    @cached_property
+    def positional(self) -> dict[str, Positions]:
+        """By kind, what is matched by position."""
+        return {kind: Positions.of(getattr(self, kind)) for kind in _HELD}
+
     def has_segments(self, kind: str) -> bool:
         """Whether group sizes of that kind are in a property."""
-        return sum(field.variadic for field in getattr(self, kind)) > 1 and not self.same_size
+        return self.positional[kind].variadic > 1 and not self.same_size
 
     def fields(self) -> Iterator[Field]:
         for kind in ("operand", "result", "region", "successor", "attribute"):
             yield from getattr(self, kind)
 
-    def sizes(self, op: Operation, kind: str, total: int) -> list[int]:
+    def sizes(self, op: Operation, kind: str, total: int) -> Sequence[int]:
         """How many of the op's operands (results ...) each field of that kind has. ValueError when they do not fit."""
-        fields: tuple[Field, ...] = getattr(self, kind)
-        variadic = sum(field.variadic for field in fields)
-        left = total - (len(fields) - variadic)
+        fields, variadic, single, ones = self.positional[kind]
+        left = total - single
         if variadic == 0 and left or left < 0:
-            raise ValueError(f"needs {'at least ' if variadic else ''}{len(fields) - variadic} {kind}s, has {total}")
-        if variadic <= 1:
+            raise ValueError(f"needs {'at least ' if variadic else ''}{single} {kind}s, has {total}")
+        if variadic == 0:
+            return ones
+        if variadic == 1:
             return [left if field.variadic else 1 for field in fields]
         if self.same_size:
             if left % variadic:
@@ -281,17 +301,16 @@ class Declaration:
         if not isinstance(given, DenseArray) or len(given) != len(fields):
             raise ValueError(f"needs {SEGMENTS[kind]} with {len(fields)} sizes")
         sizes = list(given.ints)
-        single = all(size == 1 or field.variadic for size, field in zip(sizes, fields, strict=True))
-        if sum(sizes) != total or min(sizes) < 0 or not single:
+        fit = all(size == 1 or field.variadic for size, field in zip(sizes, fields, strict=True))
+        if sum(sizes) != total or min(sizes) < 0 or not fit:
             raise ValueError(f"{SEGMENTS[kind]} {sizes} do not fit {total} {kind}s")
         return sizes
 
     def group(self, op: Operation, field: Field) -> Sequence[Any]:
         """The operands (results ...) of `op` that belong to `field`."""
         items: Sequence[Any] = _HELD[field.kind](op)
-        fields: tuple[Field, ...] = getattr(self, field.kind)
         start = 0
-        for other, size in zip(fields, self.sizes(op, field.kind, len(items)), strict=True):
+        for other, size in zip(self.positional[field.kind].fields, self.sizes(op, field.kind, len(items)), strict=True):
             if other is field:
                 return items[start : start + size]
             start += size

@@ -22,6 +22,8 @@ class Dominance:
         home = value.parent_block
         if home is None or home.region is None:
             return "is not in the IR any more"
+        if user.parent is home and value.defining_op is None:
+            return None
         op: Operation | None = user
         while op is not None and op.parent_region is not home.region:
             op = op.parent_op

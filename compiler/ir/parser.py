@@ -8,7 +8,6 @@ one `ParseError` with line and column; no other exception leaves.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 from orchestrion.compiler.errors import ParseError
@@ -17,6 +16,7 @@ from .attribute_parser import AttributeParser
 from .builtin import Module
 from .core import Block, Operation, Region, Trait, UnregisteredOp, Value
 from .dialect import op_class
+from .garbage import paused
 from .locations import UNKNOWN, FileLoc, Location
 from .types import Attribute, Type
 
@@ -26,16 +26,11 @@ def parse(text: str, filename: str = "<text>", keep_elided: bool = False) -> Mod
 
     `keep_elided`: elements that were left out are kept as text, for a caller who has them from elsewhere.
     """
-    collecting = gc.isenabled()
-    gc.disable()  # many small objects are made and none is dropped: collecting meanwhile takes a third of the time
     try:
-        parser = Parser(text, filename, keep_elided)
-        return parser.module()
+        with paused():
+            return Parser(text, filename, keep_elided).module()
     except RecursionError:
         raise ParseError("nested too deeply", filename, 1, 1) from None
-    finally:
-        if collecting:
-            gc.enable()
 
 
 class _Forward(Value):

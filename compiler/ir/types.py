@@ -52,6 +52,9 @@ class ScalarType(Type):
     def text(self, resources: Resources | None = None) -> str:
         return self.name
 
+    def __str__(self) -> str:
+        return self.name
+
 
 @dataclass(frozen=True)
 class TensorType(Type):

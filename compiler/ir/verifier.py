@@ -9,6 +9,7 @@ unregistered has only the general rules to keep.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from orchestrion.compiler.errors import CompileError, Diagnostic, InternalError
 
@@ -117,8 +118,7 @@ def _counts_and_types(op: Operation) -> Iterator[str]:
         values = iter(op.operands if kind == "operand" else op.results)
         fields: tuple[Field, ...] = getattr(declaration, kind)
         for field, size in zip(fields, sizes, strict=True):
-            for _ in range(size):
-                value = next(values)
+            for value in islice(values, size):
                 if not field.allows(value.type):
                     yield f"{kind} {field.name} is of type {value.type}, must be: {field.wanted}"
     for kind, total in (("region", len(op.regions)), ("successor", len(op.successors))):

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cache
 from typing import TypeVar
 
 from orchestrion.schema import scalars
@@ -26,18 +27,26 @@ class LoweringEmitter(Emitter[V]):
         """Emit one primitive; the types are checked already."""
 
     def op(self, name: str, *operands: V, to: str | None = None) -> V:
-        types = [BY_NAME[self.dtype(operand)] for operand in operands]
-        result = _result(name, types, to)
-        row = BY_OP_NAME.get(name)
-        if row is not None and row.accepts(types, result):
-            return self.primitive(row, operands, result)
-        message = refusal(name, types, result)
-        if message:
-            raise UnsupportedScalar(message)
-        function = EXPANSIONS[name, KINDS[types[-1].kind]]
+        way, result = _way(name, tuple(map(self.dtype, operands)), to)
+        if isinstance(way, Primitive):
+            return self.primitive(way, operands, result)
         free = SCALAR_OPS[name].result == "U"
-        value: V = function(self, *operands, result.name) if free else function(self, *operands)
+        value: V = way(self, *operands, result.name) if free else way(self, *operands)
         return value
+
+
+@cache
+def _way(name: str, operands: tuple[str, ...], to: str | None) -> tuple[Primitive | Expansion, DType]:
+    """The primitive that computes a scalar op of operands of these types, else the expansion, and the result's type."""
+    types = [BY_NAME[operand] for operand in operands]
+    result = _result(name, types, to)
+    row = BY_OP_NAME.get(name)
+    if row is not None and row.accepts(types, result):
+        return row, result
+    message = refusal(name, types, result)
+    if message:
+        raise UnsupportedScalar(message)
+    return EXPANSIONS[name, KINDS[types[-1].kind]], result
 
 
 def refusal(name: str, types: Sequence[DType], result: DType) -> str | None:

@@ -27,7 +27,7 @@ def pack(emit: Emit, value: Value, type: TensorType) -> Value:
     """The elements of a plain tensor as an encoded type has them in memory."""
     layout, shape = _of(type)
     order = [axis for group in layout.axes for axis in group]
-    sizes, padded = layout.sizes(shape), _padded(layout, shape)
+    sizes, padded = layout.sizes(shape), layout.padded_sizes(shape)
     value = _transposed(emit, value, [shape[axis] for axis in order], order)
     value = emit("reshape", [value], sizes)
     if padded != sizes:
@@ -36,9 +36,9 @@ def pack(emit: Emit, value: Value, type: TensorType) -> Value:
         high = [there - here for there, here in zip(padded, sizes, strict=True)]
         none = dense_ints(*(0 for _ in high))
         value = emit("pad", [value, zero], padded, low=none, high=dense_ints(*high), interior=none)
-    cut, pieces = _cut(layout, shape), _pieces(layout)
-    value = emit("reshape", [value], cut)
-    value = _transposed(emit, value, [cut[place] for place in pieces], pieces)
+    pieces, places = layout.pieces(shape), layout.order
+    value = emit("reshape", [value], pieces)
+    value = _transposed(emit, value, [pieces[place] for place in places], places)
     return emit("reshape", [value], layout.physical_shape(shape))
 
 
@@ -46,10 +46,10 @@ def unpack(emit: Emit, value: Value, type: TensorType) -> Value:
     """The elements of an encoded tensor in the order of its shape."""
     layout, shape = _of(type)
     order = [axis for group in layout.axes for axis in group]
-    sizes, padded = layout.sizes(shape), _padded(layout, shape)
-    cut, pieces = _cut(layout, shape), _pieces(layout)
-    value = emit("reshape", [value], [cut[place] for place in pieces])
-    value = _transposed(emit, value, cut, _inverse(pieces))
+    sizes, padded = layout.sizes(shape), layout.padded_sizes(shape)
+    pieces, places = layout.pieces(shape), layout.order
+    value = emit("reshape", [value], [pieces[place] for place in places])
+    value = _transposed(emit, value, pieces, _inverse(places))
     value = emit("reshape", [value], padded)
     if padded != sizes:
         starts, strides = dense_ints(*(0 for _ in sizes)), dense_ints(*(1 for _ in sizes))
@@ -62,23 +62,6 @@ def _of(type: TensorType) -> tuple[Layout, tuple[int, ...]]:
     layout = layout_of(type)
     assert layout is not None, "an encoded type"
     return layout, type.shape
-
-
-def _padded(layout: Layout, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(count * tile for count, tile in zip(layout.tile_counts(shape), layout.tiles, strict=True))
-
-
-def _cut(layout: Layout, shape: tuple[int, ...]) -> list[int]:
-    """Group by group: the number of tiles, then the size of one."""
-    pairs = zip(layout.tile_counts(shape), layout.tiles, strict=True)
-    return [number for pair in pairs for number in pair]
-
-
-def _pieces(layout: Layout) -> list[int]:
-    """The dimensions of `_cut` in the order of memory; tiles of one element last."""
-    groups = range(len(layout.axes))
-    rest = [group for group in groups if group not in layout.inner]
-    return [2 * group for group in groups] + [2 * group + 1 for group in (*layout.inner, *rest)]
 
 
 def _inverse(order: Sequence[int]) -> list[int]:

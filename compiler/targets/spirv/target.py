@@ -11,7 +11,7 @@ from orchestrion.compiler.targets.target import Payload, Target
 from .assembler import Assembler
 from .render import FunctionWords, ModuleVariables
 
-#: llvmpipe loads lane by lane, in a loop per load: four elements in one are nearly free
+#: llvmpipe loads lane by lane, in a loop per load: four elements in one serve the products of a tile four times
 MACHINE = Machine(tile=(8, 8), vectors=True)
 
 
