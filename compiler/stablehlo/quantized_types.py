@@ -2,14 +2,13 @@
 
 A quantized element is an integer of its storage type, which stands for (integer - zero point) * scale, a number of its
 expressed type; scales and zero points are one for a tensor, or one for each place along an axis. Definition:
-StableHLO's specification, "Quantization"; there the integer that a number becomes is computed in the storage type,
-here without overflow, so that it saturates.
+StableHLO's specification, "Quantization", and the same order of roundings.
 """
 
 from __future__ import annotations
 
 import re
-import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,7 +19,7 @@ from orchestrion.compiler.ir.types import DialectType, TensorType, Type, scalar
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 
-from .base import dtype_of, tensor_of
+from .base import tensor_of
 from .build import constant, converted, elementwise
 from .structural import BroadcastInDim, Constant
 
@@ -90,52 +89,44 @@ def parsed(element: DialectType) -> Quantized | None:
 def dequantize(rewriter: Rewriter, stored: Value, row: Quantized) -> Value:
     """The numbers that integers of the storage type stand for."""
     type = tensor_of(stored)
-    wide = converted(rewriter, stored, "i32")
     if any(row.zero_points):
-        wide = elementwise(rewriter, "subtract", wide, _zero_points(rewriter, row, type, "i32"))
-    return elementwise(rewriter, "multiply", converted(rewriter, wide, row.expressed), _scales(rewriter, row, type))
+        wide = "i64" if BY_NAME[row.storage].bits > 16 else "i32"
+        points = DenseElements(TensorType((len(row.zero_points),), scalar(wide)), _packed(row.zero_points, wide))
+        spread = _spread(rewriter, points, row, type)
+        stored = elementwise(rewriter, "subtract", converted(rewriter, stored, wide), spread)
+    return elementwise(rewriter, "multiply", converted(rewriter, stored, row.expressed), _scales(rewriter, row, type))
 
 
 def quantize(rewriter: Rewriter, number: Value, row: Quantized) -> Value:
-    """The integers, of the storage type, that stand for numbers of the expressed type."""
+    """The integers, of the storage type, that stand for numbers of the expressed type: rounded, ties to even, where
+    the zero point is added already."""
     type = tensor_of(number)
     scaled = elementwise(rewriter, "divide", number, _scales(rewriter, row, type))
-    moved = any(row.zero_points)
-    inner = "i64" if moved and BY_NAME[row.storage].bits > 16 else "i32"
-    steps = converted(rewriter, elementwise(rewriter, "round_nearest_even", scaled), inner)  # saturates
-    if moved:
-        room = 1 << BY_NAME[inner].bits - 2  # so that the sum does not overflow
-        steps = _clamped(rewriter, steps, -room, room)
-        steps = elementwise(rewriter, "add", steps, _zero_points(rewriter, row, type, inner))
-    return converted(rewriter, _clamped(rewriter, steps, row.least, row.most), row.storage)
-
-
-def _clamped(rewriter: Rewriter, value: Value, least: int, most: int) -> Value:
-    dtype = dtype_of(value)
-    if (least, most) == (-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1):
-        return value
-    type = tensor_of(value)
-    above = elementwise(rewriter, "maximum", value, constant(rewriter, least, type))
-    return elementwise(rewriter, "minimum", above, constant(rewriter, min(most, (1 << dtype.bits - 1) - 1), type))
+    if any(row.zero_points):
+        scaled = elementwise(rewriter, "add", scaled, _numbers(rewriter, row, row.zero_points, type))
+    above = elementwise(rewriter, "maximum", scaled, constant(rewriter, row.least, type))
+    inside = elementwise(rewriter, "minimum", above, constant(rewriter, row.most, type))
+    return converted(rewriter, elementwise(rewriter, "round_nearest_even", inside), row.storage)  # saturates
 
 
 def _scales(rewriter: Rewriter, row: Quantized, type: TensorType) -> Value:
     """The scale of each element of a tensor of this shape."""
-    expressed = TensorType((len(row.scales),), scalar(row.expressed))
-    if row.expressed in FLOAT_FORMATS:
-        size = BY_NAME[row.expressed].itemsize
-        items = [FLOAT_FORMATS[row.expressed].rounded(scale).to_bytes(size, "little") for scale in row.scales]
-        data = b"".join(items)
-    else:
-        data = struct.pack(f"<{len(row.scales)}{'f' if row.expressed == 'f32' else 'd'}", *row.scales)
-    return _spread(rewriter, DenseElements(expressed, data), row, type)
+    return _numbers(rewriter, row, row.scales, type)
 
 
-def _zero_points(rewriter: Rewriter, row: Quantized, type: TensorType, element: str) -> Value:
-    """The zero point of each element of a tensor of this shape."""
-    size = BY_NAME[element].itemsize
-    data = b"".join(point.to_bytes(size, "little", signed=True) for point in row.zero_points)
-    return _spread(rewriter, DenseElements(TensorType((len(row.zero_points),), scalar(element)), data), row, type)
+def _numbers(rewriter: Rewriter, row: Quantized, values: Sequence[float], type: TensorType) -> Value:
+    """One of the values, in the expressed type, for each element of a tensor of this shape."""
+    elements = DenseElements(TensorType((len(values),), scalar(row.expressed)), _packed(values, row.expressed))
+    return _spread(rewriter, elements, row, type)
+
+
+def _packed(values: Sequence[float], element: str) -> bytes:
+    import numpy as np
+
+    if element in FLOAT_FORMATS:
+        size = BY_NAME[element].itemsize
+        return b"".join(FLOAT_FORMATS[element].rounded(value).to_bytes(size, "little") for value in values)
+    return np.array(values, BY_NAME[element].numpy).tobytes()
 
 
 def _spread(rewriter: Rewriter, elements: DenseElements, row: Quantized, type: TensorType) -> Value:

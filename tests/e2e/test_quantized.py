@@ -42,7 +42,7 @@ TEXT = f"""
 
 
 def quantized(x: Array, scale: Any, point: Any, least: int = -128, most: int = 127) -> Array:
-    return np.clip(np.rint(x / F32(scale)) + point, least, most).astype(np.int32)
+    return np.rint(np.clip(x / F32(scale) + F32(point), least, most)).astype(np.int32)
 
 
 def numbers(stored: Array, scale: Any, point: Any) -> Array:
@@ -51,11 +51,12 @@ def numbers(stored: Array, scale: Any, point: Any) -> Array:
 
 @pytest.mark.parametrize("device", ["reference", "opencl", "vulkan"])
 def test_a_program(device: str, load_on: Callable[..., Any]) -> None:
-    """Numbers to integers and back, dots of both kinds of operand, a sum that saturates, a scale for another."""
+    """Numbers to integers and back, ties, dots of both kinds of operand, a sum that saturates, a scale for another."""
     pytest.importorskip("ml_dtypes")
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(shape).astype(F32) * 8 for shape in ((2, 3), (3, 4)))
     c = random.integers(-128, 128, (2, 3)).astype(np.int8)
+    a[0], b[0, 3], b[1, 3] = (0.025, 0.075, -0.025), 0.125, 0.375  # halfway between two integers
     program = load_on(compile(TEXT), device)
     got = program.main(a, b, c)
     program.close()
