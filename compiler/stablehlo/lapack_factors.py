@@ -12,6 +12,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 
 from .base import tensor_of
 from .householder import eye, factored, reflected
+from .jacobi import eigen
 from .linear_algebra import matrices
 from .movement import reshape, transpose
 
@@ -80,6 +81,23 @@ def ormqr(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
     made = reflected(rewriter, packed, taus, c, turned=flags["trans"] == left)
     made = made if left else transpose(rewriter, made, (0, 2, 1))
     return [reshape(rewriter, made, (*batch, rows, columns))]
+
+
+def syevd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None:
+    """Vectors are wanted where there are three results."""
+    shape = matrix_shape(op.operands[0]) if len(op.operands) == 1 else None
+    if shape is None or shape[1] != shape[2]:
+        return None
+    batch, order, _ = shape
+    wanted = [(*batch, order, order)] if len(op.results) == 3 else []
+    if not have(op.results, *wanted, (*batch, order), batch):
+        return None
+    vectors, values, info = eigen(rewriter, matrices(rewriter, op.operands[0]), flags["lower"], bool(wanted))
+    return [_shaped(rewriter, *both) for both in zip((*vectors, values, info), op.results, strict=True)]
+
+
+def _shaped(rewriter: Rewriter, value: Value, result: Value) -> Value:
+    return reshape(rewriter, value, tensor_of(result).shape)
 
 
 def _are_reflections(given: Sequence[Value]) -> bool:

@@ -220,6 +220,7 @@ _ROUTINES: Final[dict[str, tuple[dict[str, bool], Routine]]] = {
     "lapack.orgqr": ({}, _late("lapack_factors", "orgqr")),
     "lapack.ormqr": ({"left": True, "trans": False}, _late("lapack_factors", "ormqr")),
     "lapack.potrf": ({"lower": True}, _potrf),
+    "lapack.syevd": ({"lower": True}, _late("lapack_factors", "syevd")),
 }
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {"stablehlo.custom_call": (expand,)}

@@ -35,12 +35,17 @@ _BY_ROWS: Final = DotDimensions((0,), (0,), (1,), (1,))
 
 def loop(rewriter: Rewriter, turns: int, inits: Sequence[Value], body: Body) -> list[Value]:
     """`body` so many times, of the turn and the carried values; gives the last ones."""
+    return repeat(rewriter, inits, _test(turns), body)
+
+
+def repeat(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Body) -> list[Value]:
+    """`body` as long as `test` gives true, both of the turn and the carried values; gives the last ones."""
     types = [TensorType((), I32), *map(tensor_of, inits)]
     regions = [Block(types), Block(types)]
     for block in regions:
         block.append(Return.build(values=[]))
     inner = Rewriter({})
-    for block, make in zip(regions, (_test(turns), _turn(body)), strict=True):
+    for block, make in zip(regions, (test, _turn(body)), strict=True):
         end = block.ops[-1]
         inner.at(end)
         end.set_operands(list(make(inner, block.arguments[0], list(block.arguments[1:]))))

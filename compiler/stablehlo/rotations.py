@@ -1,0 +1,161 @@
+"""Plane rotations of many pairs of rows at once, for `jacobi` and `one_sided`.
+
+Who goes with whom in a turn is a tournament: i and j with i + j = turn modulo an odd number; who is left goes with the
+last one, or rests. So after that many turns every pair was there once, which is a sweep. Each row reads its partner's
+by a gather and computes the rotation for itself, from the same numbers as its partner: both get the same angle to the
+last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import BoolAttr, DialectAttr, IntegerAttr, dense_ints
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import I32, TensorType
+
+from .base import tensor_of
+from .build import compare, constant, elementwise
+from .indexing import Gather
+from .linear_algebra import Body, repeat
+from .movement import numbers, spread, total, transpose
+from .real import Real, Truth
+from .sort import Sort, ordering
+
+#: more than any matrix needs
+MOST_SWEEPS: Final = 40
+
+
+def turns(count: int) -> int:
+    """How many make a sweep of so many rows."""
+    return count - 1 + count % 2
+
+
+def partners(rewriter: Rewriter, turn: Value, count: int) -> Value:
+    """Each row's partner [count] in a turn; itself if it rests."""
+    type, odd = TensorType((count,), I32), turns(count)
+    one, zero, modulus, last = (constant(rewriter, number, type) for number in (1, 0, odd, count - 1))
+    row, now = numbers(rewriter, type.shape, 0), spread(rewriter, turn, type.shape)
+    other = elementwise(rewriter, "subtract", now, row)
+    other = _wrapped(rewriter, compare(rewriter, "LT", other, zero), other, modulus)
+    if odd == count:
+        return other
+    is_odd = compare(rewriter, "EQ", elementwise(rewriter, "and", now, one), one)
+    alone = elementwise(rewriter, "shift_right_logical", _wrapped(rewriter, is_odd, now, modulus), one)
+    other = elementwise(rewriter, "select", compare(rewriter, "EQ", other, row), last, other)
+    return elementwise(rewriter, "select", compare(rewriter, "EQ", row, last), alone, other)
+
+
+def _wrapped(rewriter: Rewriter, test: Value, number: Value, modulus: Value) -> Value:
+    return elementwise(rewriter, "select", test, elementwise(rewriter, "add", number, modulus), number)
+
+
+def angles(rewriter: Rewriter, partner: Value, own: Real, other: Real, between: Real) -> tuple[Real, Real]:
+    """(k, s) with which row i becomes (1 - k) row i - s row partner(i): cosine 1 - k and sine s of the smaller angle
+    that makes the element `between` of [[own, between], [between, other]] vanish. All are [batch, n]; the partner's s
+    is the negative one. A small k has all its digits, which the cosine has not: with that, rows would lose their
+    length turn by turn."""
+    shape = own.type.shape
+    row, partner = numbers(rewriter, shape, 1), spread(rewriter, partner, shape, (1,))
+    is_first = Truth(rewriter, compare(rewriter, "LT", row, partner))
+    rests = Truth(rewriter, compare(rewriter, "EQ", row, partner)) | between.test("EQ", 0.0)
+    apart = (other - own) / (between * 2.0)
+    is_up = apart.test("GT", 0.0) | (apart.test("EQ", 0.0) & is_first)
+    size = abs(apart)
+    tangent = 1.0 / (size + (size * size + 1.0).op("sqrt"))
+    tangent = rests.pick(0.0, is_up.pick(tangent, -tangent))
+    cosine = 1.0 / (tangent * tangent + 1.0).op("sqrt")
+    sine = tangent * cosine
+    return sine * sine / (cosine + 1.0), sine
+
+
+def largest(rewriter: Rewriter, a: Real) -> Real:
+    """The greatest magnitude of each matrix; NaN where it has one."""
+    return Real(rewriter, total(rewriter, abs(a).value, (1, 2), "maximum"))
+
+
+def sweeps(rewriter: Rewriter, made: Sequence[Value], left: Real, bound: Real, sweep: Body) -> list[Value]:
+    """`sweep` as long as something is `left` [batch] beyond a bound: it gives what is left, and the others carried."""
+
+    def is_unfinished(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
+        few = compare(rewriter, "LT", number, constant(rewriter, MOST_SWEEPS, tensor_of(number)))
+        beyond = compare(rewriter, "GT", carried[0], bound.value)
+        return [elementwise(rewriter, "and", few, total(rewriter, beyond, (0,), "or"))]
+
+    return repeat(rewriter, [left.value, *made], is_unfinished, sweep)
+
+
+def finished(rewriter: Rewriter, left: Value, bound: Real, size: Real) -> tuple[Truth, Value]:
+    """Which matrices came to their end and are finite, and LAPACK's info: 0 for these, else 1."""
+    fine = Real(rewriter, left).test("LE", bound) & size.is_finite
+    type = TensorType(bound.type.shape, I32)
+    zero, one = (constant(rewriter, number, type) for number in (0, 1))
+    return fine, elementwise(rewriter, "select", fine.value, zero, one)
+
+
+def or_nan(rewriter: Rewriter, fine: Truth, value: Value) -> Value:
+    """NaN for the matrices [batch] that are not fine."""
+    shape = tensor_of(value).shape
+    return Truth(rewriter, spread(rewriter, fine.value, shape, (0,))).pick(Real(rewriter, value), float("nan")).value
+
+
+def in_order(rewriter: Rewriter, values: Value, direction: str, lines: Sequence[Value]) -> list[Value]:
+    """Values [batch, n] in ascending (LT) or descending (GT) order, and matrices whose rows follow."""
+    type = tensor_of(values)
+    types = [type, type.with_element(I32)]
+    ordered, order = rewriter.build(
+        Sort,
+        inputs=[values, numbers(rewriter, type.shape, 1)],
+        dimension=IntegerAttr(1),
+        is_stable=BoolAttr(True),
+        comparator=ordering(types, direction),
+        out=types,
+    ).results
+    return [ordered, *(_rows(rewriter, value, order) for value in lines)]
+
+
+def _rows(rewriter: Rewriter, value: Value, order: Value) -> Value:
+    """Rows of each matrix in its own order [batch, n]."""
+    shape = tensor_of(value).shape
+    axes = (
+        "offset_dims = [2], collapsed_slice_dims = [1], operand_batching_dims = [0], "
+        "start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2"
+    )
+    return _gather(rewriter, value, order, axes, (1, 1, shape[2]), shape)
+
+
+def taken(rewriter: Rewriter, value: Value, at: Value, axis: int) -> Real:
+    """The lines of an axis with these numbers [any]."""
+    shape = tensor_of(value).shape
+    others = [number for number in range(len(shape)) if number != axis]
+    axes = f"offset_dims = {others}, collapsed_slice_dims = [{axis}], start_index_map = [{axis}], index_vector_dim = 1"
+    sizes = tuple(1 if number == axis else size for number, size in enumerate(shape))
+    made = (*shape[:axis], *tensor_of(at).shape, *shape[axis + 1 :])
+    return Real(rewriter, _gather(rewriter, value, at, axes, sizes, made))
+
+
+def _gather(
+    rewriter: Rewriter, value: Value, at: Value, axes: str, sizes: Sequence[int], shape: tuple[int, ...]
+) -> Value:
+    return rewriter.build(
+        Gather,
+        operand_=value,
+        start_indices=at,
+        dimension_numbers=DialectAttr("stablehlo.gather", axes),
+        slice_sizes=dense_ints(*sizes),
+        out=tensor_of(value).with_shape(shape),
+    ).result
+
+
+def turned(rewriter: Rewriter, value: Value) -> Value:
+    """The matrices transposed."""
+    return transpose(rewriter, value, (0, 2, 1))
+
+
+def mixed(rewriter: Rewriter, rows: Value, partner: Value, k: Real, sine: Real) -> Value:
+    """Each row rotated with its partner's."""
+    shape, given = tensor_of(rows).shape, Real(rewriter, rows)
+    other = taken(rewriter, rows, partner, 1)
+    return (given - (k.spread(shape, (0, 1)) * given + sine.spread(shape, (0, 1)) * other)).value
