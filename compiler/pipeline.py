@@ -71,6 +71,7 @@ class Pass:
 
 PASSES: Final[tuple[Pass, ...]] = (
     Pass("expand-quantized", "stablehlo", "stablehlo.expand_quantized:run", "plain types for all that follows", True),
+    Pass("flatten-tuples", "stablehlo", "stablehlo.tuples:run", "what is in a tuple is expanded by itself", True),
     Pass("expand", "stablehlo", "stablehlo.expand:run", "ops in disguise need no refusal; a composite is a call", True),
     Pass("erase-private", "stablehlo", "stablehlo.erase_private:run", "what nobody calls need not be supported", True),
     Pass("dce", "stablehlo", "ir.effects:run", "what nobody uses need not be supported", True),

@@ -43,6 +43,7 @@ from .types import (
     RawType,
     ScalarType,
     TensorType,
+    TupleType,
     Type,
     scalar,
 )
@@ -51,7 +52,7 @@ T = TypeVar("T")
 
 _SCALAR: Final = re.compile(r"(?:[su]?i[0-9]+|f[0-9]+\w*|bf16|tf32|index|none)\Z")
 _COMPLEX: Final = re.compile(r"complex<\s*(f32|f64)\s*>\Z")
-_RAW_TYPE: Final = re.compile(r"(?:memref|vector|complex|tuple|none)<")
+_RAW_TYPE: Final = re.compile(r"(?:memref|vector|complex|none)<")
 _RAW_ATTR: Final = re.compile(r"(?:affine_map|affine_set|strided|sparse|opaque)<")
 _DIMS: Final = re.compile(r"((?:(?:[0-9]+|\?)\s*x\s*)*)(.*)\Z", re.S)
 _WORD: Final = re.compile(r"[A-Za-z_!][\w.$]*(?:<.*>)?\Z", re.S)
@@ -144,12 +145,25 @@ class AttributeParser(Tokens):
             return scalar(token)
         if number := _COMPLEX.match(token):
             return scalar(f"complex<{number[1]}>")
+        if token.startswith("tuple<"):
+            return self._tuple(token[6:-1].strip())
         return RawType(self._expand(token)) if _RAW_TYPE.match(token) else None
 
     def _split(self, token: str) -> tuple[str, str]:
         """The word before the bracket and what stands in it."""
         word, _, body = token.partition("<")
         return word, body[:-1]
+
+    def _tuple(self, rest: str) -> TupleType:
+        elements = []
+        while rest:
+            element, comma, rest = _split_top(rest)
+            found = self._type_of(element)
+            if found is None or comma and not rest.strip():
+                self.fail(f"expected a type, found '{element if found is None else rest}'", self.at - 1)
+            elements.append(found)
+            rest = rest.strip()
+        return TupleType(tuple(elements))
 
     def _tensor(self, body: str) -> TensorType:
         match = _DIMS.match(body.strip())

@@ -123,6 +123,16 @@ class FunctionType(Type):
 
 
 @dataclass(frozen=True, slots=True)
+class TupleType(Type):
+    """`tuple<a, b>`: several values as one; they may be tuples again."""
+
+    elements: tuple[Type, ...]
+
+    def text(self, resources: Resources | None = None) -> str:
+        return f"tuple<{', '.join(map(str, self.elements))}>"
+
+
+@dataclass(frozen=True, slots=True)
 class DialectType(Type):
     """`!dialect.name<body>`: `name` is `dialect.name`, `body` the text between the brackets or empty."""
 

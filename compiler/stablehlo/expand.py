@@ -14,7 +14,17 @@ from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.profiles import PROFILES
 
-from . import batch_norm, expand_chlo, jax_lapack, lapack_loops, linear_algebra, old_forms, one_device, static_forms
+from . import (
+    batch_norm,
+    expand_chlo,
+    jax_lapack,
+    lapack_loops,
+    linear_algebra,
+    old_forms,
+    one_device,
+    static_forms,
+    tuples,
+)
 from .base import is_complex, is_known
 from .bit_widths import expand_bitcast
 from .build import compare, constant, elementwise
@@ -154,6 +164,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **old_forms.PATTERNS,
     **one_device.PATTERNS,
     **static_forms.PATTERNS,
+    **tuples.PATTERNS,
     **{name: (in_f32, *patterns) for name, patterns in _FUNCTIONS.items()},
     "chlo.next_after": (expand_chlo.next_after,),
     "chlo.top_k": (expand_top_k,),

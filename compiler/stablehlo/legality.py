@@ -54,8 +54,8 @@ _FAMILIES: Final[dict[str, str]] = {
     "stablehlo.async_*": "what runs beside the program: calls are asynchronous, ops are not",
     "stablehlo.after_all": "tokens, which order what no device here does",
     "stablehlo.create_token": "tokens, which order what no device here does",
-    "stablehlo.tuple": "tuples: functions give several results",
-    "stablehlo.get_tuple_element": "tuples: functions give several results",
+    "stablehlo.tuple": "a tuple that another op than calls and control flow takes",
+    "stablehlo.get_tuple_element": "not an element of a tuple, or of one that another op made",
     "sdy.*": "several devices",
     "chlo.*": "an op of CHLO",
 }

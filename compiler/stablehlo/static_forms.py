@@ -1,7 +1,7 @@
 """Ops of dynamic shape whose result is of a static one: the ops that say the same by attributes.
 
-The operands that would say it are constants then, or must agree with the result's type, and are not looked at. Tuples
-go the same way, where what is taken out of one was put there. Others are left for who knows sizes, or refuses them.
+The operands that would say it are constants then, or must agree with the result's type, and are not looked at. Others
+are left for who knows sizes, or refuses them.
 """
 
 from __future__ import annotations
@@ -118,26 +118,6 @@ def _size(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _element(op: Operation, rewriter: Rewriter) -> bool:
-    """What was put into a tuple."""
-    index = op.get_as("index", IntegerAttr)
-    maker = op.operands[0].defining_op if len(op.operands) == 1 else None
-    if index is None or maker is None or maker is op or maker.name != "stablehlo.tuple" or len(op.results) != 1:
-        return False
-    if not 0 <= index.value < len(maker.operands) or maker.operands[index.value].type != op.results[0].type:
-        return False
-    rewriter.replace(op, [maker.operands[index.value]])
-    return True
-
-
-def _tuple(op: Operation, rewriter: Rewriter) -> bool:
-    """Goes where everything is taken out of it again."""
-    if any(result.uses for result in op.results):
-        return False
-    rewriter.erase(op)
-    return True
-
-
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "stablehlo.dynamic_broadcast_in_dim": (_broadcast,),
     "stablehlo.dynamic_conv": (_convolution,),
@@ -146,7 +126,5 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "stablehlo.dynamic_pad": (_pad,),
     "stablehlo.dynamic_reshape": (_reshape,),
     "stablehlo.get_dimension_size": (_size,),
-    "stablehlo.get_tuple_element": (_element,),
     "stablehlo.real_dynamic_slice": (_slice,),
-    "stablehlo.tuple": (_tuple,),
 }

@@ -145,6 +145,35 @@ def test_dynamic_ops_of_static_shapes(load_on: LoadOn) -> None:
         np.testing.assert_array_equal(np.asarray(one), other)
 
 
+#: what a function takes and gives as tuples, callers give and get one by one
+TUPLES = """
+func.func private @f(%a: tuple<tensor<4xf32>, tensor<i32>>) -> (tensor<i32>, tuple<tensor<4xf32>, tuple<>>) {
+  %0 = stablehlo.get_tuple_element %a[0] : (tuple<tensor<4xf32>, tensor<i32>>) -> tensor<4xf32>
+  %1 = stablehlo.get_tuple_element %a[1] : (tuple<tensor<4xf32>, tensor<i32>>) -> tensor<i32>
+  %2 = stablehlo.add %0, %0 : tensor<4xf32>
+  %3 = stablehlo.tuple : tuple<>
+  %4 = stablehlo.tuple %2, %3 : tuple<tensor<4xf32>, tuple<>>
+  return %1, %4 : tensor<i32>, tuple<tensor<4xf32>, tuple<>>
+}
+func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 1 : i32}, %t: tuple<tensor<4xf32>, tensor<i32>>)
+    -> (tuple<tensor<4xf32>, tuple<tensor<i32>>>, tensor<4xf32>) {
+  %0:2 = func.call @f(%t) : (tuple<tensor<4xf32>, tensor<i32>>) -> (tensor<i32>, tuple<tensor<4xf32>, tuple<>>)
+  %1 = stablehlo.get_tuple_element %0#1[0] : (tuple<tensor<4xf32>, tuple<>>) -> tensor<4xf32>
+  %2 = stablehlo.add %x, %1 : tensor<4xf32>
+  %3 = stablehlo.tuple %0#0 : tuple<tensor<i32>>
+  %4 = stablehlo.tuple %2, %3 : tuple<tensor<4xf32>, tuple<tensor<i32>>>
+  %5 = stablehlo.get_tuple_element %t[0] : (tuple<tensor<4xf32>, tensor<i32>>) -> tensor<4xf32>
+  return %4, %5 : tuple<tensor<4xf32>, tuple<tensor<i32>>>, tensor<4xf32>
+}"""
+
+
+def test_tuples_of_functions(load_on: LoadOn) -> None:
+    x, y, n = np.float32([1, 2, 3, 4]), np.float32([10, 20, 30, 40]), np.int32(7)
+    got = load_on(compiler.compile(TUPLES, targets=["reference"]), "reference").main(x, y, n)
+    for one, other in zip(got, (x + 2 * y, n, y), strict=True):
+        np.testing.assert_array_equal(np.asarray(one), other)
+
+
 def _rng(number: int, distribution: str, element: str) -> str:
     return f"""%r{number} = stablehlo.rng %a{number}, %b{number}, %shape, distribution = {distribution}
         : (tensor<{element}>, tensor<{element}>, tensor<1xi64>) -> tensor<2000x{element}>"""

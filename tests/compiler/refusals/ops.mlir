@@ -172,6 +172,6 @@
 // 6:10: stablehlo.send: is not supported (several devices: nobody is there to receive)
 // 7:12: stablehlo.infeed: is not supported (data while the program runs: take them as arguments)
 // 8:10: stablehlo.set_dimension_size: is not supported (dimensions with a bound, of which a part is used)
-// 9:10: stablehlo.tuple: is not supported (tuples: functions give several results)
+// 9:10: stablehlo.tuple: is not supported (a tuple that another op than calls and control flow takes)
 // 10:5: some.use: is not supported (dialect some)
 // supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, complex, concatenate, constant, convert, convolution, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_broadcast_in_dim, dynamic_conv, dynamic_gather, dynamic_iota, dynamic_pad, dynamic_reduce_window, dynamic_reshape, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, fft, floor, gather, get_dimension_size, if, imag, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, real, real_dynamic_slice, reduce, reduce_window, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, scatter, select, select_and_scatter, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: bessel_i1e, digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta; of func: func, call, return
