@@ -29,6 +29,7 @@ from orchestrion.compiler.stablehlo.structural import (
 )
 
 from .dialect import Size, Windows
+from .fft import LineFft
 from .merge import Merge
 from .scatter import Scatter, Update
 
@@ -37,7 +38,7 @@ Path = tuple[tuple[int, int], ...]
 ROOT: Final[Path] = ()
 
 #: ops with a schedule of their own
-HEROES: Final = (Reduce, DotGeneral, Scatter, Merge)
+HEROES: Final = (Reduce, DotGeneral, Scatter, Merge, LineFft)
 #: ops without operands
 GENERATORS: Final = (Constant, Iota, Size)
 #: ops that place elements without computing on them
@@ -119,6 +120,8 @@ def operand_paths(op: Operation, index: int, path: Path, reads: int) -> tuple[Pa
     match op:
         case Merge():
             return (*path, (id(op), index)), reads * max(tensor_of(op.inputs[0]).shape[op.axis].bit_length(), 1)
+        case LineFft():
+            return (*path, (id(op), index)), max(reads * count(op.operand_) // max(count(op.out), 1), 1)
         case Scatter():
             return _scattered(op, index, path, reads)
         case Elementwise():

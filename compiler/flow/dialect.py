@@ -19,6 +19,7 @@ from orchestrion.compiler.stablehlo.base import ShapeError, StablehloOp, dtype_o
 from orchestrion.schema import tensor_shapes
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
 
+from .fft import LineFft
 from .layout import problem
 from .merge import Merge
 from .scatter import Scatter
@@ -213,6 +214,7 @@ DIALECT = Dialect(
         Windows,
         Scatter,
         Merge,
+        LineFft,
         Size,
         Yield,
         Executable,

@@ -22,9 +22,10 @@ from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.elementwise import Compare, Elementwise, Select
-from orchestrion.compiler.stablehlo.structural import Pad
+from orchestrion.compiler.stablehlo.structural import Pad, Reshape
 
 from .access import HEROES, MOVEMENT, ROOT, Path, count, elements, is_expensive, is_free, is_in_place, operand_paths
+from .fft import LineFft
 from .merge import Merge
 from .scatter import Scatter, changes, updated_values
 from .util import GlobalStore
@@ -128,7 +129,7 @@ class Group:
 
     def takes_root(self, op: Operation) -> bool:
         """Whether the group can compute an op for others, too."""
-        if work_of(op) != self.workload or isinstance(op, Scatter) or isinstance(self.hero, Scatter):
+        if work_of(op) != self.workload or any(isinstance(one, Scatter | LineFft) for one in (op, self.hero)):
             return False
         if is_in_place(op) and (self.paths_to(op) or not self.captures().keys().isdisjoint(updated_values(op))):
             return False
@@ -142,6 +143,8 @@ class Group:
             return True
         if any(isinstance(one, CustomCall | Merge) for one in (op, *self.roots)):
             return False  # a library function computes whole tensors in memory; a merge reads its own often
+        if isinstance(op, LineFft) and not (len(self.roots) == 1 and all(isinstance(x, Reshape) for x in self.paths)):
+            return False  # it writes what it has in shared memory
         if self.size >= MAX_SIZE or len(paths) > MAX_PATHS:
             return False
         if len(self.captures(op)) + outputs > MAX_BINDINGS:

@@ -10,6 +10,7 @@ from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
+from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.flow.layout import has_layout
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.rows import taken_rows
@@ -25,7 +26,7 @@ from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.function_dims import rows_of as dims_rows
 from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice
-from orchestrion.compiler.stablehlo.structural import Constant
+from orchestrion.compiler.stablehlo.structural import Constant, Reshape
 
 from .builder import KernelBuilder
 from .dialect import Return
@@ -143,16 +144,22 @@ def _scatter(op: Scatter) -> Iterator[str]:
             yield "no kernel computes this op but in place: of what is loaded from a binding and then stored to it"
 
 
-def _merge(op: Merge) -> Iterator[str]:
+def _stored(op: Operation) -> Iterator[str]:
     """It has no elements of its own: its results are stored, and read by nothing else."""
-    stores = [user for result in op.results for user in result.users()]
+    stores = [user for result in op.results for user in _readers(result)]
     if len(stores) != len(op.results) or not all(isinstance(user, StoreOutput) for user in stores):
         yield "no kernel computes this op but to store each of its results once"
 
 
+def _readers(value: Value) -> Iterator[Operation]:
+    """Who reads a value, in whatever shape."""
+    for user in value.users():
+        yield from _readers(user.results[0]) if isinstance(user, Reshape) else (user,)
+
+
 def _refusals(op: Operation) -> Iterator[str]:
-    if isinstance(op, Merge):
-        yield from _merge(op)
+    if isinstance(op, Merge | LineFft):
+        yield from _stored(op)
     elif isinstance(op, Scatter):
         yield from _scatter(op)
     elif op.name not in ELEMENT_RULES:

@@ -210,6 +210,8 @@ def _part(b: KernelBuilder, parts: Sequence[tuple[Value, int]], axis: int, at: I
     middle = len(parts) // 2
     first, position = parts[middle][1], at.coordinates[axis]
     below = b.op("compare_lt", position, b.index(first))
+    if (known := b.known(below)) is not None:
+        return (yield from _part(b, parts[:middle] if known else parts[middle:], axis, at))
     if b.depth >= DEEPEST_BRANCH:
         low = yield from _part(b, parts[:middle], axis, _moved(b, at, axis, "minimum", first - 1))
         high = yield from _part(b, parts[middle:], axis, _moved(b, at, axis, "maximum", first))

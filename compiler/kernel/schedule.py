@@ -9,6 +9,7 @@ the parts, neighbours with neighbours, so that the order of the elements is kept
 `rows_of_1`: an invocation does, for short rows, on some machines for many.
 `pack`: one invocation makes a row of a tile of a result that lies in tiles.
 `merge`: one invocation makes neighbours of two merged runs (`merge.py`).
+`fft_of_16` to `fft_of_128`: a workgroup of so many transforms a line, or some short ones (`fft.py`).
 `scatter`: one invocation makes an update, or all those of the rows that it owns (`scatter.py`).
 
 The kernel counts from the linear workgroup index and does nothing where that is beyond the work.
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from math import prod
 
+from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.limit_folds import FEW_FOLDS
 from orchestrion.compiler.flow.merge import Merge
@@ -29,7 +31,7 @@ from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 
-from . import merge, scatter
+from . import fft, merge, scatter
 from .builder import KernelBuilder
 from .elemental import Elemental
 from .encodings import stored_shape
@@ -111,7 +113,7 @@ def fold_length(hero: Operation) -> int:
 
 def hero_of(ops: Sequence[Operation]) -> Operation | None:
     """The op of a body that has schedules of its own; the flow phase puts at most one into a dispatch."""
-    return next((op for op in ops if op.name in FOLDS or isinstance(op, Scatter | Merge)), None)
+    return next((op for op in ops if op.name in FOLDS or isinstance(op, Scatter | Merge | LineFft)), None)
 
 
 def may_tile(work: Work) -> bool:
@@ -129,6 +131,8 @@ def choose(work: Work, machine: Machine) -> Schedule:
         return SCHEDULES["scatter"]
     if isinstance(hero, Merge):
         return SCHEDULES["merge"]
+    if isinstance(hero, LineFft):
+        return SCHEDULES[f"fft_of_{fft.shares(hero).lanes}"]
     if work.rows is not None:
         results = [output.value for output in work.outputs]
         return SCHEDULES[f"rows_of_{lanes_of(work.ops, work.rows, results, machine)}"]
@@ -304,6 +308,23 @@ def emit_merge(elemental: Elemental, work: Work) -> None:
     merge.emit(elemental, work.hero, bindings, _position(elemental.builder, "merge"))
 
 
+# fft
+
+
+def _fft_schedule(lanes: int) -> Schedule:
+    def invocations(work: Work) -> int:
+        assert isinstance(work.hero, LineFft)
+        return fft.shares(work.hero).groups * lanes
+
+    return Schedule(f"fft_of_{lanes}", lanes, invocations, emit_fft)
+
+
+def emit_fft(elemental: Elemental, work: Work) -> None:
+    assert isinstance(work.hero, LineFft)
+    (output,) = work.outputs
+    fft.emit(elemental, work.hero, output.binding)
+
+
 # scatter
 
 
@@ -410,5 +431,6 @@ SCHEDULES: dict[str, Schedule] = {
         Schedule("merge", 64, merging, emit_merge),
         Schedule("scatter", 64, scattering, emit_scatter),
         *map(_row_schedule, (1, *LANES.values())),
+        *map(_fft_schedule, fft.LANES),
     )
 }

@@ -16,9 +16,11 @@ from orchestrion.compiler.flow.dialect import (
     UnsetEncoding,
     Yield,
 )
+from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.layout import problem, storage_elements
 from orchestrion.compiler.flow.mark_in_place import candidates
+from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.rows import rows_of
 from orchestrion.compiler.flow.scatter import Scatter, changes, update_of, updated
 from orchestrion.compiler.flow.util import (
@@ -46,7 +48,7 @@ from orchestrion.compiler.stablehlo.control_flow import Choice, While
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.func import Func, Return
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant
+from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant, Reshape
 
 from . import dims
 from .blocks import blocks, choice
@@ -175,12 +177,29 @@ def _sizes(block: Block) -> Iterator[str]:
         if rows_of(block.ops[:-1], results) is not None:
             return
     heroes = [op.results[0] for op in block if isinstance(op, HEROES)]
+    yield from _of_hero(block)
     if len(heroes) > 1:
         yield f"has {len(heroes)} reductions, dots or scatters, at most one may be, or all reduce the same rows"
     sizes = [{_elements(value), *_window(value)} for value in (*results, *heroes)]
     if not set.intersection(*sizes):
         shown = ", ".join(map(str, sorted(set.union(*sizes))))
         yield f"results and hero differ in their number of elements: {shown}"
+
+
+def _of_hero(block: Block) -> Iterator[str]:
+    """A merge and lines that are transformed write their results themselves, so there are no others."""
+    for op in block:
+        if isinstance(op, Merge | LineFft) and any(
+            _shaped(value) not in op.results for value in block.ops[-1].operands
+        ):
+            yield f"gives something else than what {op.name} computes"
+
+
+def _shaped(value: Value) -> Value:
+    """What a value is, in whatever shape."""
+    while isinstance(value.defining_op, Reshape):
+        value = value.defining_op.operand_
+    return value
 
 
 def _window(value: Value) -> tuple[int, ...]:

@@ -1,19 +1,16 @@
-"""`fft` in terms of products with small matrices and of elementwise ops.
+"""`fft` in terms of `flow.fft`, which transforms lines that fit a workgroup, and of elementwise ops.
 
-Numbers are one real tensor whose first axis has their two parts, so that a complex product is a real one of twice
-the depth. A stage contracts the parts and a factor of the line with a matrix; the factor's results come to stand in
-front of all other axes, and when all factors are done, they stand there in order. So the next line to transform is the
-last axis again, and axes move only where there is a batch. `fourier_plan.py` says which factors, and what the numbers
-are.
+Numbers are real tensors whose last axis has their parts, as complex ones lie in memory. Axes are transformed where they
+are. A longer line is cut into the rows of a matrix: its columns are transformed, turned, and then its rows, whose
+results lie in columns; a length with a large prime factor is a convolution with a chirp (`fourier_plan.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, IntegerAttr
+from orchestrion.compiler.flow.fft import LineFft, longest
+from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, IntegerAttr, dense_ints
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import tensor
@@ -23,10 +20,10 @@ from . import fourier_plan as plan
 from .base import is_complex, tensor_of
 from .build import constant, elementwise
 from .complex_functions import joined, parts_of
-from .contraction import DotDimensions, DotGeneral
 from .fourier import Fft
 from .fourier_tables import generated_roots
-from .structural import BroadcastInDim, Concatenate, Constant, Pad, Reshape, Reverse, Slice, Transpose
+from .movement import part, reshape, spread, transpose
+from .structural import Concatenate, Constant, Pad, Reverse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,230 +42,171 @@ def expand_fft(op: Operation, rewriter: Rewriter) -> bool:
         zero = constant(rewriter, 0.0, tensor(type.shape, element))
         rewriter.replace(op, [joined(rewriter, zero, zero) if is_complex(op.out) else zero])
         return True
-    t = _Transform(rewriter, element, -1 if op.kind in ("FFT", "RFFT") else 1)
+    t = _Transform(rewriter, element, op.kind in ("IFFT", "IRFFT"))
     rewriter.replace(op, [_transformed(t, op)])
     return True
 
 
 def _transformed(t: _Transform, op: Fft) -> Value:
     lengths, rank = op.fft_length.ints, tensor_of(op.operand_).rank
-    axes = list(range(rank - len(lengths), rank))
-    # the halved axis of real numbers is the first one there, and the last one back
-    todo = [*axes[:-1][::-1], axes[-1]] if op.kind == "IRFFT" else axes[::-1]
-    value = op.operand_ if op.kind == "RFFT" else t.stacked(*parts_of(t.rewriter, op.operand_))
-    order = list(range(rank))  #: which axes of the operand those of the value are, behind the parts
-    for axis in todo:
-        place, halved = order.index(axis), axis == axes[-1] and op.kind in ("RFFT", "IRFFT")
-        if halved and op.kind == "RFFT":
-            value = t.real_line(value, place)
-        elif halved:
-            value = t.line(t.mirrored(value, place + 1, lengths[-1]), place + 1, to_real=True)
-        else:
-            value = t.line(value, place + 1)
-        order.insert(0, order.pop(place))
-    back = [order.index(axis) for axis in range(rank)]
+    last = rank - 1
+    *others, _ = range(rank - len(lengths), rank)
+    if op.kind == "RFFT":  # the halved axis of real numbers is the first one there, and the last one back
+        value = t.line(t.packed(op.operand_), last, count=lengths[-1] // 2 + 1)
+    else:
+        value = t.packed(*parts_of(t.rewriter, op.operand_))
+    for axis in reversed(others):
+        value = t.line(value, axis)
     if op.kind == "IRFFT":
-        return t.transposed(value, back)
-    value = t.transposed(value, (0, *(place + 1 for place in back)))
-    return joined(t.rewriter, t.part(value, 0), t.part(value, 1))
+        value = t.line(t.mirrored(value, last, lengths[-1]), last, to_real=True)
+        return reshape(t.rewriter, value, tensor_of(op.out).shape)
+    return joined(t.rewriter, *t.parts(value if op.kind == "RFFT" else t.line(value, last)))
 
 
 class _Transform:
-    """Writes the ops of a transform. `sign` is that of the exponent: 1 is the way back, which divides by the length."""
+    """Writes the ops of a transform, of numbers whose parts are the last axis. A real number may have one part."""
 
-    def __init__(self, rewriter: Rewriter, element: str, sign: int) -> None:
+    def __init__(self, rewriter: Rewriter, element: str, inverse: bool) -> None:
         self.rewriter = rewriter
         self.element = element
-        self.sign = sign
+        self.inverse = inverse
 
-    # lines: an axis is transformed and put first, behind the parts
+    @property
+    def sign(self) -> int:
+        return 1 if self.inverse else -1
 
-    def line(self, value: Value, axis: int, to_real: bool = False) -> Value:
-        """`to_real`: only the real parts, and no axis of parts."""
+    def line(self, value: Value, axis: int, count: int = 0, to_real: bool = False) -> Value:
+        """An axis transformed; the first `count` numbers, or all; with `to_real` the real parts."""
         shape = tensor_of(value).shape
-        length, others = shape[axis], (*shape[1:axis], *shape[axis + 1 :])
-        factors = plan.factors(length, prod(others))
-        if not factors:  # a large prime, or nothing to do
-            rest = (place for place in range(1, len(shape)) if place != axis)
-            made = self._bluestein(value, axis) if factors is None else self.transposed(value, (0, axis, *rest))
-            return self.part(made, 0) if to_real else made
-        for number, factor in enumerate(factors):
-            to_parts = not (to_real and number == len(factors) - 1)
-            value = self._stage(value, axis + number, factor, True, to_parts)
-        return self.reshaped(value, (length, *others) if to_real else (2, length, *others))
+        length = shape[axis]
+        count, parts = count or length, 1 if to_real else 2
+        rows = plan.rows(length, longest(BY_NAME[self.element].itemsize))
+        if rows == length and length > 1:
+            return self._line(value, axis, count, parts)
+        if rows is not None and length > 1:
+            return self._four_steps(value, axis, rows, count, to_real)
+        value = self._filled(value)
+        value = self._bluestein(value, axis) if rows is None else value
+        return self.cut(self.cut(value, axis, 0, count), len(shape) - 1, 0, parts)
 
-    def real_line(self, value: Value, axis: int) -> Value:
-        """The half spectrum of real numbers. One half of the first factor's results has all that others are made of."""
+    def _line(self, value: Value, axis: int, count: int, parts: int) -> Value:
+        shape = list(tensor_of(value).shape)
+        roots = plan.roots(plan.places(shape[axis]), shape[axis], self.sign)
+        length, shape[axis], shape[-1] = shape[axis], count, parts
+        return self.rewriter.build(
+            LineFft,
+            operand_=value,
+            roots=self.constant(roots.T.reshape(length, 2)),
+            dimension=IntegerAttr(axis),
+            inverse=BoolAttr(self.inverse),
+            out=tensor(tuple(shape), self.element),
+        ).result
+
+    def _four_steps(self, value: Value, axis: int, rows: int, count: int, to_real: bool) -> Value:
+        """The line is a matrix, row by row; number k of the result is row k // rows, column k % rows, of another."""
         shape = tensor_of(value).shape
-        length, others = shape[axis], (*shape[:axis], *shape[axis + 1 :])
-        half = length // 2 + 1
-        factors = plan.factors(length, prod(others))
-        if not factors:
-            zero = constant(self.rewriter, 0.0, tensor_of(value))
-            return self.slice(self.line(self.stacked(value, zero), axis + 1), 1, 0, half)
-        first = factors[0] // 2 + 1
-        value = self._stage(value, axis, factors[0], False, True, first)
-        for number, factor in enumerate(factors[1:]):
-            value = self._stage(value, axis + 2 + number, factor, True, True)
-        if len(factors) == 1:
-            return self.reshaped(value, (2, half, *others))
-        return self._unfolded(self.reshaped(value, (2, length // factors[0], first, *others)), factors[0], half)
+        columns = shape[axis] // rows
+        value = reshape(self.rewriter, value, (*shape[:axis], rows, columns, *shape[axis + 1 :]))
+        turns = self._roots(rows, columns, shape[axis])
+        value = self.multiplied(self.line(value, axis), turns, (axis, axis + 1))
+        order = list(range(len(shape) + 1))
+        order[axis], order[axis + 1] = axis + 1, axis
+        value = transpose(self.rewriter, value, order)
+        taken = -(-count // rows)
+        value = self.line(value, axis, taken, to_real)
+        last = 1 if to_real else 2
+        value = reshape(self.rewriter, value, (*shape[:axis], taken * rows, *shape[axis + 1 : -1], last))
+        return self.cut(value, axis, 0, count)
 
-    def _unfolded(self, value: Value, factor: int, half: int) -> Value:
-        """Rows of `factor` results from their first half: the spectrum of real numbers mirrors itself."""
-        _, _, first, *others = tensor_of(value).shape
-        rows = (half - 1) // factor + 1
-        mirrored = self.slice(self.conjugate(self.reversed(value, (1, 2))), 2, 2 * first - 1 - factor, first - 1)
-        whole = self.concatenated([self.slice(x, 1, 0, rows) for x in (value, mirrored)], 2)
-        return self.slice(self.reshaped(whole, (2, rows * factor, *others)), 1, 0, half)
+    def _bluestein(self, value: Value, axis: int) -> Value:
+        length = tensor_of(value).shape[axis]
+        padded = plan.padded_length(length, longest(BY_NAME[self.element].itemsize))
+        chirp = plan.chirp(length, self.sign)
+        value = self.multiplied(value, self._pair(chirp), (axis,))
+        value = self._padded(value, axis, padded - length)
+        value = _Transform(self.rewriter, self.element, False).line(value, axis)
+        spectrum = plan.chirp_spectrum(length, padded, self.sign)
+        value = self.multiplied(value, self._pair(spectrum), (axis,))
+        value = self.cut(_Transform(self.rewriter, self.element, True).line(value, axis), axis, 0, length)
+        return self.multiplied(value, self._pair(chirp / length if self.inverse else chirp), (axis,))
 
     def mirrored(self, value: Value, axis: int, length: int) -> Value:
         """The whole spectrum of real numbers from its first half."""
-        rest = self.slice(value, axis, 1, length - length // 2)
-        return self.concatenated([value, self.conjugate(self.reversed(rest, (axis,)))], axis)
-
-    def _stage(self, value: Value, axis: int, factor: int, of_parts: bool, to_parts: bool, count: int = 0) -> Value:
-        """Transforms the slower part of a line, a factor of its length, and multiplies by twiddle factors.
-
-        The results, or the first `count` of them, come to stand in front; the rest of the line stays where it was.
-        """
-        shape = tensor_of(value).shape
-        rest, depth = shape[axis] // factor, 1 + of_parts
-        split = self.reshaped(value, (*shape[:axis], factor, rest, *shape[axis + 1 :]))
-        matrix = self._matrix(count or factor, factor, of_parts, to_parts)
-        inner = tuple(range(to_parts + 1, to_parts + 1 + depth))
-        value = self.dot(matrix, split, inner, (0, axis) if of_parts else (axis,))
-        if rest == 1:
-            return value
-        turns = self._roots(count or factor, rest, factor * rest)
-        return self.multiplied(value, turns, (1, axis + 1 + to_parts - of_parts))
-
-    def _bluestein(self, value: Value, axis: int) -> Value:
-        shape = tensor_of(value).shape
-        length = shape[axis]
-        padded = plan.padded_length(length, prod(shape) // 2 // length)
-        chirp = plan.chirp(length, self.sign)
-        value = self.multiplied(value, self._pair(chirp), (axis,))
-        value = self.padded(value, axis, padded - length)
-        value = _Transform(self.rewriter, self.element, -1).line(value, axis)
-        spectrum = plan.chirp_spectrum(length, padded, self.sign)
-        value = self.multiplied(value, self._pair(spectrum), (1,))
-        value = self.slice(_Transform(self.rewriter, self.element, 1).line(value, 1), 1, 0, length)
-        return self.multiplied(value, self._pair(chirp / length if self.sign > 0 else chirp), (1,))
+        rest = self.cut(value, axis, 1, length - length // 2)
+        turned = self.rewriter.build(Reverse, operand_=rest, dimensions=dense_ints(axis), out=rest.type).result
+        real, imag = self.parts(turned)
+        return self._side_by_side([value, self.packed(real, self._op("negate", imag))], axis)
 
     # tables
 
-    def _matrix(self, count: int, factor: int, of_parts: bool, to_parts: bool) -> Value:
-        """Results by elements of a line; parts of the results in front of these, parts of the elements of those."""
-        scale = 1.0 / factor if self.sign > 0 else 1.0
-        if count * factor << of_parts + to_parts <= self._most:
-            return self.constant(plan.matrix(count, factor, self.sign, scale, of_parts, to_parts))
-        real, imag = self._roots(count, factor, factor)
-        if scale != 1.0:
-            real, imag = (self.op("multiply", x, constant(self.rewriter, scale, tensor_of(x))) for x in (real, imag))
-        rows = [[real, self.op("negate", imag)], [imag, real]][: 1 + to_parts]
-        lines = [self._side_by_side(row[: 1 + of_parts], 1) if of_parts else row[0] for row in rows]
-        return self._side_by_side(lines, 0) if to_parts else lines[0]
-
     def _roots(self, rows: int, columns: int, length: int) -> tuple[Value, Value]:
         """e^(sign 2 pi i row column / length), of shape rows by columns."""
-        if 2 * rows * columns > self._most:
+        if 2 * rows * columns * BY_NAME[self.element].itemsize > MOST_BYTES:
             return generated_roots(self.rewriter, self.element, (rows, columns), length, self.sign)
         return self._pair(plan.roots(plan.products(rows, columns), length, self.sign))
 
-    @property
-    def _most(self) -> int:
-        return MOST_BYTES // BY_NAME[self.element].itemsize
-
     def _pair(self, parts: Array) -> tuple[Value, Value]:
         return self.constant(parts[0]), self.constant(parts[1])
-
-    # ops
 
     def constant(self, array: Array) -> Value:
         value = DenseElements.of(array.astype(BY_NAME[self.element].numpy), self.element)
         return self.rewriter.build(Constant, value=value, out=value.type).result
 
-    def op(self, name: str, *operands: Value) -> Value:
+    # numbers
+
+    def packed(self, *parts: Value) -> Value:
+        lines = [reshape(self.rewriter, value, (*tensor_of(value).shape, 1)) for value in parts]
+        return self._side_by_side(lines, tensor_of(parts[0]).rank)
+
+    def parts(self, value: Value) -> tuple[Value, Value]:
+        shape = tensor_of(value).shape
+        real, imag = (
+            reshape(self.rewriter, self.cut(value, len(shape) - 1, at, at + 1), shape[:-1]) for at in range(2)
+        )
+        return real, imag
+
+    def _filled(self, value: Value) -> Value:
+        """With both parts."""
+        if tensor_of(value).shape[-1] == 2:
+            return value
+        zero = constant(self.rewriter, 0.0, tensor_of(value))
+        return self._side_by_side([value, zero], tensor_of(value).rank - 1)
+
+    def multiplied(self, value: Value, table: tuple[Value, Value], axes: tuple[int, ...]) -> Value:
+        """Complex products with a table along some axes."""
+        a, b = self.parts(value)
+        c, d = (spread(self.rewriter, one, tensor_of(a).shape, axes) for one in table)
+        real = self._op("subtract", self._op("multiply", a, c), self._op("multiply", b, d))
+        return self.packed(real, self._op("add", self._op("multiply", a, d), self._op("multiply", b, c)))
+
+    def _op(self, name: str, *operands: Value) -> Value:
         return elementwise(self.rewriter, name, *operands)
 
-    def multiplied(self, value: Value, table: tuple[Value, Value], axes: Sequence[int]) -> Value:
-        """Complex products with a table along some axes."""
+    # movement
+
+    def cut(self, value: Value, axis: int, start: int, limit: int) -> Value:
         shape = tensor_of(value).shape
-        real, imag = (self.broadcast(part, axes, shape) for part in table)
-        turned = self._signed(self.reversed(value, (0,)), (-1.0, 1.0))
-        return self.op("add", self.op("multiply", value, real), self.op("multiply", turned, imag))
+        starts, limits = [0] * len(shape), list(shape)
+        starts[axis], limits[axis] = start, limit
+        return part(self.rewriter, value, starts, limits)
 
-    def conjugate(self, value: Value) -> Value:
-        return self._signed(value, (1.0, -1.0))
-
-    def _signed(self, value: Value, signs: tuple[float, float]) -> Value:
-        import numpy as np
-
-        return self.op("multiply", value, self.broadcast(self.constant(np.array(signs)), (0,), tensor_of(value).shape))
-
-    def dot(self, lhs: Value, rhs: Value, left: tuple[int, ...], right: tuple[int, ...]) -> Value:
-        sides = ((lhs, left), (rhs, right))
-        free = [size for x, gone in sides for axis, size in enumerate(tensor_of(x).shape) if axis not in gone]
-        numbers = DotDimensions((), (), left, right).attribute()
-        out = tensor(tuple(free), self.element)
-        return self.rewriter.build(DotGeneral, lhs=lhs, rhs=rhs, dot_dimension_numbers=numbers, out=out).result
-
-    def reshaped(self, value: Value, shape: tuple[int, ...]) -> Value:
-        return self.rewriter.build(Reshape, operand_=value, out=tensor(shape, self.element)).result
-
-    def stacked(self, real: Value, imag: Value) -> Value:
-        """Parts as one tensor, theirs the first axis."""
-        return self._side_by_side([real, imag], 0)
-
-    def part(self, value: Value, index: int) -> Value:
-        return self.reshaped(self.slice(value, 0, index, index + 1), tensor_of(value).shape[1:])
-
-    def _side_by_side(self, values: Sequence[Value], axis: int) -> Value:
-        """Along a new axis."""
-        shape = tensor_of(values[0]).shape
-        lines = [self.reshaped(value, (*shape[:axis], 1, *shape[axis:])) for value in values]
-        return self.concatenated(lines, axis)
-
-    def concatenated(self, values: Sequence[Value], axis: int) -> Value:
+    def _side_by_side(self, values: list[Value], axis: int) -> Value:
+        if len(values) == 1:
+            return values[0]
         shapes = [tensor_of(value).shape for value in values]
         shape = (*shapes[0][:axis], sum(shape[axis] for shape in shapes), *shapes[0][axis + 1 :])
         out = tensor(shape, self.element)
         return self.rewriter.build(Concatenate, inputs=values, dimension=IntegerAttr(axis), out=out).result
 
-    def slice(self, value: Value, axis: int, start: int, limit: int) -> Value:
+    def _padded(self, value: Value, axis: int, count: int) -> Value:
         shape = tensor_of(value).shape
-        starts, limits = [0] * len(shape), list(shape)
-        starts[axis], limits[axis] = start, limit
-        out = tensor((*shape[:axis], limit - start, *shape[axis + 1 :]), self.element)
-        bounds = (DenseArray(tuple(x)) for x in (starts, limits, [1] * len(shape)))
-        names = ("start_indices", "limit_indices", "strides")
-        return self.rewriter.build(Slice, operand_=value, out=out, **dict(zip(names, bounds, strict=True))).result
-
-    def padded(self, value: Value, axis: int, count: int) -> Value:
-        shape = tensor_of(value).shape
-        none = DenseArray((0,) * len(shape))
-        high = DenseArray(tuple(count if place == axis else 0 for place in range(len(shape))))
-        made = self.rewriter.build(
+        none = dense_ints(*[0] * len(shape))
+        return self.rewriter.build(
             Pad,
             operand_=value,
             padding_value=constant(self.rewriter, 0.0, tensor((), self.element)),
             edge_padding_low=none,
-            edge_padding_high=high,
+            edge_padding_high=dense_ints(*(count if place == axis else 0 for place in range(len(shape)))),
             interior_padding=none,
             out=tensor((*shape[:axis], shape[axis] + count, *shape[axis + 1 :]), self.element),
-        )
-        return made.result
-
-    def reversed(self, value: Value, axes: tuple[int, ...]) -> Value:
-        return self.rewriter.build(Reverse, operand_=value, dimensions=DenseArray(axes), out=value.type).result
-
-    def transposed(self, value: Value, order: Sequence[int]) -> Value:
-        shape = tensor_of(value).shape
-        out = tensor(tuple(shape[axis] for axis in order), self.element)
-        return self.rewriter.build(Transpose, operand_=value, permutation=DenseArray(tuple(order)), out=out).result
-
-    def broadcast(self, value: Value, axes: Sequence[int], shape: tuple[int, ...]) -> Value:
-        out = tensor(shape, self.element)
-        to = DenseArray(tuple(axes))
-        return self.rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=to, out=out).result
+        ).result

@@ -1,63 +1,47 @@
-"""How a line of a transform is computed: by which factors of its length, and the numbers that takes.
+"""How a line of a transform is computed: how it is cut, and the numbers that takes.
 
 A transform of length `a b` is `b` transforms of length `a`, a twiddle factor for each result, and `a` transforms of
-length `b`. One factor is one product with a small matrix. A length with a large prime factor is a convolution with a
-chirp, at a length that has none (Bluestein). Numbers are worked out in double precision from exact integers.
+length `b`. A length with a large prime factor is a convolution with a chirp, at a length that has none (Bluestein).
+Numbers are worked out in double precision from exact integers.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from orchestrion.compiler.flow.fft import radices
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, Any]
 
-#: the longest line that one product with a matrix transforms
-LONGEST: Final = 128
-#: what the two launches of a factor cost, in additions and multiplications
-LAUNCHES: Final = 600_000
-#: what reading and writing the lines for a factor costs: as much as this makes the factor larger
-PASSES: Final = 20
+
+@cache
+def rows(length: int, longest: int) -> int | None:
+    """The rows of the matrix that a line is cut into, near its root: all of it where one dispatch transforms it.
+    None: it has a large prime factor."""
+    if radices(length) is None:
+        return None
+    if length <= longest:
+        return length
+    most = min(longest, int(length**0.5))
+    return max(rows for rows in range(1, most + 1) if length % rows == 0)
 
 
 @cache
-def factors(length: int, lines: int) -> tuple[int, ...] | None:
-    """The factors of a length, in the order they are applied to so many lines; None: it has a large prime factor."""
-    found = _cheapest(length, 8 * length * lines)
-    return None if found is None else tuple(sorted(found[1], reverse=True))
-
-
-def _cheapest(length: int, work: int) -> tuple[int, tuple[int, ...]] | None:
-    """The cost of a length and the factors with that cost. `work`: operations per unit of a factor."""
-    known: dict[int, tuple[int, tuple[int, ...]] | None] = {1: (0, ())}
-
-    def of(rest: int) -> tuple[int, tuple[int, ...]] | None:
-        if rest not in known:
-            found = []
-            for factor in range(2, min(rest, LONGEST) + 1):
-                after = of(rest // factor) if rest % factor == 0 else None
-                if after is not None:
-                    found.append((after[0] + (factor + PASSES) * work + LAUNCHES, (factor, *after[1])))
-            known[rest] = min(found, default=None)
-        return known[rest]
-
-    return of(length)
-
-
-@cache
-def padded_length(length: int, lines: int) -> int:
-    """The length of the cheapest transform by which a line without small factors is convolved with its chirp."""
+def padded_length(length: int, longest: int) -> int:
+    """The length of the cheapest transform by which a line is convolved with its chirp."""
     least = 2 * length - 1
-    best: tuple[int, int] | None = None
-    for size in _smooth(least, 2 * least):
-        found = _cheapest(size, 8 * size * lines)
-        if found is not None and (best is None or found[0] < best[0]):
-            best = found[0], size
-    assert best is not None, "there is a power of two in between"
-    return best[1]
+
+    def cost(size: int) -> tuple[int, int]:
+        dispatches, rest = 1, size
+        while rest > longest:
+            dispatches, rest = dispatches + 1, rest // (rows(rest, longest) or 1)
+        return dispatches, size * (2 + len(radices(size) or ()))
+
+    return min(_smooth(least, 2 * least), key=cost)
 
 
 def _smooth(least: int, most: int) -> list[int]:
@@ -89,23 +73,17 @@ def roots(numerators: Array, length: int, sign: int) -> Array:
     return np.stack((real, sign * imag))
 
 
+def places(length: int) -> Array:
+    import numpy as np
+
+    return np.arange(length)
+
+
 def products(rows: int, columns: int) -> Array:
     """The row times the column."""
     import numpy as np
 
     return np.multiply.outer(np.arange(rows), np.arange(columns))
-
-
-def matrix(count: int, factor: int, sign: int, scale: float, of_parts: bool, to_parts: bool) -> Array:
-    """The first `count` rows of the matrix of a transform, times a scale; with an axis for the parts of the results in
-    front of the rows, for those of the elements in front of the columns, where there are any."""
-    import numpy as np
-
-    real, imag = roots(products(count, factor) % factor, factor, sign) * scale
-    whole = np.array([[real, -imag], [imag, real]]).transpose(0, 2, 1, 3)
-    if not of_parts:
-        whole = whole[:, :, 0]
-    return whole if to_parts else whole[0]
 
 
 def chirp(length: int, sign: int) -> Array:

@@ -5,6 +5,7 @@ Bound: the error of a whole result, in the root mean square, is within `MOST` un
 
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
 
-from orchestrion.compiler.driver import compile  # noqa: E402
+from orchestrion.compiler.driver import Compilation, compile  # noqa: E402
+from orchestrion.compiler.errors import CompileError  # noqa: E402
+from orchestrion.schema.writer import write  # noqa: E402
 
 Array = np.ndarray[Any, Any]
 TARGETS = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}
@@ -48,9 +51,9 @@ def run(function: Callable[..., Any], arrays: tuple[Array, ...], device: str, lo
     return results, dispatches
 
 
-#: 1, small factors, primes with a matrix and with a chirp, two and three factors
+#: 1, factors of one pass and of several, primes that are convolved with a chirp, lines that are cut in two
 LENGTHS = (1, 2, 3, 7, 12, 31, 67, 131, 1000, 4096)
-ELSEWHERE = ((1, "vulkan"), (7, "vulkan"), (67, "vulkan"), (131, "vulkan"), (4096, "vulkan"), (36, "opencl"))
+ELSEWHERE = ((1, "vulkan"), (7, "vulkan"), (67, "vulkan"), (1000, "vulkan"), (4096, "vulkan"), (36, "opencl"))
 
 
 @pytest.mark.parametrize(("length", "device"), [*product(LENGTHS, ("reference",)), *ELSEWHERE])
@@ -99,9 +102,68 @@ def test_programs(name: str, device: str, load_on: Callable[..., Any]) -> None:
         np.testing.assert_allclose(ours, want, rtol=1e-5, atol=2e-6 * max(1.0, float(np.abs(want).max(initial=0))))
 
 
-def test_a_long_line_takes_few_launches(load_on: Callable[..., Any]) -> None:
-    """Four factors, three twiddles, parts side by side at last; large tables were made when it was loaded."""
-    z = numbers(1 << 16)
+@pytest.mark.parametrize(
+    ("shape", "launches"), [((48,), 1), ((3, 2048), 1), ((1, 1 << 16), 2), ((5, 6, 7), 1), ((97,), 3)]
+)
+def test_a_line_takes_few_launches(shape: tuple[int, ...], launches: int, load_on: Callable[..., Any]) -> None:
+    """One where it fits a workgroup, two where it is cut; a convolution is two, and the chirp at its end."""
+    z = numbers(*shape)
     got, dispatches = run(jnp.fft.fft, (z,), "vulkan", load_on)
     assert error(got, np.fft.fft(z)) < MOST
-    assert dispatches <= 8
+    assert dispatches == launches
+
+
+def test_small_lengths(load_on: Callable[..., Any]) -> None:
+    """Factors of a pass and of two, along the last axis and another, in one program."""
+    lengths = [5, 6, 8, 9, 11, 14, 16, 39]
+    arrays = tuple(numbers(3, length) for length in lengths)
+
+    def all_of(*given: Any) -> Any:
+        return [jnp.fft.ifft(z.T, axis=0) if z.shape[1] % 3 == 0 else jnp.fft.fft(z) for z in given]
+
+    got, _ = run(all_of, arrays, "vulkan", load_on)
+    for z, ours in zip(arrays, got, strict=True):
+        want = np.fft.ifft(z.T, axis=0) if z.shape[1] % 3 == 0 else np.fft.fft(z)
+        assert error(ours, want) < MOST, z.shape
+
+
+@pytest.mark.parametrize("device", ["reference", "vulkan"])
+def test_double_precision(device: str, load_on: Callable[..., Any]) -> None:
+    """Half as many numbers fit: 2048 are cut."""
+    random = np.random.default_rng(0)
+    z = random.normal(size=2048) + 1j * random.normal(size=2048)
+    with jax.enable_x64(True):
+        got, _ = run(lambda z: (jnp.fft.fft(z), jnp.fft.ifft(z[:60])), (z,), device, load_on)
+    for ours, want in zip(got, (np.fft.fft(z), np.fft.ifft(z[:60])), strict=True):
+        assert np.linalg.norm(ours - want) / np.linalg.norm(want) / np.finfo(np.float64).eps < MOST
+
+
+def test_text_continues(tmp_path: Path) -> None:
+    """From every phase to the same bytes."""
+    text = str(jax.jit(lambda z: jnp.fft.irfft(jnp.fft.fft(z) * z, n=8)).lower(numbers(8)).as_text())
+    (tmp_path / "in.mlir").write_text(text)
+    dump = tmp_path / "phases"
+    dump.mkdir()
+    whole = write(Compilation(dump=dump).rows(str(tmp_path / "in.mlir")))
+    for path in dump.iterdir():
+        assert write(Compilation(start=path.stem.partition("-")[2]).rows(str(path))) == whole, path.name
+
+
+def test_what_a_line_may_be() -> None:
+    """Text from anybody: lengths, axes, roots, parts."""
+    type, roots = "tensor<{}x2xf32>", "tensor<{}x2xf32>"
+    cases = {
+        (17, 17, 0, 17): "lines of 17 are not of 2 to 2048 numbers with prime factors of 2, 3, 5, 7, 11, 13",
+        (4096, 4096, 0, 4096): "lines of 4096 are not of 2 to 2048 numbers with prime factors of 2, 3, 5, 7, 11, 13",
+        (8, 8, 1, 8): "dimension 1 is no axis of tensor<8x2xf32> but the last",
+        (8, 4, 0, 8): "roots must be tensor<8x2xf32>, are tensor<4x2xf32>",
+        (8, 8, 0, 9): "result 0 must be tensor<8x2xf32>, is tensor<9x2xf32>",
+    }
+    for (length, count, axis, out), said in cases.items():
+        x, r, y = type.format(length), roots.format(count), type.format(out)
+        op = f'"flow.fft"(%x, %r) <{{dimension = {axis} : i64, inverse = false}}> : ({x}, {r}) -> {y}'
+        head = f'"func.func"() <{{function_type = ({x}, {r}) -> {y}, sym_name = "main"}}> ({{\n^bb0(%x: {x}, %r: {r}):'
+        text = f'{head}\n%y = {op}\n"func.return"(%y) : ({y}) -> ()\n}}) : () -> ()'
+        with pytest.raises(CompileError) as caught:
+            Compilation(start="flow").module(f'"builtin.module"() ({{\n{text}\n}}) : () -> ()', "flow")
+        assert [one.message for one in caught.value.diagnostics] == [said]

@@ -30,6 +30,7 @@ from orchestrion.compiler.stablehlo.elementwise import Elementwise
 
 from .dialect import OPS, Yield
 from .encodings import Emit, pack, stored, unpack
+from .ffts import expand_ffts
 from .merges import expand_merges
 from .special import TensorEmitter, known_number
 
@@ -43,6 +44,7 @@ def lower_entry(entry: Entry) -> None:
     """Replace the body. CompileError has a diagnostic for each op that the bytecode cannot say."""
     old = entry.body.block
     expand_merges(old)
+    expand_ffts(old)
     problems = list(_diagnose(old))
     if problems:
         raise CompileError(problems)

@@ -62,10 +62,8 @@
   "func.func"() <{function_type = (tensor<3xf32>) -> tensor<2x2xf32>, res_attrs = [{orchestrion.type = tensor<2xcomplex<f32>>}], sym_name = "main"}> ({
   ^bb0(%0: tensor<3xf32>):
     %1 = "stablehlo.reshape"(%0) : (tensor<3xf32>) -> tensor<3x1xf32>
-    %2 = "stablehlo.constant"() <{value = dense<[[[1.000000e+00, 1.000000e+00, 1.000000e+00], [1.000000e+00, -5.000000e-01, -5.000000e-01]], [[-0.000000e+00, -0.000000e+00, -0.000000e+00], [-0.000000e+00, -8.660254e-01, 8.660254e-01]]]> : tensor<2x2x3xf32>}> : () -> tensor<2x2x3xf32>
-    %3 = "stablehlo.dot_general"(%2, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [0]>}> : (tensor<2x2x3xf32>, tensor<3x1xf32>) -> tensor<2x2x1xf32>
-    %4 = "stablehlo.reshape"(%3) : (tensor<2x2x1xf32>) -> tensor<2x2xf32>
-    %5 = "stablehlo.transpose"(%4) <{permutation = array<i64: 1, 0>}> : (tensor<2x2xf32>) -> tensor<2x2xf32>
-    "func.return"(%5) : (tensor<2x2xf32>) -> ()
+    %2 = "stablehlo.constant"() <{value = dense<[[1.000000e+00, -0.000000e+00], [-5.000000e-01, -8.660254e-01], [-5.000000e-01, 8.660254e-01]]> : tensor<3x2xf32>}> : () -> tensor<3x2xf32>
+    %3 = "flow.fft"(%1, %2) <{dimension = 0 : i64, inverse = false}> : (tensor<3x1xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+    "func.return"(%3) : (tensor<2x2xf32>) -> ()
   }) : () -> ()
 }) : () -> ()

@@ -1,0 +1,221 @@
+"""The schedule of `flow.fft`: a workgroup transforms a line, or several short ones, in passes through shared memory.
+
+A pass takes a factor of the length. The first loads its numbers, the last writes them; in between they stay at their
+places in shared memory, a barrier behind each pass, so a line needs no second place. An invocation transforms as many
+numbers as the factor says, a stride apart, turns them, and puts them back (decimation in frequency). Results then lie
+by their digits reversed: who makes a result of the last pass takes its numbers from there.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+from orchestrion.compiler.flow.fft import LineFft, longest, radices
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.stablehlo.base import dtype_of
+
+from .builder import KernelBuilder
+from .dft import Complex, Dft
+from .elemental import Elemental
+from .index import Index, delinearize
+from .rules import element_of, shape_of
+
+#: how many invocations a workgroup may have; it has no more than its largest pass keeps busy
+LANES = (16, 32, 64, 128)
+#: lines that a workgroup takes at least where those lie side by side, if they fit: memory is read in runs
+SIDE_BY_SIDE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How many lines a workgroup takes with how many invocations; how many lines there are."""
+
+    lines: int
+    lanes: int
+    total: int
+
+    @property
+    def groups(self) -> int:
+        return -(-self.total // self.lines)
+
+
+def shares(op: LineFft) -> Shares:
+    shape, length = shape_of(op.operand_), op.length
+    total = prod(shape[: op.axis]) * prod(shape[op.axis + 1 : -1])
+    busy = length // (radices(length) or (1,))[0]
+    room = longest(dtype_of(op.operand_).itemsize)
+    wanted = max(LANES[-2] // busy, SIDE_BY_SIDE if _is_across(op) else 1)
+    lines = 1
+    while 2 * lines <= wanted and 2 * lines * length <= room and lines < total:
+        lines *= 2
+    lanes = next((count for count in LANES if count >= busy * lines), LANES[-1])
+    return Shares(lines, lanes, total)
+
+
+def _is_across(op: LineFft) -> bool:
+    """Whether the neighbours of a number are of other lines."""
+    return prod(shape_of(op.operand_)[op.axis + 1 : -1]) != 1
+
+
+def emit(elemental: Elemental, op: LineFft, binding: Value) -> None:
+    """The code of a workgroup. `binding`: where the result is written."""
+    _Lines(elemental, op, binding, shares(op)).emit()
+
+
+@dataclass(slots=True)
+class _Lines:
+    """The transform of one op: `shared` has the parts of the numbers of all lines of the workgroup."""
+
+    elemental: Elemental
+    op: LineFft
+    binding: Value
+    shares: Shares
+    shared: Sequence[Value] = ()
+
+    @property
+    def builder(self) -> KernelBuilder:
+        return self.elemental.builder
+
+    @property
+    def dtype(self) -> str:
+        return element_of(self.op.operand_)
+
+    @property
+    def factors(self) -> tuple[int, ...]:
+        return radices(self.op.length) or ()
+
+    @property
+    def dft(self) -> Dft:
+        return Dft(self.builder, self.dtype, 1 if self.op.inverse.value else -1)
+
+    def emit(self) -> None:
+        size = 1 << (self.shares.lines * self.op.length - 1).bit_length()
+        count = 2 if len(self.factors) > 1 else 0
+        self.shared = [self.builder.shared(size, self.dtype) for _ in range(count)]
+        for number, radix in enumerate(self.factors):
+            if number:
+                self.builder.barrier()
+            self._each(self.shares.lines * self.op.length // radix, partial(self._butterfly, number))
+
+    def _each(self, count: int, body: Callable[[Value], None]) -> None:
+        """The body for each of so many things, which the invocations share."""
+        b, lanes = self.builder, self.shares.lanes
+        if count > lanes:
+            loop = b.begin_loop(b.local_id(), self._word(count), self._word(lanes), ())
+            body(loop.index)
+            b.end_loop(loop, ())
+        elif count < lanes:
+            branch = b.begin_if(b.op("compare_lt", b.local_id(), self._word(count)))
+            body(b.local_id())
+            b.end_if(branch)
+        else:
+            body(b.local_id())
+
+    def _butterfly(self, number: int, place: Value) -> None:
+        """One transform of a pass: of numbers `step` apart, in a block of which each later pass takes a part."""
+        b, length, radix = self.builder, self.op.length, self.factors[number]
+        block = length // prod(self.factors[:number])
+        step, is_last = block // radix, number == len(self.factors) - 1
+        line, place = self._line(place, length // radix)
+        if is_last:
+            first, turn = b.op("multiply", self._reversed(place), self._word(radix)), self._word(0)
+        else:
+            turn = b.op("unchecked_remainder", place, self._word(step)) if number else place
+            first = b.op("add", b.op("multiply", b.op("subtract", place, turn), self._word(radix)), turn)
+        places = [b.op("add", first, self._word(k * step)) for k in range(radix)]
+        load = self._shared if number else self._given
+        values = self.dft.of([load(line, at) for at in places])
+        if is_last:
+            self._write(line, place, values)
+            return
+        for k, (at, value) in enumerate(zip(places, values, strict=True)):
+            if k:
+                value = self.dft.product(value, self._root(b.op("multiply", turn, self._word(k * (length // block)))))
+            for part, array in zip(value, self.shared, strict=True):
+                b.store_shared(part, array, self._address(line, at))
+
+    def _line(self, butterfly: Value, count: int) -> tuple[Value, Value]:
+        """Which line of the workgroup a butterfly is of, and which of so many of that line."""
+        lines = self.shares.lines
+        if _is_across(self.op):
+            place, line = delinearize(self.builder, butterfly, (count, lines))
+        else:
+            line, place = delinearize(self.builder, butterfly, (lines, count))
+        return line, place
+
+    def _reversed(self, place: Value) -> Value:
+        """The block of the last pass whose first result has this number: its digits from the other end."""
+        b = self.builder
+        block, rest = self._word(0), place
+        for radix in self.factors[:-1]:
+            digit = b.op("unchecked_remainder", rest, self._word(radix))
+            block = b.op("add", b.op("multiply", block, self._word(radix)), digit)
+            rest = b.op("unchecked_divide", rest, self._word(radix))
+        return block
+
+    # numbers
+
+    def _given(self, line: Value, place: Value) -> Complex:
+        """A number of the operand; lines behind the last are the last again, so that all invocations meet."""
+        b = self.builder
+        number = b.op("minimum", self._number(line), b.index(self.shares.total - 1))
+        parts = [self.elemental.element(self.op.operand_, at) for at in self._at(self.op.operand_, number, place)]
+        return parts[0], parts[1] if len(parts) == 2 else b.const(0.0, self.dtype)
+
+    def _root(self, at: Value) -> Complex:
+        b, roots = self.builder, self.op.roots
+        place = b.op("convert", at, to=b.index_type)
+        real, imag = (
+            self.elemental.element(roots, Index(b, shape_of(roots), [place, b.index(part)])) for part in range(2)
+        )
+        return real, imag
+
+    def _shared(self, line: Value, place: Value) -> Complex:
+        real, imag = (self.builder.load_shared(array, self._address(line, place)) for array in self.shared)
+        return real, imag
+
+    def _address(self, line: Value, place: Value) -> Value:
+        """The place in an array of a power of two; the mask proves that it is in there."""
+        b, size = self.builder, self.shares.lines * self.op.length
+        at = b.op("add", b.op("multiply", line, self._word(self.op.length)), place)
+        return b.op("and", at, self._word((1 << (size - 1).bit_length()) - 1))
+
+    def _write(self, line: Value, place: Value, values: Sequence[Complex]) -> None:
+        """Results `place`, `place + step`, ...: as many of them as are wanted."""
+        b, out, step = self.builder, self.op.out, self.op.length // len(values)
+        wanted, number = shape_of(out)[self.op.axis], self._number(line)
+        branch = b.begin_if(b.op("compare_lt", number, b.index(self.shares.total)))
+        for k, value in enumerate(values):
+            if k * step >= wanted:
+                break
+            at = b.op("add", place, self._word(k * step))
+            some = b.begin_if(b.op("compare_lt", at, self._word(wanted))) if (k + 1) * step > wanted else None
+            for part, index in zip(value, self._at(out, number, at), strict=False):
+                b.store(self._scaled(part), self.binding, index.linear)
+            if some is not None:
+                b.end_if(some)
+        b.end_if(branch)
+
+    def _scaled(self, part: Value) -> Value:
+        if not self.op.inverse.value:
+            return part
+        return self.builder.op("multiply", part, self.builder.const(1.0 / self.op.length, self.dtype))
+
+    # places
+
+    def _number(self, line: Value) -> Value:
+        """The number of a line among all."""
+        b = self.builder
+        first = b.op("multiply", b.workgroup_id(), b.index(self.shares.lines))
+        return b.op("add", first, b.op("convert", line, to=b.index_type))
+
+    def _at(self, value: Value, number: Value, place: Value) -> list[Index]:
+        """Where the parts of a number of a line are."""
+        b, axis, shape = self.builder, self.op.axis, shape_of(value)
+        others = delinearize(b, number, shape[:axis] + shape[axis + 1 : -1])
+        place = b.op("convert", place, to=b.index_type)
+        return [Index(b, shape, [*others[:axis], place, *others[axis:], b.index(part)]) for part in range(shape[-1])]
+
+    def _word(self, number: int) -> Value:
+        return self.builder.const(number, "ui32")
