@@ -10,16 +10,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from stablehlo_text import DTYPES, literal, tensor
-
-Array = npt.NDArray[Any]
-
-SIGNED = ("i8", "i16", "i32", "i64")
-UNSIGNED = ("ui8", "ui16", "ui32", "ui64")
-INTEGERS = SIGNED + UNSIGNED
-FLOATS = ("f32", "f64")
-ALL = ("i1", *INTEGERS, *FLOATS)
+from random_types import COMPLEX, COMPUTED, NUMPY, REAL, SMALL, TINY, Array, limits, literal, numbers, part, splat
+from stablehlo_text import tensor
 
 
 @dataclass(frozen=True)
@@ -48,6 +40,8 @@ class Body:
     values: list[Value] = field(default_factory=list)
     count: int = 0
     depth: int = 0  #: regions around it
+    types: tuple[str, ...] = COMPUTED  #: element types of this program
+    rare: float = 0.1  #: how many of its ops are of rare kinds
 
     def fresh(self) -> str:
         self.count += 1
@@ -81,12 +75,11 @@ class Body:
 
     def constant(self, array: Array, dtype: str) -> Value:
         array = np.asarray(array)
-        return self.op("stablehlo.constant", [], array.shape, dtype, f"value = {literal(array.astype(DTYPES[dtype]))}")
+        return self.op("stablehlo.constant", [], array.shape, dtype, f"value = {literal(array.astype(NUMPY[dtype]))}")
 
     def number(self, value: Any, dtype: str, shape: tuple[int, ...] = ()) -> Value:
         """A splat."""
-        element = literal(np.asarray(value).astype(DTYPES[dtype])).partition(" : ")[0]
-        return self.op("stablehlo.constant", [], shape, dtype, f"value = {element} : {tensor(shape, dtype)}")
+        return self.op("stablehlo.constant", [], shape, dtype, f"value = {splat(value, dtype, shape)}")
 
     def like(self, x: Value, value: Any) -> Value:
         return self.number(value, x.dtype, x.shape)
@@ -107,7 +100,8 @@ class Body:
         other = self.pick(lambda v: v.shape == () and v.dtype == dtype and (near or not v.near))
         if other is not None and rng.random() < 0.6:
             return self.op("stablehlo.broadcast_in_dim", [other], shape, dtype, "broadcast_dimensions = array<i64>")
-        if shape and dtype != "i1" and rng.random() < 0.4 and max(shape) < 100:
+        most = 0 if dtype in ("i1", *SMALL) else 8 if dtype in TINY else 100
+        if shape and rng.random() < 0.4 and max(shape) < most:
             return self.iota(shape, dtype)
         if rng.random() < 0.5:
             return self.number(numbers(rng, dtype, ())[()], dtype, shape)
@@ -118,47 +112,42 @@ class Body:
         return self.op("stablehlo.iota", [], shape, dtype, f"iota_dimension = {axis} : i64")
 
     def converted(self, x: Value, dtype: str) -> Value:
-        """In another type, in range where it goes from float to integer."""
+        """In another type, in range where it goes from float to integer; of complex numbers the real part."""
         if x.dtype == dtype and self.rng.random() < 0.9:
             return x
+        if x.dtype in COMPLEX and dtype not in COMPLEX:
+            x = self.op("stablehlo.real", [x], x.shape, part(x.dtype))
         if dtype == "i1":
             return x if x.dtype == "i1" else self.compare(x, self.like(x, 0), "NE")
-        if x.dtype in FLOATS and dtype not in FLOATS:
-            low, high = (-100, 100) if dtype in SIGNED else (0, 100)
-            isnan = self.compare(x, x, "NE")
-            x = self.op("stablehlo.select", [isnan, self.like(x, 1), x], x.shape, x.dtype)
-            bounds = [self.number(low, x.dtype), self.number(high, x.dtype)]
-            x = self.op("stablehlo.clamp", [bounds[0], x, bounds[1]], x.shape, x.dtype)
+        if x.dtype not in REAL and dtype in COMPLEX:
+            x = self.converted(x, part(dtype))
+        if x.dtype in REAL and dtype not in REAL + COMPLEX:
+            least, greatest = limits(dtype)
+            x = self.between(x, max(least, -100), min(greatest, 100))
         return self.op("stablehlo.convert", [x], x.shape, dtype)
+
+    def between(self, x: Value, low: int, high: int) -> Value:
+        """A float that is a number, within bounds."""
+        isnan = self.compare(x, x, "NE")
+        x = self.op("stablehlo.select", [isnan, self.like(x, 1), x], x.shape, x.dtype)
+        bounds = [self.number(low, x.dtype), self.number(high, x.dtype)]
+        return self.op("stablehlo.clamp", [bounds[0], x, bounds[1]], x.shape, x.dtype)
 
     def whole(self, x: Value) -> Value:
         """A float as -2, -1, 0, 1 or 2, so that sums are exact in any order."""
-        isnan = self.compare(x, x, "NE")
-        x = self.op("stablehlo.select", [isnan, self.like(x, 1), x], x.shape, x.dtype)
-        x = self.op("stablehlo.clamp", [self.number(-2, x.dtype), x, self.number(2, x.dtype)], x.shape, x.dtype)
+        x = self.between(x, -2, 2)
         x = self.op("stablehlo.round_nearest_even", [x], x.shape, x.dtype)
-        return self.op("stablehlo.add", [x, self.like(x, 0)], x.shape, x.dtype)  # no negative zero
+        zero = self.like(x, 0)  # no negative one
+        return self.op("stablehlo.select", [self.compare(x, zero, "EQ"), zero, x], x.shape, x.dtype)
+
+    def tame(self, x: Value) -> Value:
+        """A number, complex or not, whose parts are finite and small."""
+        if x.dtype not in COMPLEX:
+            return self.between(x, -3, 3)
+        parts = [self.op(f"stablehlo.{name}", [x], x.shape, part(x.dtype)) for name in ("real", "imag")]
+        return self.op("stablehlo.complex", [self.between(v, -3, 3) for v in parts], x.shape, x.dtype)
 
     def compare(self, x: Value, y: Value, direction: str, kind: str = "") -> Value:
         given = f", compare_type = #stablehlo<comparison_type {kind}>" if kind else ""
         attributes = f"comparison_direction = #stablehlo<comparison_direction {direction}>{given}"
         return self.op("stablehlo.compare", [x, y], x.shape, "i1", attributes)
-
-
-def numbers(rng: random.Random, dtype: str, shape: tuple[int, ...]) -> Array:
-    """Small numbers mostly; the extremes of integers, infinities and NaN here and there."""
-    state = np.random.default_rng(rng.randrange(2**32))
-    if dtype == "i1":
-        return np.asarray(state.integers(0, 2, shape).astype(bool))
-    if dtype in FLOATS:
-        values = np.asarray(state.integers(-40, 41, shape) / 8)
-        if rng.random() < 0.3:
-            special = state.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e-30], shape)
-            values = np.where(state.random(shape) < 0.3, special, values)
-        return values.astype(DTYPES[dtype])
-    info = np.iinfo(DTYPES[dtype])
-    if rng.random() < 0.5:
-        return np.asarray(state.integers(max(info.min, -9), 10, shape).astype(DTYPES[dtype]))
-    wide = state.integers(info.min, info.max, shape, dtype=DTYPES[dtype], endpoint=True)
-    edge = state.choice(np.array([info.min, info.max, 0, 1], DTYPES[dtype]), shape)
-    return np.asarray(np.where(state.random(shape) < 0.3, edge, wide).astype(DTYPES[dtype]))

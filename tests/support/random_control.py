@@ -12,7 +12,9 @@ Fill = Callable[[Body, int], None]
 
 def _inner(b: Body, arguments: list[Value]) -> Body:
     """A region of a function: it sees what is there outside."""
-    return Body(b.rng, b.fresh()[1:] + "_", values=[*b.values, *arguments], depth=b.depth + 1)
+    return Body(
+        b.rng, b.fresh()[1:] + "_", values=[*b.values, *arguments], depth=b.depth + 1, types=b.types, rare=b.rare
+    )
 
 
 def _region(inner: Body, arguments: list[Value], results: list[Value]) -> str:

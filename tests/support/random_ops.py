@@ -9,51 +9,64 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
-from random_body import ALL, FLOATS, INTEGERS, SIGNED, UNSIGNED, Body, Value
-from stablehlo_text import DTYPES, ints
+from random_body import Body, Value
+from random_types import (
+    ALL,
+    COMPLEX,
+    FLOATS,
+    HALVES,
+    INTEGERS,
+    REAL,
+    SIGNED,
+    SMALL,
+    TINY,
+    UNSIGNED,
+    is_signed,
+    limits,
+    sums,
+)
+from stablehlo_text import ints
 
 #: elements of a tensor
 LARGEST = 5000
 
+BITS = ("i1", *INTEGERS, *SMALL)
+NUMBERS = INTEGERS + SMALL + REAL
+
 #: op -> element types
 UNARY = {
-    "abs": SIGNED + FLOATS, "negate": INTEGERS + FLOATS, "sign": SIGNED, "not": ("i1", *INTEGERS), "popcnt": INTEGERS,
-    "count_leading_zeros": INTEGERS, "ceil": FLOATS, "floor": FLOATS, "round_nearest_afz": FLOATS,
-    "round_nearest_even": FLOATS, "sqrt": FLOATS,
+    "abs": (*SIGNED, "i4", "i2", *REAL), "negate": NUMBERS + COMPLEX, "sign": SIGNED + REAL, "not": BITS,
+    "popcnt": INTEGERS, "count_leading_zeros": INTEGERS, "ceil": REAL, "floor": REAL, "round_nearest_afz": REAL,
+    "round_nearest_even": REAL, "sqrt": REAL,
 }  # fmt: skip
 NEAR_UNARY = (
     "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "rsqrt", "cbrt", "sine", "cosine",
     "tan", "tanh",
 )  # fmt: skip
 BINARY = {
-    "add": ALL, "subtract": INTEGERS + FLOATS, "multiply": ALL, "divide": INTEGERS + FLOATS, "maximum": ALL,
-    "minimum": ALL, "remainder": INTEGERS + FLOATS, "and": ("i1", *INTEGERS), "or": ("i1", *INTEGERS),
-    "xor": ("i1", *INTEGERS), "shift_left": INTEGERS, "shift_right_logical": INTEGERS,
-    "shift_right_arithmetic": INTEGERS, "power": INTEGERS,
+    "add": ALL, "subtract": NUMBERS + COMPLEX, "multiply": ("i1", *NUMBERS), "divide": INTEGERS + REAL,
+    "maximum": ("i1", *NUMBERS), "minimum": ("i1", *NUMBERS), "remainder": INTEGERS + FLOATS, "and": BITS, "or": BITS,
+    "xor": BITS, "shift_left": INTEGERS, "shift_right_logical": INTEGERS, "shift_right_arithmetic": INTEGERS,
+    "power": INTEGERS,
 }  # fmt: skip
 #: op -> element types and the value that changes nothing
 MONOIDS: dict[str, tuple[tuple[str, ...], Callable[[str], Any]]] = {
     "add": (ALL, lambda t: 0),
-    "multiply": (ALL, lambda t: 1),
-    "maximum": (ALL, lambda t: _least(t)),
-    "minimum": (ALL, lambda t: _greatest(t)),
-    "and": (("i1", *INTEGERS), lambda t: _ones(t)),
-    "or": (("i1", *INTEGERS), lambda t: 0),
-    "xor": (("i1", *INTEGERS), lambda t: 0),
+    "multiply": (("i1", *INTEGERS, *SMALL, *FLOATS), lambda t: 1),
+    "maximum": (("i1", *NUMBERS), lambda t: limits(t)[0]),
+    "minimum": (("i1", *NUMBERS), lambda t: limits(t)[1]),
+    "and": (BITS, lambda t: -1 if is_signed(t) else limits(t)[1]),
+    "or": (BITS, lambda t: 0),
+    "xor": (BITS, lambda t: 0),
 }
 
 
-def _least(t: str) -> Any:
-    return -np.inf if t in FLOATS else 0 if t == "i1" else np.iinfo(DTYPES[t]).min
-
-
-def _greatest(t: str) -> Any:
-    return np.inf if t in FLOATS else 1 if t == "i1" else np.iinfo(DTYPES[t]).max
-
-
-def _ones(t: str) -> Any:
-    return 1 if t == "i1" else -1 if t in SIGNED else np.iinfo(DTYPES[t]).max
+def monoids(t: str, count: int) -> list[str]:
+    """By which so many elements are folded to one right result, floats among them made whole before."""
+    found = [name for name, (types, _) in MONOIDS.items() if t in types]
+    if count > sums(t) or t in COMPLEX:
+        found = [name for name in found if name != "add"]
+    return found
 
 
 Rule = Callable[[Body], Any]
@@ -64,13 +77,13 @@ def _unary(b: Body) -> None:
     assert x is not None
     names = [name for name, types in UNARY.items() if x.dtype in types]
     if x.near:
-        names = ["abs", "negate"]
+        names = ["negate"] if x.dtype in COMPLEX else ["abs", "negate"]
     if names:
         b.op(f"stablehlo.{b.rng.choice(names)}", [x], x.shape, x.dtype)
 
 
 def _near_unary(b: Body) -> None:
-    x = b.pick(lambda v: v.dtype in FLOATS and not v.near)
+    x = b.pick(lambda v: v.dtype in FLOATS + HALVES and not v.near)
     if x is not None:
         b.op(f"stablehlo.{b.rng.choice(NEAR_UNARY)}", [x], x.shape, x.dtype, near=True)
 
@@ -78,6 +91,8 @@ def _near_unary(b: Body) -> None:
 def _binary(b: Body) -> None:
     x = b.pick()
     assert x is not None
+    if x.near and x.dtype in COMPLEX:
+        return
     if x.near:
         y = b.of(x.dtype, x.shape, near=False)
         operands = [x, y] if b.rng.random() < 0.5 else [y, x]
@@ -106,10 +121,12 @@ def _atan2(b: Body) -> None:
 
 def _compare(b: Body) -> None:
     x = b.pick(lambda v: not v.near)
-    assert x is not None
+    if x is None:
+        return
     y = b.of(x.dtype, x.shape, near=False)
-    kind = "FLOAT" if x.dtype in FLOATS else "SIGNED" if x.dtype in SIGNED else "UNSIGNED"
-    b.compare(x, y, b.rng.choice(("EQ", "NE", "LT", "LE", "GT", "GE")), b.rng.choice(("", kind)))
+    kind = "FLOAT" if x.dtype in REAL + COMPLEX else "SIGNED" if is_signed(x.dtype) else "UNSIGNED"
+    directions = ("EQ", "NE") if x.dtype in COMPLEX else ("EQ", "NE", "LT", "LE", "GT", "GE")
+    b.compare(x, y, b.rng.choice(directions), b.rng.choice(("", kind)))
 
 
 def _select(b: Body) -> None:
@@ -121,16 +138,17 @@ def _select(b: Body) -> None:
 
 
 def _clamp(b: Body) -> None:
-    x = b.pick(lambda v: not v.near)
-    assert x is not None
+    x = b.pick(lambda v: not v.near and v.dtype not in COMPLEX)
+    if x is None:
+        return
     low, high = (b.of(x.dtype, b.rng.choice(((), x.shape)), near=False) for _ in range(2))
     b.op("stablehlo.clamp", [low, x, high], x.shape, x.dtype)
 
 
 def _convert(b: Body) -> None:
     x = b.pick(lambda v: not v.near)
-    assert x is not None
-    b.converted(x, b.rng.choice(ALL))
+    if x is not None:
+        b.converted(x, b.rng.choice(b.types))
 
 
 def _bitcast(b: Body) -> None:
@@ -256,17 +274,18 @@ def _reverse(b: Body) -> None:
         b.op("stablehlo.reverse", [x], x.shape, x.dtype, f"dimensions = {ints(axes)}")
 
 
-def _starts(b: Body, rank: int) -> list[Value]:
-    """Of one type, anywhere: the start is clamped. The interpreter takes large unsigned ones for negative."""
-    dtype = b.rng.choice(SIGNED)
-    return [b.of(dtype, ()) if b.rng.random() < 0.5 else b.number(b.rng.randrange(8), dtype) for _ in range(rank)]
+def _starts(b: Body, shape: Sequence[int]) -> list[Value]:
+    """Of one type, anywhere: the start is clamped. The interpreter takes large unsigned ones for negative, and XLA
+    writes outside of an axis that the type cannot count."""
+    dtype = b.rng.choice(SIGNED[1:] if max(shape, default=0) > 127 else SIGNED)
+    return [b.of(dtype, ()) if b.rng.random() < 0.5 else b.number(b.rng.randrange(8), dtype) for _ in shape]
 
 
 def _dynamic_slice(b: Body) -> None:
     x = b.pick()
     assert x is not None
     sizes = [b.rng.randint(0 if b.rng.random() < 0.1 else min(size, 1), size) for size in x.shape]
-    b.op("stablehlo.dynamic_slice", [x, *_starts(b, len(sizes))], sizes, x.dtype, f"slice_sizes = {ints(sizes)}")
+    b.op("stablehlo.dynamic_slice", [x, *_starts(b, x.shape)], sizes, x.dtype, f"slice_sizes = {ints(sizes)}")
 
 
 def _dynamic_update_slice(b: Body) -> None:
@@ -274,7 +293,7 @@ def _dynamic_update_slice(b: Body) -> None:
     assert x is not None
     update = b.of(x.dtype, tuple(b.rng.randint(min(size, 1), size) for size in x.shape))
     near = x.near or update.near
-    b.op("stablehlo.dynamic_update_slice", [x, update, *_starts(b, len(x.shape))], x.shape, x.dtype, near=near)
+    b.op("stablehlo.dynamic_update_slice", [x, update, *_starts(b, x.shape)], x.shape, x.dtype, near=near)
 
 
 def _gather(b: Body) -> None:
@@ -332,14 +351,20 @@ def _reduce(b: Body) -> None:
     if x is None:
         return
     axes, shape = _axes(b, x)
-    inputs = [x] + [b.of(b.rng.choice(ALL), x.shape) for _ in range(b.rng.choice((0, 0, 0, 1, 2)))]
+    inputs = [x] + [b.of(b.rng.choice(b.types), x.shape) for _ in range(b.rng.choice((0, 0, 0, 1, 2)))]
     inits, lines, near = [], [], []
     for i, v in enumerate(inputs):
-        choice = [name for name, (types, _) in MONOIDS.items() if v.dtype in types]
+        choice = monoids(v.dtype, v.size)
         if v.dtype in FLOATS and (v.near or v.size > 16):  # whether a product overflows on the way depends on the order
             choice.remove("multiply")
+        if v.near and v.dtype not in FLOATS or v.dtype in COMPLEX:
+            v = inputs[i] = b.converted(v, "i8") if not v.near else b.of("i8", v.shape)
+            choice = monoids("i8", v.size)
         name = b.rng.choice(choice)
         chooses = name in ("maximum", "minimum")
+        if name == "add" and v.dtype in HALVES + TINY:
+            v = inputs[i] = b.whole(v)
+            chooses = True
         inits.append(initial(b, v, name))
         t = f"tensor<{v.dtype}>"
         lines.append(f'%z{i} = "stablehlo.{name}"(%x{i}, %y{i}) : ({t}, {t}) -> {t}')
@@ -358,7 +383,7 @@ def initial(b: Body, v: Value, name: str) -> Value:
 
 def _arg_reduce(b: Body) -> None:
     """The greatest (least) value and its first place."""
-    x = b.pick(lambda v: len(v.shape) > 0 and not v.near and v.dtype != "i1" and max(v.shape) < 100)
+    x = b.pick(lambda v: len(v.shape) > 0 and not v.near and v.dtype not in ("i1", *COMPLEX) and max(v.shape) < 100)
     if x is None:
         return
     axes, shape = _axes(b, x)
@@ -378,7 +403,7 @@ def _arg_reduce(b: Body) -> None:
         f'%z0 = "stablehlo.select"(%f, %x0, %y0) : (tensor<i1>, {t}, {t}) -> {t}',
         f'%z1 = "stablehlo.select"(%k, %x1, %y1) : (tensor<i1>, {u}, {u}) -> {u}',
     ]
-    start = _least(x.dtype) if word == "GT" else _greatest(x.dtype)
+    start = limits(x.dtype)[word != "GT"]
     inits = [b.number(start, x.dtype), b.number(0, index)]
     outs = [Value(b.fresh(), shape, x.dtype), Value(b.fresh(), shape, index)]
     b.emit(
@@ -419,20 +444,25 @@ def _ordered_reduce(b: Body) -> None:
 
 def _dot(b: Body) -> None:
     """Some axes batched, some contracted, the rest free, in any order on both sides."""
-    x = b.pick(lambda v: v.dtype != "i1" and len(v.shape) <= 4)
+    x = b.pick(lambda v: v.dtype not in ("i1", *SMALL) and len(v.shape) <= 4 and not (v.near and v.dtype not in FLOATS))
     if x is None:
         return
     axes = b.rng.sample(range(len(x.shape)), len(x.shape))
     batch = axes[: b.rng.choice((0, 0, 1, 2))]
     contract = [axis for axis in axes if axis not in batch][: b.rng.choice((0, 1, 1, 1, 2))]
-    if 0 in [x.shape[axis] for axis in contract]:  # the interpreter aborts
+    length = prod(x.shape[axis] for axis in contract)
+    if length == 0 or 4 * length > sums(x.dtype):  # the interpreter aborts; not exact
         contract = []
     free = [axis for axis in range(len(x.shape)) if axis not in batch + contract]
     own = [b.rng.choice((0, 1, 2, 3, 4, 5)) for _ in range(b.rng.choice((0, 1, 1, 2)))]
     bound = [*batch, *contract]
     sizes = [x.shape[axis] for axis in bound] + own
     order = b.rng.sample(range(len(sizes)), len(sizes))
-    y = b.of(x.dtype, tuple(sizes[i] for i in order))
+    y = b.of(x.dtype, tuple(sizes[i] for i in order), near=x.dtype in FLOATS)
+    if x.dtype in HALVES + TINY:
+        x, y = b.whole(x), b.whole(y)
+    elif x.dtype in COMPLEX:
+        x, y = b.tame(x), b.tame(y)
     at = [order.index(i) for i in range(len(sizes))]
     right_free = [size for i, size in zip(order, (sizes[i] for i in order), strict=True) if i >= len(bound)]
     shape = [x.shape[axis] for axis in batch] + [x.shape[axis] for axis in free] + right_free
@@ -452,7 +482,7 @@ def _dot(b: Body) -> None:
         out = "f64"
     b.op(
         "stablehlo.dot_general", [x, y], shape, out, f"dot_dimension_numbers = #stablehlo.dot<{given}>",
-        near=x.dtype in FLOATS,
+        near=x.dtype in FLOATS + COMPLEX,
     )  # fmt: skip
 
 

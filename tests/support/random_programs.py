@@ -7,16 +7,24 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from random_body import ALL, Array, Body, Value, numbers
+from random_algebra import ALGEBRA, DYNAMIC
+from random_body import Body, Value
+from random_complex import OTHERS
 from random_control import control_flow
 from random_ops import CONTRACTION, ELEMENTWISE, MOVEMENT, Rule
+from random_scatters import SCATTERS
 from random_sorts import SORTING
+from random_types import ALL, COMPUTED, Array, numbers
 from random_windows import WINDOWS
 
 SHAPES = (
     (), (1,), (4,), (7,), (64,), (130,), (2, 3), (3, 4), (5, 1), (1, 1), (4, 6), (2, 3, 4), (3, 1, 5), (8, 17),
     (2, 2, 3, 3), (0,), (3, 0), (1, 2, 1, 3, 1, 2), (600,), (3, 700), (40, 50), (2500,),
 )  # fmt: skip
+
+
+COMMON = (ELEMENTWISE, MOVEMENT, CONTRACTION, SORTING + SCATTERS, WINDOWS)
+RARE = (OTHERS, ALGEBRA, DYNAMIC)
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ def _function(name: str, b: Body, arguments: Sequence[Value], results: Sequence[
 
 
 def _arguments(b: Body, count: int) -> list[Value]:
-    made = [Value(b.fresh(), b.rng.choice(SHAPES), b.rng.choice(ALL)) for _ in range(count)]
+    made = [Value(b.fresh(), b.rng.choice(SHAPES), b.rng.choice(b.types)) for _ in range(count)]
     b.values += made
     return made
 
@@ -50,7 +58,10 @@ def _fill(b: Body, count: int, calls: Sequence[Rule] = ()) -> None:
         if b.rng.random() < 0.04:
             control_flow(b, _fill)
             continue
-        b.rng.choice(b.rng.choices((ELEMENTWISE, MOVEMENT, CONTRACTION, SORTING, WINDOWS), weights)[0])(b)
+        if b.rng.random() < b.rare:
+            b.rng.choice(b.rng.choices(RARE, (12, 2, 2))[0])(b)
+            continue
+        b.rng.choice(b.rng.choices(COMMON, weights)[0])(b)
 
 
 def _call_of(name: str, arguments: Sequence[Value], results: Sequence[Value]) -> Rule:
@@ -64,17 +75,19 @@ def _call_of(name: str, arguments: Sequence[Value], results: Sequence[Value]) ->
 
 def generate(seed: int, length: int = 20) -> Program:
     rng = random.Random(seed)
+    types = COMPUTED if rng.random() < 0.5 else (*rng.sample(ALL, 4), *rng.sample(COMPUTED, 3))
+    rare = rng.choice((0.04, 0.1, 0.3))
     functions, calls = [], []
     for number in range(rng.choice((0, 0, 1, 2))):
-        inner = Body(rng, f"f{number}_")
+        inner = Body(rng, f"f{number}_", types=types, rare=rare)
         arguments = _arguments(inner, rng.randint(0, 3))
         if not arguments:
-            inner.of(rng.choice(ALL), rng.choice(SHAPES))
+            inner.of(rng.choice(types), rng.choice(SHAPES))
         _fill(inner, rng.randint(0, 6), calls)
         results = [rng.choice(inner.values) for _ in range(rng.randint(0, 3))]
         functions.append(_function(f"f{number}", inner, arguments, results, False))
         calls.append(_call_of(f"f{number}", arguments, results))
-    b = Body(rng)
+    b = Body(rng, types=types, rare=rare)
     arguments = _arguments(b, rng.randint(1, 5))
     _fill(b, length, calls)
     results = [rng.choice(b.values) for _ in range(rng.randint(1, 6))] + b.values[-2:]

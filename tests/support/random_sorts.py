@@ -3,20 +3,21 @@
 Keys have no NaN, which would make an order of none; sorts are stable, so that there is one right answer.
 """
 
-from random_body import ALL, FLOATS, Body, Value
+from random_body import Body, Value
 from random_ops import Rule
+from random_types import COMPLEX, REAL
 
 
 def _sort(b: Body) -> None:
     """One to three operands, of which one or two are keys, up or down."""
     rng = b.rng
-    x = b.pick(lambda v: len(v.shape) > 0 and v.size < 1000 and not v.near and v.dtype != "i1")
+    x = b.pick(lambda v: len(v.shape) > 0 and v.size < 1000 and not v.near and v.dtype not in ("i1", *COMPLEX))
     if x is None:
         return
-    inputs = [x] + [b.of(rng.choice(ALL), x.shape) for _ in range(rng.choice((0, 0, 1, 2)))]
-    keys = 2 if len(inputs) > 1 and inputs[1].dtype != "i1" and rng.random() < 0.5 else 1
+    inputs = [x] + [b.of(rng.choice(b.types), x.shape) for _ in range(rng.choice((0, 0, 1, 2)))]
+    keys = 2 if len(inputs) > 1 and inputs[1].dtype not in ("i1", *COMPLEX) and rng.random() < 0.5 else 1
     for i in range(keys):
-        if inputs[i].near or inputs[i].dtype in FLOATS:
+        if inputs[i].near or inputs[i].dtype in REAL:
             v = b.of(inputs[i].dtype, x.shape, near=False)
             v = b.op("stablehlo.select", [b.compare(v, v, "NE"), b.like(v, 1), v], v.shape, v.dtype)
             inputs[i] = v
