@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
-from stablehlo_text import literal
 
 # how long an example takes is no condition of a test: machines are slow, and busy
 settings.register_profile("no-deadline", settings(), deadline=None)
@@ -27,41 +26,20 @@ Oracle = Callable[..., list[np.ndarray]]
 
 @pytest.fixture(scope="session")
 def xla() -> Oracle:
-    """`xla(text, *arrays)`: compile StableHLO text with XLA for CPU, run its `@main` once, give the results.
+    """`xla(text, *arrays)`: the results of `@main` by XLA on CPU (`oracles.py`)."""
+    pytest.importorskip("jax")
+    from oracles import xla
 
-    XLA on CPU flushes subnormals. It is what `jax.jit` computes, for the ops too that JAX's Python layer refuses.
-    """
-    jax = pytest.importorskip("jax")
-    from jax._src.interpreters import mlir
-    from jaxlib import _jax
-    from jaxlib.mlir import ir
-
-    device = jax.devices("cpu")[0]
-
-    def run(text: str, *arrays: np.ndarray) -> list[np.ndarray]:
-        with mlir.make_ir_context():
-            module = ir.Module.parse(text)
-            program = device.client.compile_and_load(module, _jax.DeviceList((device,)), _jax.CompileOptions())
-        return [np.asarray(result) for result in program.execute([jax.device_put(array, device) for array in arrays])]
-
-    return run
+    return xla
 
 
 @pytest.fixture(scope="session")
 def interpreter() -> Oracle:
-    """`interpreter(text, *arrays)`: the results of `@main` by StableHLO's own interpreter, which keeps subnormals."""
-    mlir = pytest.importorskip("jax._src.interpreters.mlir")
-    from jaxlib.mlir import ir, passmanager
-    from jaxlib.mlir.dialects import stablehlo
+    """`interpreter(text, *arrays)`: the results of `@main` by StableHLO's own interpreter (`oracles.py`)."""
+    pytest.importorskip("jax")
+    from oracles import interpreter
 
-    def run(text: str, *arrays: np.ndarray) -> list[np.ndarray]:
-        with mlir.make_ir_context():
-            module = ir.Module.parse(text)
-            passmanager.PassManager.parse("builtin.module(inline,symbol-dce)").run(module.operation)
-            arguments = [ir.Attribute.parse(literal(array)) for array in arrays]
-            return [np.array(found) for found in stablehlo.eval_module(module, arguments)]
-
-    return run
+    return interpreter
 
 
 #: The validation layer 1.3.239 has a race of its own (KhronosGroup/Vulkan-ValidationLayers issue 4968): while a thread

@@ -111,6 +111,9 @@ class KernelBuilder(LoweringEmitter[Value]):
         """How many regions are open."""
         return len(self.numbering.stack) - 1
 
+    def is_open(self, region: Block) -> bool:
+        return any(block is region for block in self._open)
+
     def level(self, value: Value) -> int:
         """How many of the open regions a value stands in."""
         return self._levels.get(value, 0)

@@ -1,13 +1,14 @@
 """Where an element stands in a tensor: by its coordinates, by its row-major position, or both.
 
-Each form is computed from the other when first asked for, so an elementwise kernel over a flat position never divides.
+Each form is computed from the other when first asked for, so an elementwise kernel over a flat position never divides;
+anew where the region in which it was computed has been closed since.
 Components are values of the builder's index type and always in range.
 """
 
 from collections.abc import Hashable, Sequence
 from math import prod
 
-from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.dims import Dim
 
 from .affine import Sum, added, emit, sum_of
@@ -19,7 +20,7 @@ Shape = tuple[int, ...]
 class Index:
     """A place in a tensor of `shape`, in the hands of a builder."""
 
-    __slots__ = ("builder", "shape", "_coordinates", "_linear", "key")
+    __slots__ = ("builder", "shape", "_coordinates", "_linear", "_given", "_region", "key")
 
     def __init__(
         self, builder: KernelBuilder, shape: Shape, coordinates: Sequence[Value] | None, linear: Value | None = None
@@ -30,20 +31,33 @@ class Index:
         self.shape = shape
         self._coordinates = None if coordinates is None else tuple(coordinates)
         self._linear = linear
+        self._given = self._coordinates, linear
+        #: where the other form was computed
+        self._region: Block | None = None
         #: equal for two indices that were made from the same values
         self.key: Hashable = linear if linear is not None else self._coordinates
 
     @property
     def coordinates(self) -> tuple[Value, ...]:
+        self._forget()
         if self._coordinates is None:
+            self._region = self.builder.block
             self._coordinates = tuple(delinearize(self.builder, self.linear, self.shape))
         return self._coordinates
 
     @property
     def linear(self) -> Value:
+        self._forget()
         if self._linear is None:
+            self._region = self.builder.block
             self._linear = linearize(self.builder, self.coordinates, self.shape)
         return self._linear
+
+    def _forget(self) -> None:
+        """The form that was computed in a region that nothing sees into any more."""
+        if self._region is not None and not self.builder.is_open(self._region):
+            self._coordinates, self._linear = self._given
+            self._region = None
 
     def at(self, shape: Shape, coordinates: Sequence[Value]) -> "Index":
         """Another place, in a tensor of another shape."""
@@ -53,6 +67,7 @@ class Index:
         """The same position in a tensor of the same number of elements."""
         if shape == self.shape:
             return self
+        self._forget()
         if self._coordinates is None or _without_ones(shape) != _without_ones(self.shape):
             return Index(self.builder, shape, None, self.linear)
         rest = iter([c for c, size in zip(self._coordinates, self.shape, strict=True) if size != 1])

@@ -2,30 +2,39 @@
 
 `python tests/fuzz/long_run.py --programs=20000 --to=build/fuzz` (`make fuzz`) writes a line a program to
 `<to>/<first>-<last>.jsonl`, keeps the text of each that went wrong beside it, and ends with counts. A worker says what
-it is about to do before it does it, so that an oracle that aborts the process is found, and left out for that program.
+it is about to do before it does it, so that a step that ends the process is found, and left out for that program.
 """
 
 import argparse
 import json
 import os
+import random
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from oracle_process import Oracles  # noqa: E402
+from random_judge import disagreements, faults  # noqa: E402
+from random_programs import Program, generate  # noqa: E402
+
+from orchestrion import compiler, vm  # noqa: E402
+
+ORACLES = ("interpreter", "xla")
 #: device -> target, and every how many programs run on it
 DEVICES = {"reference": ("reference", 1), "vulkan": ("spirv", 2), "opencl": ("opencl", 50)}
 #: about how many ops a program has, by its seed
 LENGTHS = (5, 6, 6, 8, 8, 10, 12, 24)
 #: programs of one worker, whose memory grows with what XLA and the drivers keep
 LIFETIME = 400
-#: seconds without a word after which a worker is stopped
-PATIENCE = 120
 
 
 def main() -> None:
@@ -35,11 +44,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no further workers after these")
     parser.add_argument("--to", type=Path, default=ROOT / "build" / "fuzz")
-    parser.add_argument("--worker", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
     given = parser.parse_args()
     given.to.mkdir(parents=True, exist_ok=True)
     if given.worker is not None:
-        work(given.first, given.programs, given.to, set(given.worker))
+        work(given.first, given.programs, given.to, set(given.worker.split()))
         return
     end = time.monotonic() + 60 * given.minutes
     chunks = range(given.first, given.first + given.programs, LIFETIME)
@@ -52,74 +61,61 @@ def main() -> None:
 def chunk(first: int, last: int, to: Path) -> list[dict[str, Any]]:
     """The rows of the programs of these seeds, by as many workers as die."""
     rows: list[dict[str, Any]] = []
-    without: list[str] = []
+    without = ""
     with (to / f"{first}-{last}.jsonl").open("w") as journal:
         while first < last:
-            doing, status = "", 0
-            process = worker(first, last - first, to, without)
+            doing, process = "", worker(first, last - first, to, without)
             assert process.stdout is not None
             for line in process.stdout:
-                if line.startswith("{"):
-                    rows.append(json.loads(line))
-                    journal.write(line)
-                    journal.flush()
-                    first, without = rows[-1]["seed"] + 1, []
-                elif line.startswith("doing "):
+                if not line.startswith("{"):
                     doing = line.split()[1]
+                    continue
+                rows.append(json.loads(line))
+                journal.write(line)
+                journal.flush()
+                first, without = rows[-1]["seed"] + 1, ""
             status = process.wait()
             if first < last:
-                without.append(next(step for step in suspects(doing) if step not in without))
+                without += f" {doing}"
                 print(f"seed {first}: {doing} ended the process ({status})", flush=True)
     return rows
 
 
-def suspects(doing: str) -> tuple[str, ...]:
-    """What may have ended a process: XLA writes outside of its memory, which ends other steps, too."""
-    return (doing,) if doing == "interpreter" else ("xla", "interpreter", doing)
-
-
-def worker(first: int, count: int, to: Path, without: list[str]) -> subprocess.Popen[str]:
-    settings = {"JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1", "ORCHESTRION_CACHE": "off"}
-    settings["ORCHESTRION_HOME"] = str(to / "home")
-    command = [sys.executable, __file__, f"--first={first}", f"--programs={count}", f"--to={to}", "--worker", *without]
+def worker(first: int, count: int, to: Path, without: str) -> subprocess.Popen[str]:
+    settings = {"ORCHESTRION_CACHE": "off", "ORCHESTRION_HOME": str(to / "home")}
+    command = [sys.executable, __file__, f"--first={first}", f"--programs={count}", f"--to={to}"]
     with (to / "stderr.txt").open("a") as errors:
-        return subprocess.Popen(command, env=os.environ | settings, stdout=subprocess.PIPE, stderr=errors, text=True)
+        return subprocess.Popen([*command, f"--worker={without}"], env=os.environ | settings, stdout=subprocess.PIPE,
+                                stderr=errors, text=True)  # fmt: skip
 
 
 def work(first: int, count: int, to: Path, without: set[str]) -> None:
     """In a worker: these programs; the first one without steps that ended another worker."""
+    oracles = Oracles()
     for seed in range(first, first + count):
-        row = check(seed, to, without if seed == first else set())
-        print(json.dumps(row), flush=True)
+        print(json.dumps(check(seed, to, oracles, without if seed == first else set())), flush=True)
+    oracles.close()
 
 
-def check(seed: int, to: Path, without: set[str]) -> dict[str, Any]:
-    import oracles
-    from random_judge import disagreements, faults
-    from random_programs import generate
-
-    from orchestrion import compiler, vm
-
-    made = generate(seed, LENGTHS[seed % len(LENGTHS)])
+def check(seed: int, to: Path, oracles: Oracles, without: set[str]) -> dict[str, Any]:
+    made = generate(random.Random(seed), LENGTHS[seed % len(LENGTHS)])
     row: dict[str, Any] = {"seed": seed, "ops": made.text.count('"stablehlo.') - made.text.count('"stablehlo.return')}
 
-    def step(name: str, run: Any) -> Any:
+    def step(name: str, run: Callable[[], Any]) -> Any:
         """What a step gives, None where it failed, which the row then tells."""
         if name in without:
             row[name] = "ended the process"
             return None
         print("doing", name, flush=True)
-        start = time.perf_counter()
         try:
             return run()
         except Exception as error:
             row[name] = f"{type(error).__name__}: {error}"[:600]
-        finally:
-            row.setdefault("ms", {})[name] = round(1e3 * (time.perf_counter() - start))
+            return None
 
     wanted = {}
-    for name, oracle in (("interpreter", oracles.interpreter), ("xla", oracles.xla)):
-        found = step(name, lambda oracle=oracle: oracle(made.text, *made.arguments))
+    for name in ORACLES:
+        found = step(name, partial(oracles.ask, name, made.text, *made.arguments))
         if found is not None:
             row[name], wanted[name] = "ran", found
     row["differ"] = disagreements(made.results, wanted)
@@ -127,11 +123,7 @@ def check(seed: int, to: Path, without: set[str]) -> dict[str, Any]:
     chosen = {device: target for device, (target, each) in DEVICES.items() if seed % each == 0}
     module = step("compile", lambda: compiler.compile(made.text, targets=list(chosen.values())))
     for device in chosen if module is not None and wanted else ():
-
-        def run(device: str = device) -> list[str]:
-            return list(faults(vm.load(module, device=device, allow_native_code=True), made, wanted, sides))
-
-        wrong = step(device, run)
+        wrong = step(device, partial(run_on, device, module, made, wanted, sides))
         if wrong is not None:
             row[device] = wrong[:3] or "right"
     if row["differ"]:
@@ -141,9 +133,13 @@ def check(seed: int, to: Path, without: set[str]) -> dict[str, Any]:
     return row
 
 
+def run_on(device: str, module: bytes, made: Program, wanted: dict[str, Any], sides: Counter[str]) -> list[str]:
+    return list(faults(vm.load(module, device=device, allow_native_code=True), made, wanted, sides))
+
+
 def report(rows: list[dict[str, Any]]) -> None:
     print(f"{len(rows)} programs, {sum(row['ops'] for row in rows)} ops")
-    for name in ("interpreter", "xla"):
+    for name in ORACLES:
         print(f"{name}: ran {sum(row[name] == 'ran' for row in rows)}")
     print(f"oracles differ: {sum(bool(row['differ']) for row in rows)}")
     print(f"neither oracle ran: {sum(row['interpreter'] != 'ran' != row['xla'] for row in rows)}")

@@ -1,6 +1,6 @@
-"""Random StableHLO programs in generic text, from a seed: many ops, every computed type, functions, control flow.
+"""Random StableHLO programs in generic text: many ops, every element type, functions, control flow.
 
-`generate(seed)` gives the text, arguments for it, and what is known of the results. Imports nothing under test.
+`generate(rng)` gives the text, arguments for it, and what is known of the results. Imports nothing under test.
 """
 
 import random
@@ -73,8 +73,7 @@ def _call_of(name: str, arguments: Sequence[Value], results: Sequence[Value]) ->
     return call
 
 
-def generate(seed: int, length: int = 20) -> Program:
-    rng = random.Random(seed)
+def generate(rng: random.Random, length: int = 20) -> Program:
     types = COMPUTED if rng.random() < 0.5 else (*rng.sample(ALL, 4), *rng.sample(COMPUTED, 3))
     rare = rng.choice((0.04, 0.1, 0.3))
     functions, calls = [], []
