@@ -141,8 +141,7 @@ class Nest:
         """Folds a range of an axis, which has so many places at most."""
         b, (lower, upper, most), length = self.builder, bounds, self._per_block(level)
         if most <= length:
-            loop = b.begin_loop(lower, upper, b.index(1), start)
-            return b.end_loop(loop, (yield from self._turn(level, (*outer, loop.index), loop.carried)))
+            return (yield from self._one_block(level, outer, (lower, upper), start))
         while length * BLOCK < most:
             length *= BLOCK
         loop = b.begin_loop(lower, upper, b.index(length), start)
@@ -151,6 +150,12 @@ class Nest:
             end = b.op("minimum", end, upper)
         block = yield from self._range(level, outer, (loop.index, end, length), self._neutral())
         return b.end_loop(loop, (yield from self.fold.combine(loop.carried, block)))
+
+    def _one_block(self, level: int, outer: Sequence[Value], bounds: tuple[Value, Value], start: Sequence[Value]) -> Scalars:
+        """Folds a range of an axis that is a block, of elements or of blocks of the axes inside."""
+        b, (lower, upper) = self.builder, bounds
+        loop = b.begin_loop(lower, upper, b.index(1), start)
+        return b.end_loop(loop, (yield from self._turn(level, (*outer, loop.index), loop.carried)))
 
     def _turn(self, level: int, place: Sequence[Value], values: Sequence[Value]) -> Scalars:
         if level == len(self.fold.sizes) - 1:

@@ -28,6 +28,7 @@ from orchestrion.compiler.stablehlo.function_dims import rows_of as dims_rows
 from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.structural import Constant, Reshape
 
+from .blocked import block_of
 from .builder import KernelBuilder
 from .dialect import Return
 from .elemental import ELEMENT_RULES, Elemental
@@ -67,7 +68,9 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
     if may_tile(work):
         ops_per_result = _ops_per_result(KernelBuilder(Block(), builder.index_type, symbols=symbols), inputs, work)
         packed = packed_tile_of(work.hero, ops_per_result)
-        work = replace(work, tile=packed or tile_of(work.hero, ops_per_result, machine.tile), packed=packed is not None)
+        tile = packed or tile_of(work.hero, ops_per_result, machine.tile)
+        share = block_of(work.hero, ops_per_result, machine.block)
+        work = replace(work, tile=tile, packed=packed is not None, block=share)
     schedule = choose(work, machine)
     elemental = Elemental(builder, inputs)
     _prepare(elemental, ops)

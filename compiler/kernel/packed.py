@@ -70,8 +70,11 @@ class Side:
     @classmethod
     def of(cls, b: KernelBuilder, number: Value, size: int, extent: int) -> "Side":
         start = b.op("multiply", number, b.index(size))
-        places = [b.op("add", start, b.index(at)) for at in range(size)]
-        ragged = extent % size != 0
+        return cls.ending(b, [b.op("add", start, b.index(at)) for at in range(size)], extent, extent % size != 0)
+
+    @classmethod
+    def ending(cls, b: KernelBuilder, places: Sequence[Value], extent: int, ragged: bool) -> "Side":
+        """Places in ascending order, the last of which may be beyond the extent if the side is ragged."""
         last = b.index(extent - 1)
         return cls(places, [b.op("minimum", place, last) for place in places] if ragged else places, extent, ragged)
 
@@ -87,17 +90,22 @@ def emit_packed_tile(
     b, extents = elemental.builder, Extents.of(dot)
     batch, down, across = delinearize(b, number, tile.grid(extents))
     rows, columns = Side.of(b, down, tile.rows, extents.rows), Side.of(b, across, tile.columns, extents.columns)
-    folded = _places(b, extents, batch, rows.places, columns.places)
+    folded = places_of(b, extents, batch, rows.places, columns.places)
     values = elemental.run(folded_tile(b, dot, tile, folded, per_turn=1))
-    places = _places(b, extents, batch, rows.results, columns.results)
-    # Where places are constants, those beyond the end are the last one: its own value comes last and stays.
-    for place, value in reversed(list(zip(places, values, strict=True))):
-        b.memo.set((dot.out, place.key), value)
-        b.memo.set((dot.out, place.linear), value)
+    places = places_of(b, extents, batch, rows.results, columns.results)
+    remember(b, dot, places, values)
     return places, rows, columns
 
 
-def _places(
+def remember(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index], values: Sequence[Value]) -> None:
+    """The results at their places. Where places are constants, those beyond the end are the last one: its own value comes
+    last and stays."""
+    for place, value in reversed(list(zip(places, values, strict=True))):
+        b.memo.set((dot.out, place.key), value)
+        b.memo.set((dot.out, place.linear), value)
+
+
+def places_of(
     b: KernelBuilder, extents: Extents, batch: Value, rows: Sequence[Value], columns: Sequence[Value]
 ) -> list[Index]:
     """The places of a tile's results, row by row."""

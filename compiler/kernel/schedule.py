@@ -4,7 +4,8 @@
 `workgroup`: one workgroup computes one element: each invocation folds a contiguous part, a tree in shared memory folds
 the parts, neighbours with neighbours, so that the order of the elements is kept; one invocation does the rest.
 `tiled`: one invocation computes a block of a dot's results (`tiled.py`).
-`packed`: the same, of operands that lie in such blocks (`packed.py`).
+`blocked`: a workgroup computes a block of a dot's results, staged in shared memory (`blocked.py`).
+`packed`: as `tiled`, of operands that lie in such blocks (`packed.py`).
 `rows_of_16` to `rows_of_128`: a workgroup of so many takes a row through all reductions of an entry (`rows.py`);
 `rows_of_1`: an invocation does, for short rows, on some machines for many.
 `pack`: one invocation makes a row of a tile of a result that lies in tiles.
@@ -31,7 +32,7 @@ from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 
-from . import fft, merge, scatter
+from . import blocked, fft, merge, scatter
 from .builder import KernelBuilder
 from .elemental import Elemental
 from .encodings import stored_shape
@@ -73,12 +74,13 @@ class Output:
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a body computes: its outputs, the op that folds, and the block of results that an invocation may take, which
-    may be a tile of the operands' layouts. `ops` and `rows`: of a body that takes rows through several reductions."""
+    may be a tile of the operands' layouts; `block`: its share of a workgroup's block. `ops` and `rows`: of a body that takes rows through several reductions."""
 
     outputs: Sequence[Output]
     hero: Operation | None
     tile: Tile | None = None
     packed: bool = False
+    block: Tile | None = None
     ops: Sequence[Operation] = ()
     rows: int | None = None
 
@@ -144,6 +146,8 @@ def choose(work: Work, machine: Machine) -> Schedule:
         return SCHEDULES["thread"]
     length = fold_length(hero)
     long_and_few = is_long_and_few(length, count_of(hero.results[0]))
+    if work.block is not None and not long_and_few:
+        return SCHEDULES["blocked"]
     if tile is not None and (tile.shares or not long_and_few):
         return SCHEDULES["tiled"]
     return SCHEDULES["workgroup" if long_and_few or most_of(length) > MOST_ELEMENTS else "thread"]
@@ -371,6 +375,26 @@ def emit_packed(elemental: Elemental, work: Work) -> None:
     b.end_if(branch)
 
 
+# blocked
+
+
+def blocks(work: Work) -> int:
+    assert isinstance(work.hero, DotGeneral) and work.block is not None
+    return prod(blocked.block(work.block).grid(Extents.of(work.hero)))
+
+
+def emit_blocked(elemental: Elemental, work: Work) -> None:
+    """A workgroup beyond the work computes the last block again, so that all invocations meet at the barriers."""
+    dot, tile = work.hero, work.block
+    assert isinstance(dot, DotGeneral) and tile is not None
+    b, count = elemental.builder, blocks(work)
+    number = b.op("minimum", b.workgroup_id(), b.index(count - 1))
+    places, rows, columns = blocked.emit_block(elemental, dot, tile, number)
+    branch = b.begin_if(b.op("compare_lt", b.workgroup_id(), b.index(count)))
+    write_results(b, tile, rows, columns, _writer(elemental, work, tile, places))
+    b.end_if(branch)
+
+
 def _writer(elemental: Elemental, work: Work, tile: Tile, places: Sequence[Index]) -> Write:
     """Computes all results of a tile; gives what writes them."""
     b = elemental.builder
@@ -427,6 +451,7 @@ SCHEDULES: dict[str, Schedule] = {
         Schedule("workgroup", 128, lambda work: 128 * work.most, emit_workgroup),
         Schedule("tiled", 32, tiles, emit_tiled),
         Schedule("packed", 32, tiles, emit_packed),
+        Schedule("blocked", blocked.LANES, lambda work: blocked.LANES * blocks(work), emit_blocked),
         Schedule("pack", 64, runs, emit_pack),
         Schedule("merge", 64, merging, emit_merge),
         Schedule("scatter", 64, scattering, emit_scatter),

@@ -150,12 +150,13 @@ def folded_tile(b: KernelBuilder, dot: DotGeneral, tile: Tile, places: Sequence[
     vectors where the machine computes so; `per_turn` products of each in a turn."""
     lanes = min(b.machine.width, tile.columns)
     if lanes < 2 or tile.columns % lanes or BY_NAME[element_of(dot.out)].kind != FLOAT:
-        return (yield from sequential(b, _scalar_fold(b, dot, places), per_turn))
+        return (yield from sequential(b, scalar_fold(b, dot, places), per_turn))
     vectors = yield from sequential(b, _vector_fold(b, dot, tile, places, lanes), per_turn)
     return [value for vector in vectors for value in b.lanes(vector)]
 
 
-def _scalar_fold(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index]) -> Fold:
+def scalar_fold(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index]) -> Fold:
+    """The folds of these results, side by side."""
     folds = [dot_fold(b, dot, place) for place in places]
 
     def combine(x: Sequence[Value], y: Sequence[Value]) -> Scalars:

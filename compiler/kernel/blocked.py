@@ -1,0 +1,276 @@
+"""The `blocked` schedule of a dot: a workgroup computes a block of results from slices of both operands in shared memory.
+
+The invocations stand in a grid, 8 down and 16 across. Each has a tile of results, whose rows are 8 apart and whose
+columns are 16, so that neighbours write neighbours. In turns all of them fetch a slice of either operand, with whatever
+is fused in front of it, wait for each other, and add the products of what is there.
+
+The sums are those of the other schedules, bit for bit: blocks of 64 along the axes of the fold, as `loops.Nest` cuts
+them; no slice reaches into the next block. At the edges of the result the last row or column that there is stands for
+those beyond; what comes of it is not written.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from orchestrion.compiler.flow.dialect import Windows
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Dim, typical
+from orchestrion.compiler.stablehlo.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Transpose
+from orchestrion.schema.dtypes import BY_NAME
+
+from .builder import KernelBuilder
+from .elemental import Elemental
+from .fold import Factors
+from .index import Index, delinearize
+from .loops import BLOCK, MOST_TURNS, Nest, Scalars
+from .packed import Side, places_of, remember
+from .rules import element_of, shape_of
+from .tiled import MOST_OPS, Extents, Tile, scalar_fold
+
+#: invocations of a workgroup, down and across: no more than every Vulkan device takes
+DOWN, ACROSS = 8, 16
+LANES = DOWN * ACROSS
+#: bytes of a slice of 64 rows or columns, a quarter of the shared memory that every Vulkan device has
+SLICE_BYTES = 4096
+#: places of a fold in a slice, at most
+DEEPEST = 16
+#: elements in shared memory between the last of a place of the fold and the first of the next: what neighbours fetch,
+#: along either, goes to different banks
+GAP = 2
+#: the least tile: in a block of it there is an element of a slice for every invocation to fetch
+LEAST = Tile(2, 1)
+#: fewer rows, columns, or places of the fold than this leave most of a block empty
+LEAST_SIZE = 8
+#: blocks are halved while there are fewer than this: a GPU has tens of compute units
+MANY_BLOCKS = 64
+
+
+# which dots, and how large a block
+
+
+def block_of(hero: Operation | None, ops: int, most: tuple[int, int] | None) -> Tile | None:
+    """The tile of an invocation, at most so large, of a dot whose body takes `ops` ops for one result. None where blocks
+    do not serve it: few rows or columns, or a fold that is short, very long, or known in a call only."""
+    if most is None or not isinstance(hero, DotGeneral) or not _may_stage(hero):
+        return None
+    extents = Extents.of(hero)
+    rows, columns = typical(extents.rows), typical(extents.columns)
+    if min(rows, columns) < LEAST_SIZE:
+        return None
+    tile = Tile(*most)
+    while tile.rows > LEAST.rows and tile.rows * DOWN >= 2 * rows:
+        tile = Tile(tile.rows // 2, tile.columns)
+    while tile.columns > LEAST.columns and tile.columns * ACROSS >= 2 * columns:
+        tile = Tile(tile.rows, tile.columns // 2)
+    while tile != LEAST and (_blocks(tile, extents) < MANY_BLOCKS or tile.rows * tile.columns * ops > MOST_OPS):
+        tile = _halved(tile)
+    return tile if tile.rows * tile.columns * ops <= MOST_OPS else None
+
+
+def _may_stage(dot: DotGeneral) -> bool:
+    sizes = [shape_of(dot.lhs)[axis] for axis in dot.dimensions.lhs_contract]
+    return not any(isinstance(size, Dim) for size in sizes) and LEAST_SIZE <= prod(sizes) <= MOST_TURNS // 2
+
+
+def _blocks(tile: Tile, extents: Extents) -> int:
+    return typical(prod(block(tile).grid(extents)))
+
+
+def _halved(tile: Tile) -> Tile:
+    """Half as many results, of a block that is as square as can be."""
+    wide = tile.columns > LEAST.columns and tile.columns * ACROSS >= tile.rows * DOWN
+    if wide or tile.rows == LEAST.rows:
+        return Tile(tile.rows, tile.columns // 2)
+    return Tile(tile.rows // 2, tile.columns)
+
+
+def block(tile: Tile) -> Tile:
+    """The results of a workgroup."""
+    return Tile(tile.rows * DOWN, tile.columns * ACROSS)
+
+
+# one operand
+
+
+class Slice:
+    """An operand's elements for `depth` places of the fold, in shared memory: `size` rows or columns for each place."""
+
+    def __init__(self, b: KernelBuilder, size: int, depth: int, dtype: str) -> None:
+        self.builder = b
+        self.size = size
+        self.depth = depth
+        self.pitch = size + GAP
+        self.array = b.shared(depth * self.pitch, dtype)
+
+    def fetched(self, deep: bool) -> list[tuple[Value, Value, Value]]:
+        """What an invocation fetches: a row or column and a place of the slice, and where that lies in the array, all
+        words. Neighbours fetch neighbouring places if `deep`, else neighbouring rows or columns."""
+        b, along = self.builder, self.depth if deep else self.size
+        fast, slow = (
+            b.op(f"unchecked_{name}", b.local_id(), b.const(along, "ui32")) for name in ("remainder", "divide")
+        )
+        step = LANES // along
+        base = self._at(fast, slow) if deep else self._at(slow, fast)
+        found = []
+        for number in range(self.size * self.depth // LANES):
+            moved = b.op("add", slow, b.const(number * step, "ui32"))
+            where = b.op("add", base, b.const(number * step * (1 if deep else self.pitch), "ui32"))
+            found.append((moved, fast, where) if deep else (fast, moved, where))
+        return found
+
+    def tile(self, place: Value, first: Value, apart: int, count: int) -> list[Value]:
+        """The elements of so many rows or columns at a place. The mask proves that it is in the array."""
+        b = self.builder
+        base = self._at(b.op("and", place, b.const(self.depth - 1, "ui32")), first)
+        return [b.load_shared(self.array, b.op("add", base, b.const(at * apart, "ui32"))) for at in range(count)]
+
+    def _at(self, place: Value, number: Value) -> Value:
+        b = self.builder
+        return b.op("add", b.op("multiply", place, b.const(self.pitch, "ui32")), number)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand of the dot, and the share of its slice that an invocation fetches: factors, place, where that lies."""
+
+    left: bool
+    slice: Slice
+    share: Sequence[tuple[Factors, Value, Value]]
+
+    @classmethod
+    def of(cls, b: KernelBuilder, dot: DotGeneral, left: bool, slice: Slice, batch: Value, number: Value) -> "Operand":
+        """In block `number` along the operand's free axes."""
+        dims, extents = dot.dimensions, Extents.of(dot)
+        operand, contract = (dot.lhs, dims.lhs_contract) if left else (dot.rhs, dims.rhs_contract)
+        extent = extents.rows if left else extents.columns
+        first, last = b.op("multiply", number, b.index(slice.size)), b.index(extent - 1)
+        of_batch, zero = delinearize(b, batch, extents.batch), b.index(0)
+        share = []
+        for row, place, where in slice.fetched(fastest_axis(operand) in contract):
+            position = b.op("minimum", b.op("add", first, b.op("convert", row, to=b.index_type)), last)
+            of_row = delinearize(b, position, extents.left if left else extents.right)
+            rest = (*of_row, *[zero] * len(extents.right)) if left else (*[zero] * len(extents.left), *of_row)
+            at = Index(b, shape_of(dot.out), (*of_batch, *rest))
+            share.append((Factors(b, dot, at), b.op("convert", place, to=b.index_type), where))
+        return cls(left, slice, share)
+
+
+def fastest_axis(value: Value) -> int | None:
+    """The axis along which neighbours are neighbours in memory; the last one where that is not seen."""
+    shape = shape_of(value)
+    match value.defining_op:
+        case Elementwise() as op:
+            ranked = [operand for operand in op.operands if shape_of(operand)]
+            return fastest_axis(ranked[0]) if ranked else None
+        case Transpose() as op:
+            axis = fastest_axis(op.operand_)
+            return None if axis is None else op.permutation.ints.index(axis)
+        case BroadcastInDim() as op:
+            axis = fastest_axis(op.operand_)
+            return None if axis is None else op.broadcast_dimensions.ints[axis]
+        case Windows() as op:
+            axis, windowed = fastest_axis(op.operand_), op.axes.ints
+            steps = dict(zip(windowed, op.strides.ints, strict=True))
+            if axis is None or axis not in steps or steps[axis] == 1:
+                return axis
+            return len(shape_of(op.operand_)) + windowed.index(axis)
+    wide = [axis for axis, size in enumerate(shape) if size != 1]
+    return wide[-1] if wide else None
+
+
+# the block
+
+
+@dataclass(frozen=True)
+class StagedNest(Nest):
+    """The folds of a tile, of elements that the workgroup puts into shared memory, slice by slice of their blocks."""
+
+    operands: tuple[Operand, Operand]
+    tile: Tile
+
+    def _one_block(
+        self, level: int, outer: Sequence[Value], bounds: tuple[Value, Value], start: Sequence[Value]
+    ) -> Scalars:
+        inside = self._inside(level + 1)
+        if inside >= BLOCK:
+            return (yield from super()._one_block(level, outer, bounds, start))
+        b, depth = self.builder, self.operands[0].slice.depth
+        first, end = (b.op("multiply", bound, b.index(inside)) for bound in bounds)
+        loop = b.begin_loop(first, end, b.index(depth), start)
+        last = None if self._fills_slices(level) else b.op("subtract", end, b.index(1))
+        b.barrier()
+        for operand in self.operands:
+            yield from self._fetch(operand, level, outer, loop.index, last)
+        b.barrier()
+        count = b.const(depth, "ui32")
+        if last is not None:
+            left = b.op("minimum", b.op("subtract", end, loop.index), b.index(depth))
+            count = b.op("convert", left, to="ui32")
+        return b.end_loop(loop, (yield from self._products(count, loop.carried)))
+
+    def _fills_slices(self, level: int) -> bool:
+        """Whether all blocks of an axis end where a slice does."""
+        depth, size = self.operands[0].slice.depth, self.fold.sizes[level]
+        ends = [size, self._per_block(level)] if size > self._per_block(level) else [size]
+        return all(end * self._inside(level + 1) % depth == 0 for end in ends)
+
+    def _fetch(
+        self, operand: Operand, level: int, outer: Sequence[Value], start: Value, last: Value | None
+    ) -> Scalars:
+        """Puts this invocation's share into the slice: all is loaded before the first is stored. Beyond the block's last
+        element stands that one; nobody reads it."""
+        b, values = self.builder, list[Value]()
+        for factors, place, _ in operand.share:
+            position = b.op("add", start, place)
+            if last is not None:
+                position = b.op("minimum", position, last)
+            folded = (*outer, *delinearize(b, position, self.fold.sizes[level:]))
+            values += yield from factors.left(folded) if operand.left else factors.right(folded)
+        for (_, _, where), value in zip(operand.share, values, strict=True):
+            b.store_shared(value, operand.slice.array, where)
+        return []
+
+    def _products(self, count: Value, start: Sequence[Value]) -> Scalars:
+        """Adds the products of so many places of the slices, in their order."""
+        b, (left, right) = self.builder, self.operands
+        down, across = lanes(b)
+        loop = b.begin_loop(b.const(0, "ui32"), count, b.const(1, "ui32"), start)
+        xs = left.slice.tile(loop.index, down, DOWN, self.tile.rows)
+        ys = right.slice.tile(loop.index, across, ACROSS, self.tile.columns)
+        products = [b.op("multiply", x, y) for x in xs for y in ys]
+        return b.end_loop(loop, (yield from self.fold.combine(loop.carried, products)))
+
+
+def lanes(b: KernelBuilder) -> tuple[Value, Value]:
+    """The place of an invocation in the workgroup's grid, as words."""
+    across = b.const(ACROSS, "ui32")
+    return b.op("unchecked_divide", b.local_id(), across), b.op("unchecked_remainder", b.local_id(), across)
+
+
+def emit_block(elemental: Elemental, dot: DotGeneral, tile: Tile, number: Value) -> tuple[list[Index], Side, Side]:
+    """The results of an invocation in block `number`, remembered at their places; gives these and the tile's sides."""
+    b, extents, whole = elemental.builder, Extents.of(dot), block(tile)
+    batch, down, across = delinearize(b, number, whole.grid(extents))
+    lane_down, lane_across = lanes(b)
+    rows = _side(b, down, lane_down, DOWN, tile.rows, extents.rows)
+    columns = _side(b, across, lane_across, ACROSS, tile.columns, extents.columns)
+    places = places_of(b, extents, batch, rows.results, columns.results)
+    dtype = element_of(dot.out)
+    depth = min(DEEPEST, SLICE_BYTES // (64 * BY_NAME[dtype].itemsize))
+    slices = [Slice(b, size, depth, dtype) for size in (whole.rows, whole.columns)]
+    left = Operand.of(b, dot, True, slices[0], batch, down)
+    right = Operand.of(b, dot, False, slices[1], batch, across)
+    fold = scalar_fold(b, dot, places)
+    assert fold.neutral is not None
+    values = elemental.run(StagedNest(b, fold, (left, right), tile).axis(0, (), fold.neutral))
+    remember(b, dot, places, values)
+    return places, rows, columns
+
+
+def _side(b: KernelBuilder, number: Value, lane: Value, apart: int, count: int, extent: int) -> Side:
+    start = b.op("add", b.op("multiply", number, b.index(apart * count)), b.op("convert", lane, to=b.index_type))
+    places = [b.op("add", start, b.index(at * apart)) for at in range(count)]
+    return Side.ending(b, places, extent, extent % (apart * count) != 0)
