@@ -22,6 +22,7 @@ from orchestrion.compiler.ir.garbage import paused
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
+from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
 from orchestrion.compiler.pipeline import (
     ENCODINGS,
     FIRST,
@@ -40,30 +41,37 @@ if TYPE_CHECKING:
     from orchestrion.schema import writer
 
 
-def compile(source: Source, targets: Sequence[str] | None = None, encodings: str = "default") -> bytes:
+def compile(
+    source: Source, targets: Sequence[str] | None = None, encodings: str = "default", machine: str = DEFAULT
+) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
     `source`: a path; StableHLO as text (a string with a line break or a parenthesis is text, any other a path) or
     bytes; a `jax.stages.Lowered`, a `jax.export.Exported` or an MLIR module of jaxlib. `targets`: names of
     `schema.profiles.PROFILES`, best first; all of them by default. `encodings`: how the operands of dots are laid out,
-    a name of `pipeline.ENCODINGS`. The module's digest goes into the user's trust
+    a name of `pipeline.ENCODINGS`. `machine`: the kind of device that kernels are shaped for, a name of
+    `kernel.machine.MACHINES`; any other runs them, too. The module's digest goes into the user's trust
     store if it holds native code. Raises CompileError with everything that is wrong in the program, or when the source
     or the trust store cannot be used.
     """
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
-    job = Compilation(targets=_targets(targets), encodings=encodings)
+    job = Compilation(targets=_targets(targets), encodings=encodings, machine=machine)
     blob = write(job.rows(source))
     job.vouch(open_bytes(blob).digest)
     return blob
 
 
 def compile_to_file(
-    source: Source, path: str | os.PathLike[str], targets: Sequence[str] | None = None, encodings: str = "default"
+    source: Source,
+    path: str | os.PathLike[str],
+    targets: Sequence[str] | None = None,
+    encodings: str = "default",
+    machine: str = DEFAULT,
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
-    Compilation(targets=_targets(targets), encodings=encodings).write(source, path)
+    Compilation(targets=_targets(targets), encodings=encodings, machine=machine).write(source, path)
 
 
 def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
@@ -77,6 +85,7 @@ class Compilation:
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
+    machine: str = DEFAULT
     start: str = FIRST
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
@@ -93,8 +102,11 @@ class Compilation:
             raise CompileError(f"a target is given twice: {', '.join(self.targets)}")
         if self.encodings not in ENCODINGS:
             raise CompileError(f"no encodings are called {self.encodings}; there are {', '.join(ENCODINGS)}")
+        if self.machine not in MACHINES:
+            raise CompileError(f"no machine is called {self.machine}; there are {', '.join(MACHINES)}")
         named(self.print_after)
-        phases_between(self.start, LAST)
+        if "hl_seq" not in phases_between(self.start, LAST) and self.machine != DEFAULT:
+            raise CompileError(f"the text of phase {self.start} says itself which machine its programs are for")
 
     def rows(self, source: Source) -> writer.Module:
         """The rows of a module file, which `schema.writer` writes."""
@@ -137,8 +149,9 @@ class Compilation:
         if self.dump is not None:
             self._make_folder()
         self._after_phase(self.start, module)
+        options = Options(self.targets, self.encodings, self.machine)
         with paused():
-            run_phases(module, phases, Options(self.targets, self.encodings), self._after_pass, self._after_phase)
+            run_phases(module, phases, options, self._after_pass, self._after_phase)
         return module
 
     def _continued(self, source: Source) -> Module:

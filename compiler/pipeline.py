@@ -18,6 +18,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.dims import UndecidedError
 from orchestrion.compiler.ir.garbage import collect
 from orchestrion.compiler.ir.verifier import check_own
+from orchestrion.compiler.kernel.machine import DEFAULT
 
 #: phase -> what its IR is; in order
 PHASES: Final[dict[str, str]] = {
@@ -43,10 +44,11 @@ LAST: Final = list(PHASES)[-1]
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a compilation is asked for. `targets` are names of `schema.profiles.PROFILES`, best first; `encodings` is
-    one of `ENCODINGS`."""
+    one of `ENCODINGS`, `machine` of `kernel.machine.MACHINES`."""
 
     targets: tuple[str, ...]
     encodings: str = "default"
+    machine: str = DEFAULT
 
 
 @dataclass(frozen=True)

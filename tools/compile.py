@@ -12,6 +12,7 @@ from pathlib import Path
 
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.ir.garbage import paused
+from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
 from orchestrion.compiler.pipeline import ENCODINGS, PASSES, PHASES
 from orchestrion.schema.profiles import PROFILES
 
@@ -39,6 +40,7 @@ def compile_(options: argparse.Namespace) -> int:
     job = Compilation(
         targets=options.target,
         encodings=options.encodings,
+        machine=options.machine,
         start=options.compile_from,
         dump=None if options.dump_phases is None else Path(options.dump_phases),
         print_after=options.print_ir_after,
@@ -81,6 +83,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         default="default",
         help="how the operands of dots are laid out in memory: "
         + ", or ".join(f"{name}, {doc}" for name, doc in ENCODINGS.items()),
+    )
+    made.add_argument(
+        "--machine",
+        metavar="NAME",
+        choices=MACHINES,
+        default=DEFAULT,
+        help=f"which devices kernels are shaped for, default {DEFAULT}; they run on all: "
+        + "; ".join(f"{name}, {doc}" for name, doc in MACHINES.items()),
     )
     made.add_argument(
         "--compile-to",

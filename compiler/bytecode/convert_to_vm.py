@@ -73,6 +73,7 @@ class _Program:
                 self._function(op)
         return vm.Program.build(
             sym_name=self.program.sym_name,
+            machine=self.program.machine,
             features=_sorted(self.features),
             body=Region([self.block]),
             loc=self.program.loc,

@@ -85,7 +85,7 @@ def _program(program: vm.Program, exports: list[vm.Export], imports: dict[str, i
     }
     name = program.sym_name.value
     return writer.Program(
-        name=name,
+        name=name if program.machine is None else f"{name}_{program.machine.value}",
         profile=PROFILES[name].name,
         functions=[function_row(op, ordinals) for op in functions],
         entries=[names[export.function.value] for export in exports],

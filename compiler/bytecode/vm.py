@@ -60,10 +60,12 @@ def type_name(type: Type) -> str:
 
 
 class Program(Operation):
-    """All that the module file holds for one target profile, named by it; `features` are what its device must have."""
+    """All that the module file holds for one target profile, named by it, and a machine, as `hl_seq.program`;
+    `features` are what its device must have."""
 
     name = "vm.program"
     sym_name = attr(StringAttr)
+    machine = optional(StringAttr)
     features = attr(ArrayAttr)
     body = region()
     traits = _SYMBOLS

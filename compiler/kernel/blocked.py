@@ -1,4 +1,4 @@
-"""The `blocked` schedule of a dot: a workgroup computes a block of results from slices of both operands in shared memory.
+"""The `blocked` schedule of a dot: a workgroup computes a block of results, with slices of operands in shared memory.
 
 The invocations stand in a grid, 8 down and 16 across. Each has a tile of results, whose rows are 8 apart and whose
 columns are 16, so that neighbours write neighbours. In turns all of them fetch a slice of either operand, with whatever
@@ -52,8 +52,8 @@ MANY_BLOCKS = 64
 
 
 def block_of(hero: Operation | None, ops: int, most: tuple[int, int] | None) -> Tile | None:
-    """The tile of an invocation, at most so large, of a dot whose body takes `ops` ops for one result. None where blocks
-    do not serve it: few rows or columns, or a fold that is short, very long, or known in a call only."""
+    """The tile of an invocation, at most so large, of a dot whose body takes `ops` ops for one result. None where
+    blocks do not serve it: few rows or columns, or a fold that is short, very long, or known in a call only."""
     if most is None or not isinstance(hero, DotGeneral) or not _may_stage(hero):
         return None
     extents = Extents.of(hero)
@@ -146,11 +146,12 @@ class Operand:
         dims, extents = dot.dimensions, Extents.of(dot)
         operand, contract = (dot.lhs, dims.lhs_contract) if left else (dot.rhs, dims.rhs_contract)
         extent = extents.rows if left else extents.columns
-        first, last = b.op("multiply", number, b.index(slice.size)), b.index(extent - 1)
+        first, ragged = b.op("multiply", number, b.index(slice.size)), extent % slice.size != 0
         of_batch, zero = delinearize(b, batch, extents.batch), b.index(0)
         share = []
         for row, place, where in slice.fetched(fastest_axis(operand) in contract):
-            position = b.op("minimum", b.op("add", first, b.op("convert", row, to=b.index_type)), last)
+            position = b.op("add", first, b.op("convert", row, to=b.index_type))
+            position = b.op("minimum", position, b.index(extent - 1)) if ragged else position
             of_row = delinearize(b, position, extents.left if left else extents.right)
             rest = (*of_row, *[zero] * len(extents.right)) if left else (*[zero] * len(extents.left), *of_row)
             at = Index(b, shape_of(dot.out), (*of_batch, *rest))
@@ -217,11 +218,9 @@ class StagedNest(Nest):
         ends = [size, self._per_block(level)] if size > self._per_block(level) else [size]
         return all(end * self._inside(level + 1) % depth == 0 for end in ends)
 
-    def _fetch(
-        self, operand: Operand, level: int, outer: Sequence[Value], start: Value, last: Value | None
-    ) -> Scalars:
-        """Puts this invocation's share into the slice: all is loaded before the first is stored. Beyond the block's last
-        element stands that one; nobody reads it."""
+    def _fetch(self, operand: Operand, level: int, outer: Sequence[Value], start: Value, last: Value | None) -> Scalars:
+        """Puts this invocation's share into the slice: all is loaded before the first is stored. Beyond the
+        last element of the block is that one once more; nobody reads it."""
         b, values = self.builder, list[Value]()
         for factors, place, _ in operand.share:
             position = b.op("add", start, place)

@@ -151,7 +151,9 @@ class Nest:
         block = yield from self._range(level, outer, (loop.index, end, length), self._neutral())
         return b.end_loop(loop, (yield from self.fold.combine(loop.carried, block)))
 
-    def _one_block(self, level: int, outer: Sequence[Value], bounds: tuple[Value, Value], start: Sequence[Value]) -> Scalars:
+    def _one_block(
+        self, level: int, outer: Sequence[Value], bounds: tuple[Value, Value], start: Sequence[Value]
+    ) -> Scalars:
         """Folds a range of an axis that is a block, of elements or of blocks of the axes inside."""
         b, (lower, upper) = self.builder, bounds
         loop = b.begin_loop(lower, upper, b.index(1), start)

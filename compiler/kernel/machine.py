@@ -1,6 +1,18 @@
-"""What the kernels of a target may use, and which shapes of work it likes; measured per target, see docs/decisions."""
+"""What the kernels of a target may use, and which shapes of work it likes: a row per target and kind of device.
+
+The rows of `cpu` were measured; those of `gpu` follow from how GPUs are made (docs/decisions/blocked-dot.md).
+"""
 
 from dataclasses import dataclass
+from typing import Final
+
+#: kinds of device that kernels may be shaped for; modules run on others all the same, with the same results
+MACHINES: Final[dict[str, str]] = {
+    "cpu": "processors, as behind PoCL and lavapipe: work for each invocation, vectors, no barriers",
+    "gpu": "graphics processors: blocks of work in shared memory, neighbours read neighbours",
+}
+#: what is compiled for where nothing else is asked for
+DEFAULT: Final = "cpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,13 +22,14 @@ class Machine:
     vectors of so many lanes at most, 0 for none. `row`: where there are many rows to reduce, an invocation takes
     one of up to so many elements by itself, without barriers; 0 where only the shortest are taken so. `block`: the most
     rows and columns of a dot's result that an invocation computes of a workgroup's block, staged in shared memory; None
-    where invocations load for themselves."""
+    where invocations load for themselves. `packs`: operands of dots are put in tiles where the target gains by it."""
 
     tile: tuple[int, int] = (8, 8)
     vectors: bool = False
     width: int = 0
     row: int = 0
     block: tuple[int, int] | None = None
+    packs: bool = True
 
 
 #: one that loads and computes element by element

@@ -98,8 +98,8 @@ def emit_packed_tile(
 
 
 def remember(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index], values: Sequence[Value]) -> None:
-    """The results at their places. Where places are constants, those beyond the end are the last one: its own value comes
-    last and stays."""
+    """The results at their places. Where places are constants, those beyond the end are the last one: its own value
+    comes last and stays."""
     for place, value in reversed(list(zip(places, values, strict=True))):
         b.memo.set((dot.out, place.key), value)
         b.memo.set((dot.out, place.linear), value)

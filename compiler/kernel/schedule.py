@@ -74,7 +74,8 @@ class Output:
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a body computes: its outputs, the op that folds, and the block of results that an invocation may take, which
-    may be a tile of the operands' layouts; `block`: its share of a workgroup's block. `ops` and `rows`: of a body that takes rows through several reductions."""
+    may be a tile of the operands' layouts; `block`: what it may take of a workgroup's block. `ops` and `rows`: of a
+    body that takes rows through several reductions."""
 
     outputs: Sequence[Output]
     hero: Operation | None

@@ -44,6 +44,7 @@ from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
 from orchestrion.compiler.stablehlo.func import Func, Return
 from orchestrion.compiler.stablehlo.function_dims import dims_of
+from orchestrion.compiler.targets.target import target
 from orchestrion.schema.profiles import PROFILES
 
 from . import dims
@@ -165,13 +166,22 @@ def _choice(op: CondBranch | Switch) -> Iterator[str]:
 
 
 def programs(module: Operation) -> Iterator[str]:
-    """At least one program, each of a known target."""
-    names = [op.symbol for op in module.regions[0].block]
-    if not names:
+    """At least one program, each of a known target and for a machine that this has."""
+    found = list(module.regions[0].block)
+    if not found:
         yield "has no program"
-    for name in names:
-        if name not in PROFILES:
-            yield f"no target is called {name}; targets are {', '.join(PROFILES)}"
+    for op in found:
+        if op.symbol not in PROFILES:
+            yield f"no target is called {op.symbol}; targets are {', '.join(PROFILES)}"
+        elif isinstance(op, Program) and op.machine is not None:
+            yield from machine(op.symbol, op.machine.value)
+
+
+def machine(name: str, machine: str) -> Iterator[str]:
+    """A known target has the machine."""
+    machines = target(name).machines
+    if machine not in machines:
+        yield f"target {name} has no machine {machine}; it has {', '.join(machines) or 'none'}"
 
 
 def same_exports(program: Program, signatures: Callable[[Program], list[Signature]]) -> Iterator[str]:

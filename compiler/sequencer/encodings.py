@@ -41,8 +41,10 @@ def odd_layout(encoding: Encoding) -> Layout:
 def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
     """How a program's target resolves symbolic encodings under an option (`pipeline.ENCODINGS`)."""
     made_for = target(program.sym_name.value)
+    machine = made_for.machines.get(program.machine_name)
+    packs = machine is None or machine.packs
     layouts: dict[str, Callable[[Encoding], Layout | None]] = {
-        "default": lambda encoding: tiled_layout(encoding, made_for) if made_for.gains(encoding) else None,
+        "default": lambda encoding: tiled_layout(encoding, made_for) if packs and made_for.gains(encoding) else None,
         "always": lambda encoding: tiled_layout(encoding, made_for),
         "test": odd_layout,
         "none": lambda encoding: None,

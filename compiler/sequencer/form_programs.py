@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region
+from orchestrion.compiler.kernel.machine import DEFAULT
+from orchestrion.compiler.targets.target import target as find_target
 
 from . import hl_seq
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 def run(module: Module, options: Options) -> None:
     originals = module.block.ops
     for target in options.targets:
-        program = hl_seq.Program.build(sym_name=target, body=Region([Block()]), loc=module.loc)
+        shaped = options.machine != DEFAULT and options.machine in find_target(target).machines
+        machine = options.machine if shaped else None
+        program = hl_seq.Program.build(sym_name=target, machine=machine, body=Region([Block()]), loc=module.loc)
         for op in originals:
             program.body.block.append(op.clone())
         module.block.append(program)

@@ -18,6 +18,7 @@ from orchestrion.compiler.ir.declare import attr, operand, operands, optional, r
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.dims import parse_sizes
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
+from orchestrion.compiler.kernel.machine import DEFAULT
 
 LIFETIMES: Final[dict[str, str]] = {
     "constant": "made once, by a program initializer",
@@ -69,12 +70,17 @@ def _expression(text: str) -> int | None:
 
 
 class Program(Operation):
-    """All that is compiled for one target profile, named by it."""
+    """All that is compiled for one target profile, named by it, and a kind of device, a processor if none is named."""
 
     name = "hl_seq.program"
     sym_name = attr(StringAttr)
+    machine = optional(StringAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.SYMBOL_TABLE, Trait.NO_TERMINATOR})
+
+    @property
+    def machine_name(self) -> str:
+        return DEFAULT if self.machine is None else self.machine.value
 
 
 class Executable(Operation):

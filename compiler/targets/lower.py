@@ -29,7 +29,7 @@ def run(module: Module, options: Options) -> None:
         if not isinstance(program, hl_seq.Program):
             continue
         profile = PROFILES[program.sym_name.value]
-        lower = target(profile.name).lower
+        made_for, machine = target(profile.name), program.machine_name
         for entry in [op for op in program.walk() if isinstance(op, ll_seq.Entry)]:
             name_source_ops(entry)
             note_binding_types(entry)
@@ -37,7 +37,7 @@ def run(module: Module, options: Options) -> None:
                 found += calls
                 continue
             try:
-                lower(entry)
+                made_for.lower(entry, machine)
             except CompileError as error:
                 found += error.diagnostics
     if found:

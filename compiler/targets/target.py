@@ -5,12 +5,14 @@ The `executables` phase calls `lower` on every `ll_seq.entry` of a program, the 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
 from orchestrion.compiler.flow.layout import Encoding
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.kernel.machine import DEFAULT, Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +27,15 @@ class Payload:
 
 class Target(ABC):
     """One executable format. `name` is the profile's in `schema.profiles.PROFILES`; `tiles`: how many rows of the left
-    operand of a dot, and columns of the right one, lie side by side when they lie in tiles."""
+    operand of a dot, and columns of the right one, lie side by side when they lie in tiles; `machines`: the rows of
+    `kernel.machine.MACHINES`, of a target whose code is shaped for a kind of device."""
 
     name: str
     tiles: tuple[int, int] = (1, 1)
+    machines: Mapping[str, Machine] = {}
 
     @abstractmethod
-    def lower(self, entry: Operation) -> None:
+    def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
         """Replace the tensor body of an `ll_seq.entry` by one that this target serializes.
 
         Sets the entry's `workgroup_size` and, where a result takes several invocations, its `workload`.

@@ -16,6 +16,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.verifier import check_input
+from orchestrion.compiler.kernel.machine import DEFAULT
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.func import Func
@@ -92,13 +93,13 @@ def serialized(
     )
 
 
-def lower(text: str, name: str) -> Lowered:
-    """Lower for a target and serialize: from the IR, and from its text read back, which must give the same bytes."""
+def lower(text: str, name: str, machine: str = DEFAULT) -> Lowered:
+    """Lower for a target's machine and serialize: from the IR, and from its text read back, which must be the same."""
     func = next(op for op in parse(text, "test.mlir").walk() if isinstance(op, Func))
     results = [(tensor_of(value).shape, dtype_of(value).numpy) for value in func.entry.last.operands]
     module = entry_module(text)
     entry = next(op for op in module.walk() if isinstance(op, ll_seq.Entry))
-    target(name).lower(entry)
+    target(name).lower(entry, machine)
     payload = target(name).serialize(module.block.first)
     if name == "spirv":
         check_spirv(payload.data)
@@ -123,8 +124,8 @@ def entry() -> Callable[[str], Module]:
 
 
 @pytest.fixture(scope="session")
-def lowered() -> Callable[[str, str], Lowered]:
-    """`lowered(text, target)`: `@main` of StableHLO text as one lowered and serialized entry."""
+def lowered() -> Callable[..., Lowered]:
+    """`lowered(text, target, machine)`: `@main` of StableHLO text as one lowered and serialized entry."""
     return lower
 
 
@@ -208,10 +209,12 @@ def kernel() -> Callable[..., Lowered]:
 
 @pytest.fixture
 def computes(devices: Devices) -> Callable[..., list[np.ndarray]]:
-    """`computes(text, target, *arrays)`: the results of `@main` on a target's device."""
+    """`computes(text, target, *arrays)`: the results of `@main` on a target's device, made for a machine."""
 
-    def run(text: str, name: str, *arrays: np.ndarray, most_groups: Grid | None = None) -> list[np.ndarray]:
-        return devices.run(lower(text, name), *arrays, most_groups=most_groups)
+    def run(
+        text: str, name: str, *arrays: np.ndarray, most_groups: Grid | None = None, machine: str = DEFAULT
+    ) -> list[np.ndarray]:
+        return devices.run(lower(text, name, machine), *arrays, most_groups=most_groups)
 
     return run
 

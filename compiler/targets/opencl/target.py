@@ -9,7 +9,7 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import Encoding
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.kernel.lower import lower_entry
-from orchestrion.compiler.kernel.machine import Machine
+from orchestrion.compiler.kernel.machine import DEFAULT, Machine
 from orchestrion.compiler.kernel.signature import Signature, signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.target import Payload, Target
@@ -18,7 +18,10 @@ from .render import KernelText
 from .reserved import is_reserved
 
 #: PoCL's compiler loses the vectors of unrolled scalars at the least provocation: it is given vectors
-MACHINE = Machine(tile=(8, 16), width=16, row=256)
+MACHINES = {
+    "cpu": Machine(tile=(8, 16), width=16, row=256),
+    "gpu": Machine(tile=(8, 8), block=(8, 4), packs=False),
+}
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -27,14 +30,15 @@ class OpenCLTarget(Target):
 
     name = "opencl"
     tiles = (4, 16)
+    machines = MACHINES
 
     def gains(self, encoding: Encoding) -> bool:
         """Columns that are no neighbours in memory would be gathered one by one (docs/decisions/packed-dot.md)."""
         apart = encoding.role == "rhs" and max(encoding.contract) > max(encoding.free)
         return apart and encoding.sizes[1] % self.tiles[1] == 0
 
-    def lower(self, entry: Operation) -> None:
-        lower_entry(entry, MACHINE)
+    def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
+        lower_entry(entry, self.machines[machine])
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.kernel.machine import DEFAULT
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.target import Payload, Target
 
@@ -15,7 +16,7 @@ class ReferenceTarget(Target):
 
     name = "reference"
 
-    def lower(self, entry: Operation) -> None:
+    def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
         assert isinstance(entry, Entry)
         lower_entry(entry)
 

@@ -3,7 +3,7 @@
 from orchestrion.compiler.flow.layout import Encoding
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.kernel.lower import lower_entry
-from orchestrion.compiler.kernel.machine import Machine
+from orchestrion.compiler.kernel.machine import DEFAULT, Machine
 from orchestrion.compiler.kernel.signature import signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.target import Payload, Target
@@ -11,8 +11,12 @@ from orchestrion.compiler.targets.target import Payload, Target
 from .assembler import Assembler
 from .render import FunctionWords, ModuleVariables
 
-#: llvmpipe loads lane by lane, in a loop per load: four elements in one serve the products of a tile four times
-MACHINE = Machine(tile=(8, 8), vectors=True)
+#: llvmpipe loads lane by lane, in a loop per load: four elements in one serve the products of a tile four times; GPUs
+#: have such loads, too
+MACHINES = {
+    "cpu": Machine(tile=(8, 8), vectors=True),
+    "gpu": Machine(tile=(8, 8), vectors=True, block=(8, 4), packs=False),
+}
 
 
 class SpirvTarget(Target):
@@ -20,6 +24,7 @@ class SpirvTarget(Target):
 
     name = "spirv"
     tiles = (8, 8)
+    machines = MACHINES
 
     def gains(self, encoding: Encoding) -> bool:
         """Loads in fours are worth an encoding of what is read often enough (docs/decisions/packed-dot.md)."""
@@ -27,8 +32,8 @@ class SpirvTarget(Target):
         reuse = rows * columns // (rows + columns)
         return reuse >= 32 and rows * columns * depth >= 1 << 20
 
-    def lower(self, entry: Operation) -> None:
-        lower_entry(entry, MACHINE)
+    def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
+        lower_entry(entry, self.machines[machine])
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)

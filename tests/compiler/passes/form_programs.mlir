@@ -25,3 +25,29 @@
     }) : () -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: form-programs
+// targets: reference, spirv
+// machine: gpu
+// A program says which machine it is made for, where its target has any.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2xf32>) -> tensor<2xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<2xf32>):
+    "func.return"(%0) : (tensor<2xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "hl_seq.program"() <{sym_name = "reference"}> ({
+    "func.func"() <{function_type = (tensor<2xf32>) -> tensor<2xf32>, sym_name = "main"}> ({
+    ^bb0(%0: tensor<2xf32>):
+      "func.return"(%0) : (tensor<2xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+  "hl_seq.program"() <{machine = "gpu", sym_name = "spirv"}> ({
+    "func.func"() <{function_type = (tensor<2xf32>) -> tensor<2xf32>, sym_name = "main"}> ({
+    ^bb0(%0: tensor<2xf32>):
+      "func.return"(%0) : (tensor<2xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+}) : () -> ()
