@@ -13,10 +13,11 @@ nothing else in the group reads, since elements are computed in any order. A sca
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import typical
+from orchestrion.compiler.ir.dims import dim_max, typical
 from orchestrion.compiler.ir.types import scalar
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral
@@ -208,7 +209,7 @@ class Grouping:
         first.paths = {op: paths for group in cluster for op, paths in group.paths.items()}
         first.roots = dict.fromkeys(sorted(kept, key=self.order.__getitem__, reverse=True))
         first.size = sum(group.size for group in cluster)
-        first.workload = max(work_of(op) for op in kept)
+        first.workload = reduce(dim_max, (work_of(op) for op in kept))
         for op in first.paths:
             self._of[op] = list(dict.fromkeys(first if group in cluster else group for group in self._of[op]))
         self.groups = [group for group in self.groups if group is first or group not in cluster]

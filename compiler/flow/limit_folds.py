@@ -2,26 +2,27 @@
 
 How many elements a reduction or a dot folds may be a size that a call brings, and so may be how many updates an
 invocation of a scatter goes through. An invocation can take so many only (docs/decisions/loop-turns.md), a workgroup,
-which few folds have each, as many times more. Where the bounds of the symbols do not say that it is less, an assertion
-of the function does.
+which few folds have each, as many times more as it has invocations. Where the bounds of the symbols do not say that it
+is less, an assertion of the function does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.ir.attributes import DimArray
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.func import Func
 
 from .dialect import Dispatch, Executable
-from .scatter import Scatter
+from .scatter import MOST_UPDATES, Scatter
 from .util import Assert
 
 if TYPE_CHECKING:
@@ -29,11 +30,10 @@ if TYPE_CHECKING:
 
 #: elements that one invocation folds at most, where a call brings how many: few enough for turns of 4
 MOST_FOLDED: Final = 120_000
-#: below so many, folds of a length that a call brings have a workgroup each, of `LANES` invocations
+#: below so many, folds of a length that a call brings have a workgroup each
 FEW_FOLDS: Final = 1024
-LANES: Final = 128
-#: updates of a group in one scatter: an invocation looks at each, many a turn
-MOST_UPDATES: Final = 1 << 18
+#: folds fewer than -> invocations of such a workgroup; most calls bring short ones, of which many wait for each other
+SHARED: Final = {16: 128, FEW_FOLDS: 16}
 
 #: what there is so much of -> what is said of it
 SAID: Final = {
@@ -46,32 +46,45 @@ Limit = tuple[int, int, str]
 
 
 def run(module: Module, options: Options) -> None:
-    lengths: dict[str, list[Limit]] = {}
+    limits: dict[str, list[Limit]] = {}
     for executable in module.block:
         if isinstance(executable, Executable):
-            lengths[executable.sym_name.value] = [fold for op in executable.walk() for fold in _folds(op)]
+            limits[executable.sym_name.value] = [limit for op in executable.walk() for limit in _limits(op)]
     for func in module.block:
         if isinstance(func, Func) and func.dims is not None:
-            used = [fold for op in func.walk() if isinstance(op, Dispatch) for fold in lengths[op.entry.root]]
+            used = [limit for op in func.walk() if isinstance(op, Dispatch) for limit in limits[op.entry.root]]
             for length, most, what in dict.fromkeys(used):
                 _assert(func, length, most, SAID[what])
 
 
-def _folds(op: Operation) -> list[Limit]:
-    """How many elements an op folds, and how many it may, where that is not known to be fewer."""
+def _limits(op: Operation) -> list[Limit]:
+    """How many elements an op folds, or updates it makes, and how many it may, where they are not known to be fewer."""
     if isinstance(op, Scatter):
         updates = tensor_of(op.indices).shape[1]
         return [] if op.is_unique else _beyond(updates, MOST_UPDATES, "updates")
     if isinstance(op, Reduce):
-        axes, value = op.dimensions.ints, op.inputs[0]
-    elif isinstance(op, DotGeneral):
-        axes, value = op.dimensions.lhs_contract, op.lhs
-    else:
-        return []
-    length, folds = prod(tensor_of(value).shape[axis] for axis in axes), tensor_of(op.results[0]).num_elements
-    few = not isinstance(folds, Dim) and folds < FEW_FOLDS
-    most = MOST_FOLDED * LANES if few else MOST_FOLDED
-    return _beyond(length, most, "folds")
+        folds = tensor_of(op.results[0]).num_elements
+        return _beyond(_along(op.inputs[0], op.dimensions.ints), MOST_FOLDED * sharing(folds), "folds")
+    if isinstance(op, DotGeneral):
+        return _beyond(_along(op.lhs, op.dimensions.lhs_contract), MOST_FOLDED * _sharing_dot(op), "folds")
+    return []
+
+
+def _along(value: Value, axes: Sequence[int]) -> int:
+    return prod(tensor_of(value).shape[axis] for axis in axes)
+
+
+def _sharing_dot(op: DotGeneral) -> int:
+    """As `sharing`, but where a dot has rows and columns an invocation may compute some of them, each by itself."""
+    dims, sides = op.dimensions, (op.lhs, op.rhs)
+    free = [_along(value, dims.free(tensor_of(value).rank, value is op.lhs)) for value in sides]
+    return 1 if 1 not in free else sharing(tensor_of(op.out).num_elements)
+
+
+def sharing(folds: int) -> int:
+    """How many invocations share a fold of a length that a call brings; where it brings how many folds there are,
+    they are many."""
+    return 1 if isinstance(folds, Dim) else next((lanes for few, lanes in SHARED.items() if folds < few), 1)
 
 
 def _beyond(count: int, most: int, what: str) -> list[Limit]:

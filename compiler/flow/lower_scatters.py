@@ -33,7 +33,6 @@ from orchestrion.compiler.stablehlo.scatter import Scatter
 from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant, Iota, Slice
 
 from . import scatter as flow
-from .limit_folds import MOST_UPDATES
 from .windows import reshape, transpose
 
 if TYPE_CHECKING:
@@ -108,8 +107,8 @@ def _scatter(op: Operation, rewriter: Rewriter) -> bool:
     unique = op.is_unique or prod(plan.counts) == 1
     count = tensor_of(indices).shape[1]
     whole = unique or isinstance(count, Dim)
-    for start in (0,) if whole else range(0, count, MOST_UPDATES):
-        stop = count if whole else min(start + MOST_UPDATES, count)
+    for start in (0,) if whole else range(0, count, flow.MOST_UPDATES):
+        stop = count if whole else min(start + flow.MOST_UPDATES, count)
         values = list(
             rewriter.build(
                 flow.Scatter,

@@ -6,12 +6,14 @@ Executables are named after the function and numbered, `main_dispatch_0`, or `in
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from orchestrion.compiler.ir.attributes import SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.dims import dim_max
 from orchestrion.compiler.ir.types import FunctionType
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.func import Func, Return
@@ -48,7 +50,8 @@ def dispatch_instead(region: Outlined, name: str) -> None:
     """Replaces a region by the dispatch of the executable that was made of it, or of an equal one."""
     updates = _updates(region)
     writes = zip(region.outputs, updates, strict=True)
-    work = max(storage_elements(tensor_of(value if update is None else changes(update[0]))) for value, update in writes)
+    written = (value if update is None else changes(update[0]) for value, update in writes)
+    work = reduce(dim_max, (storage_elements(tensor_of(value)) for value in written))
     arguments = captures(region)
     dispatch = Builder.before(region).build(
         Dispatch,

@@ -7,14 +7,15 @@ one another then never is in memory. What others read, too, is a result, of what
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, typical
+from orchestrion.compiler.ir.dims import Dim, bounds, typical
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
 
-from .access import count, elements
+from .access import elements
 from .groups import MAX_BINDINGS, MAX_SIZE, Group, Grouping
 from .rows import rows_of
 
@@ -43,9 +44,10 @@ def _reduces(group: Group) -> bool:
     if rows is None:
         return False
     length = elements(group.hero.inputs[0]) // rows
-    if isinstance(length, Dim):
-        return False  # a row may then be of any length
-    return 1 < length <= MAX_ROW and (typical(rows) >= FEW_ROWS or length <= SHORT_ROW)
+    if isinstance(length, Dim) and isinstance(rows, Dim):
+        return typical(rows) >= FEW_ROWS or typical(length) <= SHORT_ROW
+    longest = bounds(length)[1]
+    return length != 1 and longest <= MAX_ROW and (typical(rows) >= FEW_ROWS or longest <= SHORT_ROW)
 
 
 def _may_join(group: Group) -> bool:
@@ -86,13 +88,22 @@ def _is_whole(cluster: list[Group], grouping: Grouping) -> bool:
         return False
     roots: list[Value] = [result for group in cluster for op in group.roots for result in op.results]
     rows = elements(cluster[0].hero.results[0]) if cluster[0].hero is not None else 0
-    if rows_of(ops, roots, _handed(cluster, roots)) != rows or max(map(count, roots)) > typical(rows) * MAX_ROW:
+    if rows_of(ops, roots, _handed(cluster, roots)) != rows:
+        return False
+    folded = {elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)}
+    if not all(_ends(elements(root) // rows, folded) for root in roots):
         return False
     inside = {op for group in cluster for op in group.paths}
     if len(_bindings(cluster, inside, roots, grouping)) > MAX_BINDINGS:
         return False
     others = [reader for group in cluster for reader in grouping.consumers(group) if reader not in cluster]
     return not grouping.reaches(others, cluster)
+
+
+def _ends(length: int, folded: Collection[int]) -> bool:
+    """Whether a workgroup may take so many elements of a row: no call brings more than it can, or `limit-folds` sees
+    to that, as for what is folded."""
+    return bounds(length)[1] <= MAX_ROW or (isinstance(length, Dim) and length in folded)
 
 
 def _handed(cluster: list[Group], roots: list[Value]) -> set[Value]:

@@ -6,6 +6,7 @@ Both write into the memory of what they update, and only what changes: they are 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from orchestrion.compiler.ir.attributes import BoolAttr
 from orchestrion.compiler.ir.core import Operation, OpResult, Trait, Value
@@ -15,6 +16,9 @@ from orchestrion.compiler.stablehlo.base import ShapeError, StablehloOp, dtype_o
 from orchestrion.compiler.stablehlo.contraction import check_region
 from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 from orchestrion.schema import tensor_shapes
+
+#: updates of a group in one scatter whose rows may meet: an invocation looks at each, many a turn
+MOST_UPDATES: Final = 1 << 18
 
 
 class Scatter(StablehloOp):

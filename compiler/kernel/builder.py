@@ -135,6 +135,10 @@ class KernelBuilder(LoweringEmitter[Value]):
         self._known[op.result] = pattern
         return op.result
 
+    def word(self, size: int) -> Value:
+        """A number, or a size, as a word."""
+        return self.op("convert", self.index(size), to="ui32") if isinstance(size, Dim) else self.const(size, "ui32")
+
     def pattern(self, value: Value) -> int | None:
         """The bits of a constant, None for another value."""
         return self._known.get(value)

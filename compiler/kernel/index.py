@@ -6,7 +6,7 @@ Components are values of the builder's index type and always in range.
 """
 
 from collections.abc import Hashable, Sequence
-from math import prod
+from math import gcd, prod
 
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.dims import Dim
@@ -108,7 +108,8 @@ def linearize(b: KernelBuilder, coordinates: Sequence[Value], shape: Shape) -> V
 
 
 def _times(b: KernelBuilder, coordinate: Value, stride: int) -> tuple[Sum, int]:
-    """A multiple of a coordinate; where the dispatch brings the stride, as a product."""
-    if isinstance(stride, Dim):
-        return sum_of(b, b.op("multiply", coordinate, b.index(stride))), 1
-    return sum_of(b, coordinate), stride
+    """A multiple of a coordinate; where the dispatch brings the stride, of a product, as many times as is known."""
+    if not isinstance(stride, Dim):
+        return sum_of(b, coordinate), stride
+    known = gcd(*(count for count, _ in stride.terms))
+    return sum_of(b, b.op("multiply", coordinate, b.index(stride // known))), known

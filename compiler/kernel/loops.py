@@ -29,6 +29,8 @@ BLOCK = 64
 UNROLLED = 4
 #: Mesa's llvmpipe leaves the loops of an invocation after 65,535 turns in all, silently; a fold stays well below
 MOST_TURNS = 1 << 15
+#: turns that are known to the last one, leaving a loop counted as one, may come as close as this
+ALL_TURNS = 62_000
 #: elements that one invocation may fold: a turn takes BLOCK of them at most, and leaving a loop counts as a turn too
 MOST_ELEMENTS = 800_000
 
@@ -60,8 +62,8 @@ def sequential(b: KernelBuilder, fold: Fold, per_turn: int = 1) -> Scalars:
     """The whole fold in this invocation; a turn of the innermost loop takes `per_turn` elements if that divides it."""
     values = yield from fold.start()
     if isinstance(fold.count, Dim):
-        loops = Loops(b, fold, elements_per_turn(fold.count))
-        return (yield from loops.over(b.index(0), b.index(fold.count), most_of(fold.count), values))
+        most = most_of(fold.count)
+        return (yield from symbolic(b, fold, most).over(b.index(0), b.index(fold.count), most, values))
     if fold.count <= UNROLLED:
         for position in range(fold.count):
             element = yield from fold.at(b, b.index(position))
@@ -75,16 +77,35 @@ def sequential(b: KernelBuilder, fold: Fold, per_turn: int = 1) -> Scalars:
 
 
 def most_of(count: int) -> int:
-    """The greatest number of elements that a fold may have, where a call brings how many there are."""
+    """The greatest number of elements that an invocation may fold, where a call brings how many there are."""
     return min(bounds(count)[1], MOST_FOLDED) if isinstance(count, Dim) else count
 
 
 def elements_per_turn(count: int) -> int:
     """How many elements a turn of the innermost loop folds, so that `count` elements stay below MOST_TURNS."""
-    count, unroll = most_of(count), 1
+    unroll = 1
     while unroll < BLOCK and count / unroll + count / (BLOCK - 1) > MOST_TURNS:
         unroll *= 2
     return unroll
+
+
+def symbolic(b: KernelBuilder, fold: Fold, most: int) -> "Loops":
+    """Loops for as many elements as a call brings, at most so many: few levels and few elements a turn. Short folds
+    pay for all of them: llvmpipe goes through the body of a loop once more when it is left."""
+    unroll = 1
+    while turns(most, unroll) > ALL_TURNS:
+        unroll *= 2
+    return Loops(b, fold, unroll, _even_block(most))
+
+
+def turns(most: int, unroll: int = 1) -> int:
+    """Turns of all loops that `symbolic` makes."""
+    return most // unroll + (unroll + 2) * (most // _even_block(most) + 2)
+
+
+def _even_block(most: int) -> int:
+    """As many elements in a block as there are blocks, about: a power of two."""
+    return 1 << (most.bit_length() + 1) // 2
 
 
 def _cut(b: KernelBuilder, fold: Fold, per_turn: int) -> Fold:
@@ -174,22 +195,24 @@ class Nest:
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """Folds ranges of elements; a turn of the innermost loop takes `unroll` of them, a power of two up to BLOCK."""
+    """Folds ranges of elements in blocks; a turn of the innermost loop takes `unroll` of them, a power of two up to
+    `block`."""
 
     builder: KernelBuilder
     fold: Fold
     unroll: int
+    length: int = BLOCK
 
     def over(self, lower: Value, upper: Value, most: int, start: Sequence[Value]) -> Scalars:
         """Folds the elements from `lower` to before `upper`, at most `most`, onto `start`."""
         if most > MOST_ELEMENTS:
             message = f"one invocation would fold {most} elements, {MOST_ELEMENTS} are the most"
             raise CompileError([Diagnostic(message, self.builder.loc)])
-        if most <= BLOCK:
+        if most <= self.length:
             return (yield from self._straight(lower, upper, start))
-        b, length = self.builder, BLOCK if self.fold.neutral is not None else BLOCK + 1
-        while length * BLOCK < most:
-            length *= BLOCK
+        b, length = self.builder, self.length if self.fold.neutral is not None else self.length + 1
+        while length * self.length < most:
+            length *= self.length
         loop = b.begin_loop(lower, upper, b.index(length), start)
         end = b.op("minimum", b.op("add", loop.index, b.index(length)), upper)
         block = yield from self.block(loop.index, end, length)

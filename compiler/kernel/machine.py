@@ -6,6 +6,8 @@ The rows of `cpu` were measured; those of `gpu` follow from how GPUs are made (d
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrion.compiler.ir.dims import TYPICAL
+
 #: kinds of device that kernels may be shaped for; modules run on others all the same, with the same results
 MACHINES: Final[dict[str, str]] = {
     "cpu": "processors, as behind PoCL and lavapipe: work for each invocation, vectors, no barriers",
@@ -22,7 +24,8 @@ class Machine:
     vectors of so many lanes at most, 0 for none. `row`: where there are many rows to reduce, an invocation takes
     one of up to so many elements by itself, without barriers; 0 where only the shortest are taken so. `block`: the most
     rows and columns of a dot's result that an invocation computes of a workgroup's block, staged in shared memory; None
-    where invocations load for themselves. `packs`: operands of dots are put in tiles where the target gains by it."""
+    where invocations load for themselves. `packs`: operands of dots are put in tiles where the target gains by it.
+    `short_row`: what a row is taken for of which a call brings the length, where it is chosen how many share it."""
 
     tile: tuple[int, int] = (8, 8)
     vectors: bool = False
@@ -30,6 +33,7 @@ class Machine:
     row: int = 0
     block: tuple[int, int] | None = None
     packs: bool = True
+    short_row: int = TYPICAL
 
 
 #: one that loads and computes element by element

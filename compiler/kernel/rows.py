@@ -8,15 +8,15 @@ The elements of a fold keep their order unless the reducer is known to be commut
 neighbouring invocations, which is how memory is read best.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.access import elements, is_expensive, keeps_order
 from orchestrion.compiler.flow.rows import prefix, rows_of
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, bounds
+from orchestrion.compiler.ir.dims import TYPICAL, Dim, bounds, ceildiv, dim_min, typical
 from orchestrion.compiler.stablehlo.base import dtype_of
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
@@ -27,7 +27,7 @@ from .builder import KernelBuilder
 from .elemental import Elemental
 from .fold import FOLDS
 from .index import Index, delinearize
-from .loops import MOST_TURNS, Fold, Scalars, sequential
+from .loops import ALL_TURNS, MOST_TURNS, Fold, Scalars, most_of, sequential, symbolic, turns
 from .machine import Machine
 from .rules import element_of, shape_of
 
@@ -49,17 +49,31 @@ Result = tuple[Value, Callable[[Index, Value], None]]
 def lanes_of(ops: Sequence[Operation], rows: int, results: Sequence[Value], machine: Machine) -> int:
     """How many invocations share a row: a power of two, 1 for short rows. One invocation has nowhere to keep what is
     expensive."""
-    length = max(elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce))
-    shortest = min(elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce))
+    lengths = [elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)]
+    if any(isinstance(length, Dim) for length in lengths):
+        return _symbolic_lanes(lengths, {elements(value) // rows for value in results}, machine)
+    length, shortest = max(lengths), min(lengths)
     if length <= SHORT:
         return 1
-    static = not isinstance(rows, Dim) and not isinstance(length, Dim)
-    if static and length <= machine.row and rows >= MANY_ROWS and not _kept(ops, rows, results):
+    if not isinstance(rows, Dim) and length <= machine.row and rows >= MANY_ROWS and not _kept(ops, rows, results):
         return 1
     lanes = next(count for most, count in LANES.items() if length <= most)
     while lanes > max(shortest, 1):
         lanes //= 2
     return lanes
+
+
+def _symbolic_lanes(folded: Sequence[int], written: Collection[int], machine: Machine) -> int:
+    """As many as a row of a typical length has, as machines see it, or more: no invocation may take more turns than
+    there are."""
+    length = max(map(typical, folded)) * machine.short_row // TYPICAL
+    wanted = next(lanes for most, lanes in LANES.items() if length <= most)
+    longest = [most_of(length) if length in folded else bounds(length)[1] for length in (*folded, *written)]
+    for lanes in LANES.values():
+        if lanes >= wanted and sum(turns(ceildiv(most, lanes)) for most in longest) <= ALL_TURNS:
+            return lanes
+    message = f"rows of up to {max(longest)} elements, {len(longest)} times, are too long for a workgroup"
+    raise CompileError([Diagnostic(message)])
 
 
 @dataclass(slots=True)
@@ -90,7 +104,8 @@ class Row:
                 self._bind(op.results[0], self.elemental.element(op.results[0], self._at(op.results[0])))
         b = self.builder
         branch = b.begin_if(writes)
-        for length in sorted({elements(value) // self.rows for value, _ in outputs}):
+        lengths = {elements(value) // self.rows for value, _ in outputs}
+        for length in sorted(lengths, key=lambda size: (typical(size), str(size))):
             self._write([output for output in outputs if elements(output[0]) // self.rows == length], length)
         b.end_if(branch)
 
@@ -126,27 +141,46 @@ class Row:
     def _parts(self, op: Reduce, fold: Fold) -> tuple[list[Value], int]:
         """Every invocation folds its elements; gives shared arrays of what came out, and how many parts there are."""
         b, lanes = self.builder, self.lanes
-        each = -(-fold.count // lanes)
-        if each > MOST_TURNS:
+        each = ceildiv(fold.count, lanes)
+        if most_of(fold.count) > MOST_TURNS * lanes:
             message = f"one invocation would fold {each} elements of a row, {MOST_TURNS} are the most"
             raise CompileError([Diagnostic(message, op.loc, op.name)])
         shared = [b.shared(lanes, element_of(result)) for result in op.results]
         first = b.op("convert", self.local, to=b.index_type)
         if is_commutative(op.body.block):
-            parts, lower, upper, step = lanes, first, b.index(fold.count), lanes
+            parts, lower, upper, step = self._filled(fold), first, b.index(fold.count), lanes
         else:
-            parts, step = -(-fold.count // each), 1
+            parts, step = ceildiv(fold.count, each), 1
             lower = b.op("multiply", first, b.index(each))
             upper = b.op("minimum", b.op("add", lower, b.index(each)), b.index(fold.count))
         fills = self._fills(op)
-        branch = b.begin_if(b.op("compare_lt", self.local, b.const(parts, "ui32")))
-        values = self.elemental.run(self._share(fold, fills, lower, upper, step))
+        branch = b.begin_if(b.op("compare_lt", self.local, b.word(parts)))
+        if isinstance(fold.count, Dim):
+            values = self.elemental.run(self._blocks(fold, lower, upper, step))
+        else:
+            values = self.elemental.run(self._share(fold, fills, lower, upper, step))
         _store(b, values, shared, self.local)
         b.end_if(branch)
         for value in fills:
             self._keep(value)
         b.barrier()
         return shared, parts
+
+    def _filled(self, fold: Fold) -> int:
+        """How many invocations have elements where neighbours go to neighbours, or what changes nothing."""
+        return self.lanes if fold.neutral is not None else dim_min(fold.count, self.lanes)
+
+    def _blocks(self, fold: Fold, lower: Value, upper: Value, step: int) -> Scalars:
+        """The elements of an invocation where a call brings how many there are."""
+        b = self.builder
+
+        def element(place: Sequence[Value]) -> Scalars:
+            return fold.at(b, b.op("add", lower, b.op("multiply", place[0], b.index(step))))
+
+        own = replace(fold, sizes=(fold.count,), element=element)
+        most = ceildiv(most_of(fold.count), self.lanes)
+        count = b.op("unchecked_divide", b.op("subtract", b.op("add", upper, b.index(step - 1)), lower), b.index(step))
+        return symbolic(b, own, most).block(b.index(0), count, most)
 
     def _share(self, fold: Fold, fills: Sequence[Value], lower: Value, upper: Value, step: int) -> Scalars:
         b, start = self.builder, fold.neutral
@@ -196,20 +230,25 @@ class Row:
 
     def _all(self, fold: Fold, parts: Sequence[Value], count: int) -> Scalars:
         """The fold of all parts and the initial value, in every invocation."""
-        b = self.builder
-        while count > FEW_PARTS:
+        b, most = self.builder, self.lanes if isinstance(count, Dim) else count
+        while most > FEW_PARTS:
             parts, count = self._fewer(fold, parts, count)
+            most = ceildiv(most, RADIX)
         values = yield from fold.start()
-        for at in range(count):
-            values = yield from fold.combine(values, _loaded(b, parts, b.const(at, "ui32")))
+        for at in range(most):
+            place = b.const(at, "ui32")
+            if isinstance(count, Dim):
+                values = self._and_part(fold, parts, values, place, count)
+            else:
+                values = yield from fold.combine(values, _loaded(b, parts, place))
         return values
 
     def _fewer(self, fold: Fold, parts: Sequence[Value], count: int) -> tuple[list[Value], int]:
         """Folds each `RADIX` neighbours into one."""
-        b, fewer = self.builder, -(-count // RADIX)
+        b, fewer = self.builder, ceildiv(count, RADIX)
         size = FEW_PARTS
         shared = [b.shared(size, k.dtype_of_shared(array)) for array in parts]
-        branch = b.begin_if(b.op("compare_lt", self.local, b.const(fewer, "ui32")))
+        branch = b.begin_if(b.op("compare_lt", self.local, b.word(fewer)))
         first = b.op("multiply", self.local, b.const(RADIX, "ui32"))
         values = _loaded(b, parts, self._masked(first))
         for at in range(1, RADIX):
@@ -231,7 +270,7 @@ class Row:
 
         if count % RADIX == 0:
             return folded()
-        return b.branch(b.op("compare_lt", place, b.const(count, "ui32")), folded, lambda: values)
+        return b.branch(b.op("compare_lt", place, b.word(count)), folded, lambda: values)
 
     def _masked(self, place: Value) -> Value:
         return self.builder.op("and", place, self.builder.const(self.lanes - 1, "ui32"))

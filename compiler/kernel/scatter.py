@@ -8,8 +8,7 @@ that every owner reads all row numbers costs little beside writing to memory.
 
 from collections.abc import Mapping, Sequence
 
-from orchestrion.compiler.flow.limit_folds import MOST_UPDATES
-from orchestrion.compiler.flow.scatter import Scatter
+from orchestrion.compiler.flow.scatter import MOST_UPDATES, Scatter
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, typical
 

@@ -1,8 +1,9 @@
 """How the invocations of a dispatch share the work of an entry: a row per schedule.
 
 `thread`: one invocation computes one element of every result, whatever folds it needs in loops of its own.
-`workgroup`: one workgroup computes one element: each invocation folds a contiguous part, a tree in shared memory folds
-the parts, neighbours with neighbours, so that the order of the elements is kept; one invocation does the rest.
+`workgroup_of_16`, `workgroup_of_128`: a workgroup of so many computes one element: each invocation folds a contiguous
+part, a tree in shared memory folds the parts, neighbours with neighbours, so that the order of the elements is kept;
+one invocation does the rest.
 `tiled`: one invocation computes a block of a dot's results (`tiled.py`).
 `blocked`: a workgroup computes a block of a dot's results, staged in shared memory (`blocked.py`).
 `packed`: as `tiled`, of operands that lie in such blocks (`packed.py`).
@@ -23,7 +24,7 @@ from math import prod
 
 from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.flow.layout import layout_of
-from orchestrion.compiler.flow.limit_folds import FEW_FOLDS
+from orchestrion.compiler.flow.limit_folds import FEW_FOLDS, SHARED, sharing
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Operation, Value
@@ -39,7 +40,7 @@ from .encodings import stored_shape
 from .fold import FOLDS
 from .index import Index, delinearize
 from .indexing import moved, starts_of
-from .loops import MOST_ELEMENTS, Fold, Loops, Scalars, elements_per_turn, most_of
+from .loops import MOST_ELEMENTS, Fold, Loops, Scalars, elements_per_turn, most_of, symbolic
 from .machine import Machine
 from .packed import emit_packed_tile, write_results
 from .rows import LANES, Row, lanes_of
@@ -48,6 +49,8 @@ from .tiled import Extents, Tile, Write, emit_tile, write_all, write_fresh
 
 #: a fold of more elements than this is worth a workgroup, when there are fewer of them than that
 LONG_FOLD = 256
+#: invocations that share a fold of a length that is known
+SHARING = 128
 #: elements of an encoded result that one invocation makes, at most
 LONGEST_RUN = 32
 #: up to this length a tile that shares its loads well beats a workgroup for each of few results
@@ -145,13 +148,15 @@ def choose(work: Work, machine: Machine) -> Schedule:
         return SCHEDULES["packed"]
     if hero is None or not _one_size(work):
         return SCHEDULES["thread"]
-    length = fold_length(hero)
-    long_and_few = is_long_and_few(length, count_of(hero.results[0]))
+    length, folds = fold_length(hero), count_of(hero.results[0])
+    long_and_few = is_long_and_few(length, folds)
     if work.block is not None and not long_and_few:
         return SCHEDULES["blocked"]
     if tile is not None and (tile.shares or not long_and_few):
         return SCHEDULES["tiled"]
-    return SCHEDULES["workgroup" if long_and_few or most_of(length) > MOST_ELEMENTS else "thread"]
+    if not long_and_few and most_of(length) <= MOST_ELEMENTS:
+        return SCHEDULES["thread"]
+    return SCHEDULES[f"workgroup_of_{sharing(folds) if isinstance(length, Dim) else SHARING}"]
 
 
 def is_long_and_few(length: int, folds: int) -> bool:
@@ -228,11 +233,11 @@ def emit_pack(elemental: Elemental, work: Work) -> None:
 # workgroup
 
 
-def emit_workgroup(elemental: Elemental, work: Work) -> None:
+def emit_workgroup(elemental: Elemental, work: Work, size: int) -> None:
     """A workgroup beyond the work computes the last element again, so that all invocations meet at the barriers."""
     hero = work.hero
     assert hero is not None
-    b, size = elemental.builder, SCHEDULES["workgroup"].workgroup_size
+    b = elemental.builder
     count = count_of(hero.results[0])
     group, local = b.workgroup_id(), b.local_id()
     position = b.index(0) if count == 1 else b.op("minimum", group, b.index(count - 1))
@@ -250,6 +255,11 @@ def emit_workgroup(elemental: Elemental, work: Work) -> None:
     b.end_if(branch)
 
 
+def _workgroup_schedule(size: int) -> Schedule:
+    emit = partial(emit_workgroup, size=size)
+    return Schedule(f"workgroup_of_{size}", size, lambda work: size * work.most, emit)
+
+
 def _fold_parts(elemental: Elemental, fold: Fold, shared: Sequence[Value], local: Value, size: int) -> int:
     """Each invocation folds its part into its place of the shared arrays; gives the number of parts."""
     b = elemental.builder
@@ -257,16 +267,12 @@ def _fold_parts(elemental: Elemental, fold: Fold, shared: Sequence[Value], local
     parts = ceildiv(fold.count, length)
     lower = b.op("multiply", b.op("convert", local, to=b.index_type), b.index(length))
     upper = b.op("minimum", b.op("add", lower, b.index(length)), b.index(fold.count))
-    branch = b.begin_if(b.op("compare_lt", local, _word(b, parts)))
-    loops = Loops(b, fold, elements_per_turn(length))
-    _store(b, elemental.run(loops.block(lower, upper, most_of(length))), shared, local)
+    branch = b.begin_if(b.op("compare_lt", local, b.word(parts)))
+    most = most_of(length)
+    loops = symbolic(b, fold, most) if isinstance(length, Dim) else Loops(b, fold, elements_per_turn(length))
+    _store(b, elemental.run(loops.block(lower, upper, most)), shared, local)
     b.end_if(branch)
     return parts
-
-
-def _word(b: KernelBuilder, size: int) -> Value:
-    """A number or a size as a word."""
-    return b.op("convert", b.index(size), to="ui32") if isinstance(size, Dim) else b.const(size, "ui32")
 
 
 def _fold_tree(elemental: Elemental, fold: Fold, shared: Sequence[Value], local: Value, size: int, parts: int) -> None:
@@ -277,7 +283,7 @@ def _fold_tree(elemental: Elemental, fold: Fold, shared: Sequence[Value], local:
         b.barrier()
         other = b.op("add", local, b.const(distance, "ui32"))
         aligned = b.op("compare_eq", b.op("and", local, b.const(2 * distance - 1, "ui32")), b.const(0, "ui32"))
-        branch = b.begin_if(b.op("and", aligned, b.op("compare_lt", other, _word(b, parts))))
+        branch = b.begin_if(b.op("and", aligned, b.op("compare_lt", other, b.word(parts))))
         masked = b.op("and", other, b.const(size - 1, "ui32"))
         mine, theirs = _loaded(b, shared, local), _loaded(b, shared, masked)
         _store(b, elemental.run(fold.combine(mine, theirs)), shared, local)
@@ -449,7 +455,7 @@ SCHEDULES: dict[str, Schedule] = {
     row.name: row
     for row in (
         Schedule("thread", 64, lambda work: work.most, emit_thread),
-        Schedule("workgroup", 128, lambda work: 128 * work.most, emit_workgroup),
+        *map(_workgroup_schedule, sorted(SHARED.values())),
         Schedule("tiled", 32, tiles, emit_tiled),
         Schedule("packed", 32, tiles, emit_packed),
         Schedule("blocked", blocked.LANES, lambda work: blocked.LANES * blocks(work), emit_blocked),

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from orchestrion.compiler.errors import InternalError
+from orchestrion.compiler.errors import CompileError, InternalError
 from orchestrion.compiler.ir.attributes import DenseArray, IntegerAttr, StringAttr, SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Trait, UnregisteredOp
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results, successor
 from orchestrion.compiler.ir.dialect import DIALECTS, Dialect, dialect, op_class
+from orchestrion.compiler.ir.dims import symbol
 from orchestrion.compiler.ir.locations import UNKNOWN, CallSiteLoc, FileLoc, FusedLoc, NameLoc, fused, source_text
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
@@ -290,6 +291,18 @@ def test_rewriting_without_end_is_our_fault() -> None:
 
     with pytest.raises(AssertionError, match="does not come to an end"):
         rewrite(module, {"": [again]})
+
+
+def test_what_sizes_of_a_call_decide_is_refused_with_its_place() -> None:
+    module = parse('"test.module"() ({ "test.leaf"() : () -> () loc("net.py":7:3) }) : () -> ()')
+
+    def four_rows(op: Operation, rewriter: Rewriter) -> bool:
+        return symbol("b") < 4
+
+    with pytest.raises(CompileError) as refused:
+        rewrite(module, {"test.leaf": [four_rows]})
+    message = "net.py:7:3: test.leaf: whether b < 4 depends on the sizes of a call, which is not supported"
+    assert str(refused.value) == message
 
 
 def test_fused_locations_are_flat_and_distinct() -> None:

@@ -257,7 +257,7 @@ def repeated_sum(count: int, start: str) -> str:
     return main([scalar], lines, [("%r", scalar)])
 
 
-LONGEST = MOST_ELEMENTS * SCHEDULES["workgroup"].workgroup_size
+LONGEST = MOST_ELEMENTS * SCHEDULES["workgroup_of_128"].workgroup_size
 
 
 @EACH_TARGET

@@ -64,17 +64,17 @@ def test_ops_keep_the_location_of_their_source(lowered: Any) -> None:
     ("shape", "schedule"),
     [
         ([3, LONG_FOLD], "thread"),
-        ([3, LONG_FOLD + 1], "workgroup"),
+        ([3, LONG_FOLD + 1], "workgroup_of_128"),
         ([FEW_FOLDS, LONG_FOLD + 1], "thread"),
-        ([FEW_FOLDS - 1, LONG_FOLD + 1], "workgroup"),
+        ([FEW_FOLDS - 1, LONG_FOLD + 1], "workgroup_of_128"),
     ],
 )
 def test_long_and_few_folds_take_a_workgroup_each(lowered: Any, shape: list[int], schedule: str) -> None:
     made = lowered(reduction(shape, [1], "add", "f32", "0.0"), "spirv")
     row = SCHEDULES[schedule]
     assert made.workgroup_size == (row.workgroup_size, 1, 1)
-    assert made.workload == (shape[0] * (row.workgroup_size if schedule == "workgroup" else 1), 1, 1)
-    assert bool(made.payload.shared_memory_bytes) == (schedule == "workgroup")
+    assert made.workload == (shape[0] * (row.workgroup_size if schedule == "workgroup_of_128" else 1), 1, 1)
+    assert bool(made.payload.shared_memory_bytes) == (schedule == "workgroup_of_128")
 
 
 def _centred(shape: list[int], expensive: bool) -> str:
@@ -129,8 +129,9 @@ def test_workgroups_are_a_power_of_two_that_every_device_takes() -> None:
     assert all(row.workgroup_size <= 128 for row in SCHEDULES.values())
     rows = {f"rows_of_{lanes}" for lanes in (1, 16, 32, 64, 128)}
     lines = {f"fft_of_{lanes}" for lanes in (16, 32, 64, 128)}
-    others = {"thread", "workgroup", "tiled", "packed", "blocked", "pack", "scatter", "merge"}
-    assert set(SCHEDULES) == {*others, *rows, *lines}
+    groups = {f"workgroup_of_{lanes}" for lanes in (16, 128)}
+    others = {"thread", "tiled", "packed", "blocked", "pack", "scatter", "merge"}
+    assert set(SCHEDULES) == {*others, *rows, *lines, *groups}
 
 
 @pytest.mark.parametrize("count", [1, 1000, MOST_TURNS, 10 * MOST_TURNS, 1_000_000])

@@ -24,7 +24,7 @@ MACHINES = {"opencl": OPENCL["cpu"], "spirv": SPIRV["cpu"]}
 
 def schedule_of(made: Any) -> str:
     """A schedule of plain operands by its workgroup size, which differ."""
-    plain = [SCHEDULES[name] for name in ("thread", "workgroup", "tiled")]
+    plain = [SCHEDULES[name] for name in ("thread", "workgroup_of_128", "tiled")]
     (name,) = [row.name for row in plain if row.workgroup_size == made.workgroup_size[0]]
     return name
 
@@ -40,13 +40,13 @@ def schedule_of(made: Any) -> str:
         ((2048, 64, 1), "thread"),
         ((3, 4, 3), "thread"),
         ((1, LONG_FOLD, 8), "tiled"),
-        ((1, LONG_FOLD + 1, 8), "workgroup"),
+        ((1, LONG_FOLD + 1, 8), "workgroup_of_128"),
         ((1, LONG_FOLD + 1, FEW_FOLDS), "tiled"),
         ((30, LONG_TILED_FOLD, 30), "tiled"),
-        ((30, LONG_TILED_FOLD + 1, 30), "workgroup"),
-        ((3, 9_000_000, 3), "workgroup"),
+        ((30, LONG_TILED_FOLD + 1, 30), "workgroup_of_128"),
+        ((3, 9_000_000, 3), "workgroup_of_128"),
         ((40, 30_000, 40), "tiled"),
-        ((40, 900_000, 40), "workgroup"),
+        ((40, 900_000, 40), "workgroup_of_128"),
     ],
     ids=str,
 )

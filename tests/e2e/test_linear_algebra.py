@@ -63,29 +63,23 @@ CASES: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
 }
 
 
-def matrix(name: str, dtype: str, shape: tuple[int, ...]) -> Any:
-    a = RANDOM.normal(size=shape).astype(TYPES[dtype])
-    return a + np.eye(*shape[-2:], dtype=a.dtype) * (-6 if name == "not definite" else 3)
-
-
 @pytest.mark.parametrize("dtype", TYPES)
-def test_it_gives_what_jax_gives(dtype: str) -> None:
-    """All cases are one program: to compile it is what takes time."""
-    given = [[matrix(name, dtype, shape) for shape in shapes] for name, (_, shapes) in CASES.items()]
-
-    def program(given: Any) -> Any:
-        return [[case[0](a) for a in group] for case, group in zip(CASES.values(), given, strict=True)]
-
+@pytest.mark.parametrize("name", CASES)
+def test_it_gives_what_jax_gives(name: str, dtype: str) -> None:
+    function, shapes = CASES[name]
     with jax.enable_x64(dtype == "f64"):
-        compiled = jax.jit(program)
-        wanted = compiled(given)
-        found = iter(vm.load(compiler.compile(compiled.lower(given), ("reference",))).main(*jax.tree.leaves(given)))
-    tolerance = 1e-4 if dtype == "f32" else 1e-10
-    for name, group in zip(CASES, wanted, strict=True):
-        for want in jax.tree.leaves(group):
-            got = next(found)
-            assert got.dtype == want.dtype
-            np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, err_msg=name)
+        for shape in shapes:
+            a = RANDOM.normal(size=shape).astype(TYPES[dtype])
+            a += np.eye(*shape[-2:], dtype=a.dtype) * 3
+            if name == "not definite":
+                a -= np.eye(*shape[-2:], dtype=a.dtype) * 9
+            wanted = jax.tree.leaves(jax.jit(function)(a))
+            program = vm.load(compiler.compile(jax.jit(function).lower(a), ("reference",)))
+            found = jax.tree.leaves(program.main(a))
+            tolerance = 1e-4 if dtype == "f32" else 1e-10
+            for got, want in zip(found, wanted, strict=True):
+                assert got.dtype == want.dtype
+                np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -68,6 +68,19 @@ def pooling(x: Any) -> Any:
     return jax.grad(lambda x: (lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2), (1, 2, 2), "VALID") ** 2).sum())(x)
 
 
+def rows(x: Any, y: Any) -> Any:
+    """Rows of a length that a call brings, of one axis and of two; a reducer without a neutral value, whose order
+    matters; results of three sizes; and rows of a known length beside ones of a length that nothing limits."""
+    mean = x.mean((1, 2), keepdims=True)
+    centred = x - mean
+    last = x[..., -1:] * 0 + jnp.argmax(x, -1, keepdims=True)
+    return (
+        jax.nn.softmax(x), mean, centred / jnp.sqrt((centred**2).mean((1, 2), keepdims=True) + 1e-5), jnp.exp(centred),
+        last + x, y / y.sum(-1, keepdims=True), x * y.max(-1)[:, None, None],
+    )  # fmt: skip
+
+
+ROWS = ((3, 2, 9), (1, 1, 1), (2, 3, 70))
 SCATTERED: tuple[dict[str, int], ...] = ({"b": 7, "c": 3}, {"b": 1, "c": 1}, {"b": 9, "c": 22})
 BATCH = tuple({"b": size} for size in (3, 1, 17, 3))
 CASES: dict[str, Case] = {
@@ -95,6 +108,7 @@ CASES: dict[str, Case] = {
     ),
     "scatter": Case(scatter, ("b, 3", "c", "c, 3"), SCATTERED, (np.float32, np.int32, np.float32)),
     "pooling": Case(pooling, ("b, 4, 4",), BATCH),
+    "rows": Case(rows, ("b, s, t", "b, 20"), tuple({"b": b, "s": s, "t": t} for b, s, t in ROWS)),
     "roll": Case(lambda x: jnp.roll(x, 1, axis=0) - jnp.roll(x, -1, axis=0), ("b, 3",), ({"b": 2}, {"b": 5})),
     "halves": Case(lambda x: x.reshape(-1, 2, 3).sum(axis=1), ("2*b, 3",), ({"b": 1}, {"b": 6})),
 }  # fmt: skip
@@ -177,6 +191,71 @@ def test_a_repeated_size_is_a_static_call(device: str) -> None:
     assert statistics.command_buffers_recorded == recorded
     check("layers", program.main, {"b": 6})
     assert statistics.command_buffers_recorded == recorded + 1
+    program.close()
+
+
+def test_rows_are_one_dispatch() -> None:
+    """Softmax is, over rows of a symbolic number; of a known number they may be of any length, so several share one."""
+    wanted = {
+        ("b, s", ""): 1,
+        ("20, s", ""): 4,
+        ("20, s", "s <= 16384"): 1,
+        ("s", "s <= 2048"): 1,
+        ("s", "s <= 2049"): 4,
+    }
+    for (shape, constraint), dispatches in wanted.items():
+        scope = export.SymbolicScope([constraint] if constraint else [])
+        given = jax.ShapeDtypeStruct(export.symbolic_shape(shape, scope=scope), np.float32)
+        text = export.export(jax.jit(jax.nn.softmax))(given).mlir_module_serialized
+        program = vm.load(compiler.compile(text, targets=["reference"]))
+        x = np.ones([20] * (given.ndim - 1) + [7], np.float32)
+        np.testing.assert_allclose(program.main(x), 1 / 7, rtol=1e-6)
+        assert program.statistics()["calls"][-1]["dispatches"] == dispatches, (shape, constraint)
+        program.close()
+
+
+@pytest.mark.skipif("vulkan" not in THERE, reason="no Vulkan device")
+def test_the_longest_rows_and_folds() -> None:
+    """As long as a call may bring: one more is refused. llvmpipe would leave a loop before."""
+
+    def longest(x: Any, y: Any) -> Any:
+        z = x - x.max(-1, keepdims=True)
+        return z - z.sum(-1, keepdims=True), y @ y.T, y.sum(-1)
+
+    scope = export.SymbolicScope()
+    given = [jax.ShapeDtypeStruct(export.symbolic_shape(shape, scope=scope), np.float32) for shape in ("b, s", "8, s")]
+    module = compiler.compile(export.export(jax.jit(longest))(*given).mlir_module_serialized, targets=["spirv"])
+    program = vm.load(module, "vulkan")
+    x, y = np.ones((1, 120_000), np.float32), np.ones((8, 120_000), np.float32)
+    x[0, 0] = 2
+    norm, dot, total = program.main(x, y)
+    assert (norm[0, 0], norm[0, -1]) == (119_999, 119_998) and np.all(dot == 120_000) and np.all(total == 120_000)
+    with pytest.raises(
+        CallerError, match="folded of 120001 elements, of sizes that the call brings; 120000 are the most"
+    ):
+        program.main(np.ones((1, 120_001), np.float32), np.ones((8, 120_001), np.float32))
+    program.close()
+
+
+def test_more_updates_than_one_dispatch_makes() -> None:
+    """Of rows that may be the same ones; where the program says that they are not, there may be any number."""
+
+    def scattered(x: Any, at: Any) -> Any:
+        return x.at[at].add(1), x.at[at].set(2, unique_indices=True)
+
+    scope = export.SymbolicScope()
+    at = jax.ShapeDtypeStruct(export.symbolic_shape("n", scope=scope), np.int32)
+    x = np.zeros(4, np.float32)
+    both = compiler.compile(export.export(jax.jit(scattered))(x, at).mlir_module_serialized, targets=["reference"])
+    program = vm.load(both)
+    np.testing.assert_array_equal(program.main(x, np.zeros(1, np.int32))[0], [1, 0, 0, 0])
+    with pytest.raises(CallerError, match="scatter has 262145 updates.*262144 are the most"):
+        program.main(x, np.zeros((1 << 18) + 1, np.int32))
+    program.close()
+    only = export.export(jax.jit(lambda x, at: scattered(x, at)[1]))(x, at).mlir_module_serialized
+    program = vm.load(compiler.compile(only, targets=["reference"]))
+    places = np.arange((1 << 18) + 1, dtype=np.int32)  # nearly all of them outside, which changes nothing
+    np.testing.assert_array_equal(program.main(x, places), [2, 2, 2, 2])
     program.close()
 
 

@@ -67,3 +67,64 @@
     "func.return"(%2) : (tensor<f32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: limit-folds
+// Updates of rows that may meet are counted, those of rows that do not are not.
+"builtin.module"() ({
+  "flow.executable"() <{sym_name = "meeting"}> ({
+    "func.func"() <{dims = [{least = 1 : i64, name = "n"}], function_type = (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>, sym_name = "meeting"}> ({
+    ^bb0(%0: tensor<1x9x7xf32>, %1: tensor<1x?xi32, #util.dims<n>>, %2: tensor<1x?x7xf32, #util.dims<n>>):
+      %3 = "flow.scatter"(%0, %1, %2) ({
+      ^bb0(%4: tensor<f32>, %5: tensor<f32>):
+        "stablehlo.return"(%5) : (tensor<f32>) -> ()
+      }) : (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>
+      "func.return"(%3) : (tensor<1x9x7xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+  "flow.executable"() <{sym_name = "apart"}> ({
+    "func.func"() <{dims = [{least = 1 : i64, name = "n"}], function_type = (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>, sym_name = "apart"}> ({
+    ^bb0(%0: tensor<1x9x7xf32>, %1: tensor<1x?xi32, #util.dims<n>>, %2: tensor<1x?x7xf32, #util.dims<n>>):
+      %3 = "flow.scatter"(%0, %1, %2) <{unique = true}> ({
+      ^bb0(%4: tensor<f32>, %5: tensor<f32>):
+        "stablehlo.return"(%5) : (tensor<f32>) -> ()
+      }) : (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>
+      "func.return"(%3) : (tensor<1x9x7xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+  "func.func"() <{dims = [{least = 1 : i64, name = "n", value = #util.dims<arg1_1>}], function_type = (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<1x9x7xf32>, %1: tensor<1x?xi32, #util.dims<n>>, %2: tensor<1x?x7xf32, #util.dims<n>>):
+    %3 = "flow.dispatch"(%0, %1, %2) <{entry = @meeting::@meeting, tied = array<i64: 0>, workload = #util.dims<7 * n, 1, 1>}> : (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>
+    %4 = "flow.dispatch"(%3, %1, %2) <{entry = @apart::@apart, tied = array<i64: 0>, workload = #util.dims<7 * n, 1, 1>}> : (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>
+    "func.return"(%4) : (tensor<1x9x7xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "flow.executable"() <{sym_name = "meeting"}> ({
+    "func.func"() <{dims = [{least = 1 : i64, name = "n"}], function_type = (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>, sym_name = "meeting"}> ({
+    ^bb0(%0: tensor<1x9x7xf32>, %1: tensor<1x?xi32, #util.dims<n>>, %2: tensor<1x?x7xf32, #util.dims<n>>):
+      %3 = "flow.scatter"(%0, %1, %2) ({
+      ^bb0(%4: tensor<f32>, %5: tensor<f32>):
+        "stablehlo.return"(%5) : (tensor<f32>) -> ()
+      }) : (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>
+      "func.return"(%3) : (tensor<1x9x7xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+  "flow.executable"() <{sym_name = "apart"}> ({
+    "func.func"() <{dims = [{least = 1 : i64, name = "n"}], function_type = (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>, sym_name = "apart"}> ({
+    ^bb0(%0: tensor<1x9x7xf32>, %1: tensor<1x?xi32, #util.dims<n>>, %2: tensor<1x?x7xf32, #util.dims<n>>):
+      %3 = "flow.scatter"(%0, %1, %2) <{unique = true}> ({
+      ^bb0(%4: tensor<f32>, %5: tensor<f32>):
+        "stablehlo.return"(%5) : (tensor<f32>) -> ()
+      }) : (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>
+      "func.return"(%3) : (tensor<1x9x7xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+  "func.func"() <{dims = [{least = 1 : i64, name = "n", value = #util.dims<arg1_1>}], function_type = (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<1x9x7xf32>, %1: tensor<1x?xi32, #util.dims<n>>, %2: tensor<1x?x7xf32, #util.dims<n>>):
+    "util.assert"() <{lhs = #util.dims<n>, message = "a scatter has {0} updates, of sizes that the call brings; 262144 are the most", numbers = #util.dims<n>, predicate = "le", rhs = #util.dims<262144>}> : () -> ()
+    %3 = "flow.dispatch"(%0, %1, %2) <{entry = @meeting::@meeting, tied = array<i64: 0>, workload = #util.dims<7 * n, 1, 1>}> : (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>
+    %4 = "flow.dispatch"(%3, %1, %2) <{entry = @apart::@apart, tied = array<i64: 0>, workload = #util.dims<7 * n, 1, 1>}> : (tensor<1x9x7xf32>, tensor<1x?xi32, #util.dims<n>>, tensor<1x?x7xf32, #util.dims<n>>) -> tensor<1x9x7xf32>
+    "func.return"(%4) : (tensor<1x9x7xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
