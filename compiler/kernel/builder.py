@@ -338,6 +338,10 @@ class KernelBuilder(LoweringEmitter[Value]):
     def store(self, value: Value, binding: Value, index: Value) -> None:
         self.insert(k.Store([value, binding, index]))
 
+    def store_vector(self, values: Sequence[Value], binding: Value, index: Value) -> None:
+        """As `store`, of four neighbours; `index` counts fours."""
+        self.insert(k.StoreVector([*values, binding, index]))
+
     def shared(self, count: int, dtype: str) -> Value:
         """An array that the workgroup shares."""
         return self.insert(k.Shared(result_types=[k.shared_type(count, dtype)])).result

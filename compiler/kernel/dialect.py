@@ -183,9 +183,7 @@ class LoadVector(Operation):
     traits = frozenset({Trait.REMOVABLE})
 
     def check(self) -> Iterator[str]:
-        types = [str(output.type) for output in self.outputs]
-        if len(types) != VECTOR or len(set(types)) > 1 or types[0] == "i1":
-            yield f"gives ({', '.join(types)}), must give {VECTOR} elements of one type, not i1"
+        yield from _check_four("gives", self.outputs)
 
 
 class LoadLanes(Operation):
@@ -255,6 +253,18 @@ class Store(Operation):
     value = operand(is_scalar)
     binding = operand(is_binding)
     index = operand(is_index)
+
+
+class StoreVector(Operation):
+    """Writes four neighbouring elements of a binding, the first at four times the index; not i1."""
+
+    name = "kernel.store_vector"
+    values = operands(is_scalar)
+    binding = operand(is_binding)
+    index = operand(is_index)
+
+    def check(self) -> Iterator[str]:
+        yield from _check_four("takes", self.values)
 
 
 class Shared(Operation):
@@ -380,6 +390,12 @@ def _types(values: Sequence[Value]) -> str:
     return f"({', '.join(str(value.type) for value in values)})"
 
 
+def _check_four(verb: str, values: Sequence[Value]) -> Iterator[str]:
+    types = {str(value.type) for value in values}
+    if len(values) != VECTOR or len(types) > 1 or types == {"i1"}:
+        yield f"{verb} {_types(values)}, must be {VECTOR} elements of one type, not i1"
+
+
 def _check_lanes(scalars: Sequence[Value], vector: Value) -> Iterator[str]:
     shape = vector_shape(vector.type)
     if shape is not None and [str(value.type) for value in scalars] != [shape[1].name] * shape[0]:
@@ -411,7 +427,7 @@ SCALARS: dict[str, type[Scalar]] = {row.name: _scalar_class(row) for row in PRIM
 DIALECT = Dialect(
     "kernel",
     [
-        WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, Shared, LoadShared, StoreShared,
-        Barrier, Vector, Lanes, AddVectors, MultiplyVectors, For, If, Yield, Return, *SCALARS.values(),
+        WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, Shared, LoadShared,
+        StoreShared, Barrier, Vector, Lanes, AddVectors, MultiplyVectors, For, If, Yield, Return, *SCALARS.values(),
     ],
 )  # fmt: skip

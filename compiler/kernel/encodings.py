@@ -50,6 +50,29 @@ def load(b: KernelBuilder, binding: Value, value: Value, at: Index) -> Value:
     return b.load(binding, position, dtype) if place is None else b.load_vector(binding, place[0], dtype)[place[1]]
 
 
+def store(b: KernelBuilder, values: Sequence[Value], binding: Value, positions: Sequence[Value]) -> None:
+    """Writes elements at positions in memory; four at once where they are seen to be neighbours that one load would
+    take."""
+    for first in range(0, len(values), VECTOR):
+        few, where = values[first : first + VECTOR], positions[first : first + VECTOR]
+        number = _vector_of(b, few, where)
+        if number is not None:
+            b.store_vector(few, binding, number)
+            continue
+        for value, position in zip(few, where, strict=True):
+            b.store(value, binding, position)
+
+
+def _vector_of(b: KernelBuilder, values: Sequence[Value], positions: Sequence[Value]) -> Value | None:
+    """Which four elements of memory these are, counted in fours; None where that is not seen."""
+    if not b.machine.vectors or len(values) != VECTOR or b.dtype(values[0]) == "i1":
+        return None
+    places = [aligned(b, position, VECTOR) for position in positions]
+    numbers = {place[0] for place in places if place is not None}
+    in_order = [place[1] for place in places if place is not None] == list(range(VECTOR))
+    return numbers.pop() if in_order and len(numbers) == 1 else None
+
+
 def set_encoding(b: KernelBuilder, op: SetEncoding, result: int, at: Index) -> Requests:
     """The element at a place in memory, zero in the padding, where another element is read and not used."""
     layout, shape = layout_of(tensor_of(op.output)), shape_of(op.source)

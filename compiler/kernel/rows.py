@@ -13,13 +13,11 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.access import elements, is_expensive, keeps_order
-from orchestrion.compiler.flow.rows import prefix, rows_of
+from orchestrion.compiler.flow.access import elements
+from orchestrion.compiler.flow.rows import prefix
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import TYPICAL, Dim, bounds, ceildiv, dim_min, typical
-from orchestrion.compiler.stablehlo.base import dtype_of
 from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.reducers import is_commutative
 
 from . import dialect as k
@@ -29,6 +27,7 @@ from .fold import FOLDS
 from .index import Index, delinearize
 from .loops import ALL_TURNS, MOST_TURNS, Fold, Scalars, most_of, sequential, symbolic, turns
 from .machine import Machine
+from .row_values import array_length, held_lanes, kept_values, of_a_row, reached
 from .rules import element_of, shape_of
 
 #: rows up to this length are one invocation's
@@ -39,11 +38,9 @@ MANY_ROWS = 1024
 LANES = {63: 16, 255: 32, 1023: 64, 1 << 62: 128}
 #: parts that every invocation folds by itself; more are folded in groups of `RADIX` first
 FEW_PARTS, RADIX = 16, 8
-#: bytes of shared memory for what several turns over a row need: with the parts of folds within what all devices have
-KEPT_BYTES = 8 << 10
 
 #: a result and what writes its element at an index
-Result = tuple[Value, Callable[[Index, Value], None]]
+Result = tuple[Value, Callable[[Sequence[Index], Sequence[Value]], None]]
 
 
 def lanes_of(ops: Sequence[Operation], rows: int, results: Sequence[Value], machine: Machine) -> int:
@@ -55,8 +52,16 @@ def lanes_of(ops: Sequence[Operation], rows: int, results: Sequence[Value], mach
     length, shortest = max(lengths), min(lengths)
     if length <= SHORT:
         return 1
-    if not isinstance(rows, Dim) and length <= machine.row and rows >= MANY_ROWS and not _kept(ops, rows, results):
+    if (
+        not isinstance(rows, Dim)
+        and length <= machine.row
+        and rows >= MANY_ROWS
+        and not kept_values(ops, rows, results)
+    ):
         return 1
+    held = held_lanes(ops, rows, results)
+    if held:
+        return held
     lanes = next(count for most, count in LANES.items() if length <= most)
     while lanes > max(shortest, 1):
         lanes //= 2
@@ -85,7 +90,6 @@ class Row:
     rows: int
     number: Value
     lanes: int
-    local: Value
     #: expensive values that several turns need, and the shared arrays of those that are there
     kept: dict[Value, Value | None] = field(default_factory=dict)
 
@@ -93,10 +97,14 @@ class Row:
     def builder(self) -> KernelBuilder:
         return self.elemental.builder
 
+    @property
+    def local(self) -> Value:
+        return self.builder.local_id()
+
     def emit(self, outputs: Sequence[Result], writes: Value) -> None:
         """All reductions, in order, then the results, where `writes` is true."""
-        self.kept = dict.fromkeys(_kept(self.ops, self.rows, [value for value, _ in outputs]))
-        bound = _of_a_row(self.ops, self.rows)
+        self._plan([value for value, _ in outputs])
+        bound = of_a_row(self.ops, self.rows)
         for op in self.ops:
             if isinstance(op, Reduce):
                 self._reduce(op)
@@ -109,9 +117,18 @@ class Row:
             self._write([output for output in outputs if elements(output[0]) // self.rows == length], length)
         b.end_if(branch)
 
+    def _plan(self, results: Sequence[Value]) -> None:
+        """Chooses what is kept."""
+        self.kept = dict.fromkeys(kept_values(self.ops, self.rows, results))
+
     def _bind(self, value: Value, scalar: Value) -> None:
         """The value has one element in the row, this one."""
         self.elemental.bound[value] = lambda at: scalar
+
+    def _remember(self, value: Value, place: Index, scalar: Value) -> None:
+        """The value has this element at that place, in whichever way it is asked for."""
+        self.builder.memo.set((value, place.linear), scalar)
+        self.builder.memo.set((value, place.coordinates), scalar)
 
     def _at(self, value: Value, position: Value | None = None) -> Index:
         """The place of an element of the row, by its position in the row, in a value."""
@@ -129,14 +146,16 @@ class Row:
     def _reduce(self, op: Reduce) -> None:
         b = self.builder
         b.loc = op.loc
-        fold = FOLDS[op.name](b, op, self._at(op.results[0]))
-        if self.lanes == 1:
-            values = self.elemental.run(sequential(b, fold))
-        else:
-            parts, count = self._parts(op, fold)
-            values = self.elemental.run(self._all(fold, parts, count))
+        values = self._folded(op, FOLDS[op.name](b, op, self._at(op.results[0])))
         for result, value in zip(op.results, values, strict=True):
             self._bind(result, value)
+
+    def _folded(self, op: Reduce, fold: Fold) -> list[Value]:
+        """What a reduction gives for the row, in every invocation."""
+        if self.lanes == 1:
+            return self.elemental.run(sequential(self.builder, fold))
+        parts, count = self._parts(op, fold)
+        return self.elemental.run(self._all(fold, parts, count))
 
     def _parts(self, op: Reduce, fold: Fold) -> tuple[list[Value], int]:
         """Every invocation folds its elements; gives shared arrays of what came out, and how many parts there are."""
@@ -159,7 +178,7 @@ class Row:
             values = self.elemental.run(self._blocks(fold, lower, upper, step))
         else:
             values = self.elemental.run(self._share(fold, fills, lower, upper, step))
-        _store(b, values, shared, self.local)
+        store_parts(b, values, shared, self.local)
         b.end_if(branch)
         for value in fills:
             self._keep(value)
@@ -194,19 +213,17 @@ class Row:
     def _element(self, fold: Fold, fills: Sequence[Value], position: Value) -> Scalars:
         """An element of the fold, after those of what is to be kept."""
         for value in fills:
-            scalar = yield value, self._at(value, position)
+            place = self._at(value, position)
+            scalar = yield value, place
             array = self.kept[value]
             assert array is not None
             self.builder.store_shared(scalar, array, self._place(array_length(value, self.rows), position))
-            self._bind(value, scalar)
-        element = yield from fold.at(self.builder, position)
-        for value in fills:
-            del self.elemental.bound[value]
-        return element
+            self._remember(value, place, scalar)
+        return (yield from fold.at(self.builder, position))
 
     def _fills(self, op: Reduce) -> list[Value]:
         """What is kept and first computed by this fold, with arrays to lie in."""
-        fills = [value for value in _reached(list(op.inputs), self.rows) if self.kept.get(value, value) is None]
+        fills = [value for value in reached(list(op.inputs), self.rows) if self.kept.get(value, value) is None]
         for value in fills:
             self.kept[value] = self.builder.shared(array_length(value, self.rows), element_of(value))
         return [value for value in self.kept if value in fills]
@@ -254,7 +271,7 @@ class Row:
         for at in range(1, RADIX):
             place = b.op("add", first, b.const(at, "ui32"))
             values = self._and_part(fold, parts, values, place, count)
-        _store(b, values, shared, b.op("and", self.local, b.const(size - 1, "ui32")))
+        store_parts(b, values, shared, b.op("and", self.local, b.const(size - 1, "ui32")))
         b.end_if(branch)
         b.barrier()
         return shared, fewer
@@ -288,91 +305,14 @@ class Row:
         places = [self._at(value, loop.index) for value, _ in outputs]
         values = [self.elemental.element(value, at) for (value, _), at in zip(outputs, places, strict=True)]
         for (_, store), at, value in zip(outputs, places, values, strict=True):
-            store(at, value)
+            store([at], [value])
         b.end_loop(loop, ())
-
-
-def array_length(value: Value, rows: int) -> int:
-    """Of the shared array for a row of a value: a power of two."""
-    return 1 << (elements(value) // rows - 1).bit_length()
 
 
 def _loaded(b: KernelBuilder, shared: Sequence[Value], place: Value) -> list[Value]:
     return [b.load_shared(array, place) for array in shared]
 
 
-def _store(b: KernelBuilder, values: Sequence[Value], shared: Sequence[Value], place: Value) -> None:
+def store_parts(b: KernelBuilder, values: Sequence[Value], shared: Sequence[Value], place: Value) -> None:
     for value, array in zip(values, shared, strict=True):
         b.store_shared(value, array, place)
-
-
-# what is computed once
-
-
-def _of_a_row(ops: Sequence[Operation], rows: int) -> set[Operation]:
-    """Ops that compute one number a row, for that row only: every invocation has it, in front of the turns."""
-    return {
-        op
-        for op in ops
-        if (isinstance(op, Elementwise) or keeps_order(op))
-        and elements(op.results[0]) == rows
-        and rows_of(ops, (), op.results) is not None
-    }
-
-
-def _kept(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> list[Value]:
-    """Expensive values that several turns need, as many as there is room for."""
-    turns = [_reached(list(op.inputs), rows) for op in ops if isinstance(op, Reduce)]
-    turns.append(_reached([value for value in results if _is_longer(value, rows)], rows))
-    room = KEPT_BYTES
-    found: list[Value] = []
-    wanted = {value for turn in turns for value in turn if sum(value in other for other in turns) > 1}
-    for op in reversed(ops):
-        value = op.results[0]
-        if isinstance(elements(value) // rows, Dim):  # no array is long enough for every call
-            continue
-        if (
-            value not in wanted
-            or not _is_costly(op)
-            or any(r in wanted for user in value.users() for r in user.results)
-        ):
-            continue
-        size = array_length(value, rows) * dtype_of(value).itemsize
-        if size <= room and rows_of(ops, (), [value]) is not None:
-            room -= size
-            found.append(value)
-    return found
-
-
-def _reached(values: list[Value], rows: int) -> set[Value]:
-    """What a turn over a row computes of elements at the very place, down to what has one number a row."""
-    seen: set[Value] = set()
-    while values:
-        value = values.pop()
-        op = value.defining_op
-        if value in seen or op is None or not _is_longer(value, rows):
-            continue
-        if isinstance(op, Elementwise) or keeps_order(op):
-            seen.add(value)
-            values += [operand for operand in op.operands if elements(operand) == elements(value)]
-    return seen
-
-
-def _is_longer(value: Value, rows: int) -> bool:
-    """Whether a value may have more than one number a row."""
-    return elements(value) != rows and bounds(elements(value) - rows)[1] > 0
-
-
-def _is_costly(op: Operation) -> bool:
-    """Whether an op or one that it is made of, element by element, is expensive."""
-    stack, seen = [op], {op}
-    while stack:
-        one = stack.pop()
-        if is_expensive(one):
-            return True
-        for operand in one.operands:
-            maker = operand.defining_op
-            if isinstance(maker, Elementwise) and maker not in seen:
-                seen.add(maker)
-                stack.append(maker)
-    return False

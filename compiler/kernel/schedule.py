@@ -36,13 +36,15 @@ from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 from . import blocked, fft, merge, scatter
 from .builder import KernelBuilder
 from .elemental import Elemental
-from .encodings import stored_shape
+from .encodings import store, stored_shape
 from .fold import FOLDS
+from .held_rows import HeldRow
 from .index import Index, delinearize
 from .indexing import moved, starts_of
 from .loops import MOST_ELEMENTS, Fold, Loops, Scalars, elements_per_turn, most_of, symbolic
 from .machine import Machine
 from .packed import emit_packed_tile, write_results
+from .row_values import held_lanes
 from .rows import LANES, Row, lanes_of
 from .rules import element_of, shape_of
 from .tiled import Extents, Tile, Write, emit_tile, write_all, write_fresh
@@ -67,11 +69,15 @@ class Output:
 
     def store(self, elemental: Elemental, at: Index, value: Value) -> None:
         """Writes the value's element at an index."""
+        self.store_all(elemental, [at], [value])
+
+    def store_all(self, elemental: Elemental, places: Sequence[Index], values: Sequence[Value]) -> None:
+        """Writes the value's elements at some indices, neighbours at once."""
         b = elemental.builder
         if self.window is not None:
             starts = elemental.run(starts_of(b, self.window))
-            at = at.at(shape_of(self.window.out), moved(b, starts, at))
-        b.store(value, self.binding, at.linear)
+            places = [at.at(shape_of(self.window.out), moved(b, starts, at)) for at in places]
+        store(b, values, self.binding, [at.linear for at in places])
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,17 +435,14 @@ def _emit_rows(lanes: int) -> Callable[[Elemental, Work], None]:
     def emit(elemental: Elemental, work: Work) -> None:
         b, rows = elemental.builder, work.rows
         assert rows is not None
-        outputs = [(output.value, partial(_store_output, elemental, output)) for output in work.outputs]
+        outputs = [(output.value, partial(output.store_all, elemental)) for output in work.outputs]
         number = _position(b, "rows_of_1") if lanes == 1 else b.workgroup_id()
         inside = b.op("compare_lt", number, b.index(rows))
         number = b.op("minimum", number, b.index(rows - 1))
-        Row(elemental, work.ops, rows, number, lanes, b.local_id()).emit(outputs, inside)
+        held = held_lanes(work.ops, rows, [value for value, _ in outputs]) == lanes
+        (HeldRow if held else Row)(elemental, work.ops, rows, number, lanes).emit(outputs, inside)
 
     return emit
-
-
-def _store_output(elemental: Elemental, output: Output, at: Index, value: Value) -> None:
-    output.store(elemental, at, value)
 
 
 def _row_schedule(lanes: int) -> Schedule:

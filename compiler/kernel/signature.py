@@ -18,6 +18,7 @@ from .dialect import (
     Return,
     Shared,
     Store,
+    StoreVector,
     dtype_of,
     shared_shape,
     vector_shape,
@@ -88,8 +89,8 @@ def _element_types(entry: Entry) -> dict[int, DType]:
     elements: dict[int, DType] = {}
     ordinals = {argument: ordinal for ordinal, argument in enumerate(entry.body.block.arguments)}
     for op in entry.walk():
-        if isinstance(op, Load | LoadVector | LoadLanes | Store):
-            value = op.value if isinstance(op, Store) else op.results[0]
+        if isinstance(op, Load | LoadVector | LoadLanes | Store | StoreVector):
+            value = op.operands[0] if isinstance(op, Store | StoreVector) else op.results[0]
             shape = vector_shape(value.type)
             dtype = dtype_of(value) if shape is None else shape[1]
             ordinal = ordinals[op.binding]  # type: ignore[index]

@@ -1,5 +1,6 @@
 """From an entry's tensors to a kernel: tables that cover the dialect, schedules, and everything refused at once."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -99,16 +100,24 @@ def _centred(shape: list[int], expensive: bool) -> str:
     ("target", "shape", "expensive", "invocations"),
     [
         ("opencl", [MANY_ROWS, 256], False, 1),
-        ("opencl", [MANY_ROWS, 256], True, 64),
-        ("opencl", [MANY_ROWS - 1, 256], False, 64),
-        ("opencl", [MANY_ROWS, 257], False, 64),
-        ("spirv", [MANY_ROWS, 256], False, 64),
+        ("opencl", [MANY_ROWS, 256], True, 16),
+        ("opencl", [MANY_ROWS - 1, 256], False, 16),
+        ("opencl", [MANY_ROWS, 257], False, 16),
+        ("spirv", [MANY_ROWS, 256], False, 16),
     ],
 )
 def test_many_short_rows_are_an_invocation_s_on_opencl(
     lowered: Any, target: str, shape: list[int], expensive: bool, invocations: int
 ) -> None:
     assert lowered(_centred(shape, expensive), target).workload == (shape[0] * invocations, 1, 1)
+
+
+def test_a_row_is_held(lowered: Any) -> None:
+    """Each element is loaded, computed and written once, in fours, though three turns over the row need it."""
+    module = lowered(_centred([64, 256], True), "spirv").module
+    names = Counter(op.name.removeprefix("kernel.") for op in module.walk())
+    assert (names["load_vector"], names["load"], names["store_vector"], names["store"], names["for"]) == (4, 0, 4, 0, 0)
+    assert (names["round_nearest_even"], names["barrier"]) == (16, 2)
 
 
 def test_a_single_long_fold_is_made_once(lowered: Any) -> None:

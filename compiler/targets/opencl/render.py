@@ -136,6 +136,11 @@ class KernelText:
         value, memory, index = (self.names[operand] for operand in op.operands)
         self._line(f"{memory}[{index}] = {value};")
 
+    def store_vector(self, op: k.StoreVector) -> None:
+        values = ", ".join(self.names[value] for value in op.values)
+        four = f"({TYPES[str(op.values[0].type)]}{k.VECTOR})({values})"
+        self._line(f"vstore{k.VECTOR}({four}, {self.names[op.index]}, {self.names[op.binding]});")
+
     def shared(self, op: k.Shared) -> None:
         shape = k.shared_shape(op.output.type)
         assert shape is not None
@@ -198,6 +203,7 @@ _OPS: dict[str, Callable[[KernelText, Any], None]] = {
     k.AddVectors.name: KernelText.add_vectors,
     k.MultiplyVectors.name: KernelText.multiply_vectors,
     k.Store.name: KernelText.store,
+    k.StoreVector.name: KernelText.store_vector,
     k.Shared.name: KernelText.shared,
     k.LoadShared.name: KernelText.load,
     k.StoreShared.name: KernelText.store,

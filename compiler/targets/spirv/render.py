@@ -111,7 +111,7 @@ class FunctionWords:
                 self.bindings[binding] = self.variables.buffer(ordinal, memory, use.writable)
         for outer in block:
             for op in outer.walk():
-                if isinstance(op, k.LoadVector) and op.binding not in self.vectors:
+                if isinstance(op, k.LoadVector | k.StoreVector) and op.binding not in self.vectors:
                     assert isinstance(op.binding, BlockArgument)
                     self.vectors[op.binding] = self._vectors(op.binding)
 
@@ -232,11 +232,17 @@ class FunctionWords:
             loaded = self._make("OpINotEqual", self.a.scalar(dtype), loaded, self.a.constant(BYTE, 0))
         self.ids[op.output] = loaded
 
-    def load_vector(self, op: k.LoadVector) -> None:
-        dtype = k.dtype_of(op.outputs[0])
+    def _four(self, op: k.LoadVector | k.StoreVector, dtype: DType) -> tuple[int, int]:
+        """The type of four elements in a buffer, and a pointer to them."""
         content = self.a.vector(dtype, k.VECTOR)
         pointer = self.a.pointer("StorageBuffer", content)
-        place = self._make("OpAccessChain", pointer, self.vectors[op.binding], self._word(0), self.ids[op.index])
+        return content, self._make(
+            "OpAccessChain", pointer, self.vectors[op.binding], self._word(0), self.ids[op.index]
+        )
+
+    def load_vector(self, op: k.LoadVector) -> None:
+        dtype = k.dtype_of(op.outputs[0])
+        content, place = self._four(op, dtype)
         loaded = self._make("OpLoad", content, place)
         for lane, output in enumerate(op.outputs):
             self.ids[output] = self._make("OpCompositeExtract", self.a.scalar(dtype), loaded, lane)
@@ -247,6 +253,11 @@ class FunctionWords:
         if dtype.kind == BOOL:
             value = self._make("OpSelect", content, value, self.a.constant(BYTE, 1), self.a.constant(BYTE, 0))
         self.a.add("OpStore", place, value)
+
+    def store_vector(self, op: k.StoreVector) -> None:
+        content, place = self._four(op, k.dtype_of(op.values[0]))
+        four = self._make("OpCompositeConstruct", content, *(self.ids[value] for value in op.values))
+        self.a.add("OpStore", place, four)
 
     def shared(self, op: k.Shared) -> None:
         shape = k.shared_shape(op.output.type)
@@ -356,6 +367,7 @@ _OPS: dict[str, Callable[[FunctionWords, Any], None]] = {
     k.Load.name: FunctionWords.load,
     k.LoadVector.name: FunctionWords.load_vector,
     k.Store.name: FunctionWords.store,
+    k.StoreVector.name: FunctionWords.store_vector,
     k.Shared.name: FunctionWords.shared,
     k.LoadShared.name: FunctionWords.load_shared,
     k.StoreShared.name: FunctionWords.store_shared,

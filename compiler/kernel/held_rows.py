@@ -1,0 +1,153 @@
+"""Rows whose elements the invocations of a workgroup hold among them: each computes its own once, for all reductions.
+
+Where an invocation's share of a row is small enough, there are no loops: its elements stand one after the other in the
+text, and what one turn over the row has loaded or computed is at hand in the next. Nothing of a row goes through
+shared memory but the part of each invocation, and nothing is loaded twice.
+
+Neighbours, in fours where the machine loads so, go to neighbouring invocations unless a reducer needs the order of the
+elements; then each has a run. Beyond the row an invocation takes its last element again, and leaves it out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.stablehlo.contraction import Reduce
+from orchestrion.compiler.stablehlo.reducers import is_commutative
+
+from .dialect import VECTOR
+from .index import Index
+from .loops import Fold, Scalars
+from .row_values import held_values, reached
+from .rows import Result, Row, store_parts
+from .rules import element_of
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place of the share of an invocation: the position in the row, and whether there is one, None if for certain."""
+
+    position: Value
+    inside: Value | None
+
+
+@dataclass(slots=True)
+class HeldRow(Row):
+    """A row in the hands of so many invocations."""
+
+    #: values that several turns need -> the elements of each slot, as far as they are there
+    held: dict[Value, list[Value]] = field(default_factory=dict)
+
+    def _plan(self, results: Sequence[Value]) -> None:
+        self.held = {value: [] for value in held_values(self.ops, self.rows, results)}
+
+    def _slots(self, length: int) -> list[list[Slot]]:
+        """The share of this invocation, in runs of neighbours that are loaded and stored together."""
+        b, lanes, width = self.builder, self.lanes, self._width(length)
+        runs, each = length // width, self._each(length)
+        local = b.op("convert", self.local, to=b.index_type)
+        ordered = self._in_order()
+        share = []
+        for turn in range(each):
+            last = (lanes - 1) * each + turn if ordered else lanes * (turn + 1) - 1
+            own = b.op("multiply", local, b.index(each)) if ordered else local
+            run, inside = b.op("add", own, b.index(turn if ordered else turn * lanes)), None
+            if last >= runs:
+                inside = b.op("compare_lt", run, b.index(runs))
+                run = b.op("minimum", run, b.index(runs - 1))
+            start = b.op("multiply", run, b.index(width))
+            share.append([Slot(b.op("add", start, b.index(at)), inside) for at in range(width)])
+        return share
+
+    def _width(self, length: int) -> int:
+        """Elements of a run."""
+        return VECTOR if self.builder.machine.vectors and length % VECTOR == 0 else 1
+
+    def _each(self, length: int) -> int:
+        """Runs of an invocation."""
+        return -(-length // (self._width(length) * self.lanes))
+
+    def _in_order(self) -> bool:
+        return not all(is_commutative(op.body.block) for op in self.ops if isinstance(op, Reduce))
+
+    # reductions
+
+    def _folded(self, op: Reduce, fold: Fold) -> list[Value]:
+        b = self.builder
+        values = self._share_of(op, fold)
+        shared = [b.shared(self.lanes, element_of(result)) for result in op.results]
+        store_parts(b, values, shared, self.local)
+        b.barrier()
+        runs, each = fold.count // self._width(fold.count), self._each(fold.count)
+        sharing = -(-runs // each) if self._in_order() else min(runs, self.lanes)
+        return self.elemental.run(self._all(fold, shared, sharing))
+
+    def _share_of(self, op: Reduce, fold: Fold) -> list[Value]:
+        """The fold of this invocation's elements; where it has none, anything."""
+        b, values = self.builder, list[Value]()
+        slots = [slot for run in self._slots(fold.count) for slot in run]
+        held = self._held_of(list(op.inputs))
+        for number, slot in enumerate(slots):
+            element = self.elemental.run(self._at_slot(held, number, slot, fold.at(b, slot.position)))
+            if not values:
+                values = element
+                continue
+            folded = self.elemental.run(fold.combine(values, element))
+            if slot.inside is not None:
+                folded = [b.select(slot.inside, new, old) for new, old in zip(folded, values, strict=True)]
+            values = folded
+        return values
+
+    def _held_of(self, wanted: list[Value]) -> list[Value]:
+        """What is held, or to be, of what a turn over the row needs."""
+        needed = reached(wanted, self.rows)
+        return [value for value in self.held if value in needed]
+
+    def _at_slot(self, held: Sequence[Value], number: int, slot: Slot, wanted: Scalars) -> Scalars:
+        """What is wanted of a slot, with what is held of it at hand; what is not there yet is from now on."""
+        for value in held:
+            place = self._at(value, slot.position)
+            if len(self.held[value]) == number:
+                self.held[value].append((yield value, place))
+            self._remember(value, place, self.held[value][number])
+        return (yield from wanted)
+
+    # results
+
+    def _write(self, outputs: Sequence[Result], length: int) -> None:
+        held = self._held_of([value for value, _ in outputs])
+        number = 0
+        for run in self._slots(length):
+            places = [[self._at(value, slot.position) for value, _ in outputs] for slot in run]
+            values = []
+            for slot, at in zip(run, places, strict=True):
+                values.append(self.elemental.run(self._at_slot(held, number, slot, _elements(outputs, at))))
+                number += 1
+            self._store(outputs, run[0].inside, places, values)
+
+    def _store(
+        self,
+        outputs: Sequence[Result],
+        inside: Value | None,
+        places: Sequence[Sequence[Index]],
+        values: Sequence[Sequence[Value]],
+    ) -> None:
+        """Writes a run of all results, where there is one."""
+        b = self.builder
+
+        def write() -> list[Value]:
+            for ordinal, (_, store) in enumerate(outputs):
+                store([at[ordinal] for at in places], [value[ordinal] for value in values])
+            return []
+
+        if inside is None:
+            write()
+        else:
+            b.branch(inside, write, list)
+
+
+def _elements(outputs: Sequence[Result], places: Sequence[Index]) -> Scalars:
+    found = []
+    for (value, _), at in zip(outputs, places, strict=True):
+        found.append((yield value, at))
+    return found

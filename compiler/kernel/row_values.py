@@ -1,0 +1,147 @@
+"""What is computed of a row, by whom and when: what is one number a row, what several turns over a row need."""
+
+from collections.abc import Sequence
+
+from orchestrion.compiler.flow.access import elements, is_expensive, keeps_order
+from orchestrion.compiler.flow.rows import rows_of
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Dim, bounds
+from orchestrion.compiler.sequencer.ll_seq import LoadInput
+from orchestrion.compiler.stablehlo.base import dtype_of
+from orchestrion.compiler.stablehlo.contraction import Reduce
+from orchestrion.compiler.stablehlo.elementwise import Elementwise
+
+#: bytes of shared memory for what several turns over a row need: with the parts of folds within what all devices have
+KEPT_BYTES = 8 << 10
+#: invocations that may hold a row among them
+HOLDERS = (16, 32, 64, 128)
+#: elements of a row that an invocation may hold, and about how many primitives may be written for all of them
+MOST_HELD, MOST_TEXT = 64, 1200
+#: about how many primitives an element takes, of ops whose names do not say it: `_text` has the others
+_TEXT = {
+    "stablehlo.divide": 1, "stablehlo.sqrt": 1, "stablehlo.rsqrt": 2, "stablehlo.maximum": 8, "stablehlo.minimum": 8,
+}  # fmt: skip
+
+
+def of_a_row(ops: Sequence[Operation], rows: int) -> set[Operation]:
+    """Ops that compute one number a row, for that row only: every invocation has it, in front of the turns."""
+    return {
+        op
+        for op in ops
+        if (isinstance(op, Elementwise) or keeps_order(op))
+        and elements(op.results[0]) == rows
+        and rows_of(ops, (), op.results) is not None
+    }
+
+
+def kept_values(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> list[Value]:
+    """Expensive values that several turns need, as many as there is room for."""
+    turns = [reached(list(op.inputs), rows) for op in ops if isinstance(op, Reduce)]
+    turns.append(reached([value for value in results if is_longer(value, rows)], rows))
+    room = KEPT_BYTES
+    found: list[Value] = []
+    wanted = {value for turn in turns for value in turn if sum(value in other for other in turns) > 1}
+    for op in reversed(ops):
+        value = op.results[0]
+        if isinstance(elements(value) // rows, Dim):  # no array is long enough for every call
+            continue
+        if value not in wanted or not is_costly(op) or any(r in wanted for user in value.users() for r in user.results):
+            continue
+        size = array_length(value, rows) * dtype_of(value).itemsize
+        if size <= room and rows_of(ops, (), [value]) is not None:
+            room -= size
+            found.append(value)
+    return found
+
+
+def reached(values: list[Value], rows: int) -> set[Value]:
+    """What a turn over a row loads or computes of elements at the very place, down to what has one number a row."""
+    seen: set[Value] = set()
+    while values:
+        value = values.pop()
+        sources = _sources(value, rows)
+        if value not in seen and sources is not None:
+            seen.add(value)
+            values += sources
+    return seen
+
+
+def _sources(value: Value, rows: int) -> list[Value] | None:
+    """The operands that are read at the place of the element itself; None where it is not one of a turn."""
+    op = value.defining_op
+    if op is None or not is_longer(value, rows):
+        return None
+    if isinstance(op, LoadInput):
+        return []
+    if isinstance(op, Elementwise) or keeps_order(op):
+        return [operand for operand in op.operands if elements(operand) == elements(value)]
+    return None
+
+
+def array_length(value: Value, rows: int) -> int:
+    """Of the shared array for a row of a value: a power of two."""
+    return 1 << (elements(value) // rows - 1).bit_length()
+
+
+def is_longer(value: Value, rows: int) -> bool:
+    """Whether a value may have more than one number a row."""
+    return elements(value) != rows and bounds(elements(value) - rows)[1] > 0
+
+
+def is_costly(op: Operation) -> bool:
+    """Whether an op or one that it is made of, element by element, is expensive."""
+    stack, seen = [op], {op}
+    while stack:
+        one = stack.pop()
+        if is_expensive(one):
+            return True
+        for operand in one.operands:
+            maker = operand.defining_op
+            if isinstance(maker, Elementwise) and maker not in seen:
+                seen.add(maker)
+                stack.append(maker)
+    return False
+
+
+# rows that are held
+
+
+def held_lanes(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> int:
+    """How many invocations hold a row among them, the fewest that can; 0 where no number of them can."""
+    reduced = [op.inputs[0] for op in ops if isinstance(op, Reduce)]
+    lengths = [elements(value) // rows for value in (*reduced, *results)]
+    if any(isinstance(length, Dim) for length in lengths):
+        return 0
+    most = min(MOST_HELD, MOST_TEXT // max(sum(map(_text, ops)), 1))
+    return next((lanes for lanes in HOLDERS if max(lengths) <= lanes * most), 0)
+
+
+def _text(op: Operation) -> int:
+    """About how many primitives an element takes."""
+    if isinstance(op, Reduce):
+        return sum(map(_text, op.body.block))
+    if op.name in _TEXT:
+        return _TEXT[op.name]
+    if op.name.startswith("chlo."):
+        return 400
+    return 40 if is_expensive(op) else 2
+
+
+def held_values(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> list[Value]:
+    """What one turn over a row loads or computes and a later one needs; not what it only needs to get there."""
+    turns = [list(op.inputs) for op in ops if isinstance(op, Reduce)]
+    turns.append(list(results))
+    known: set[Value] = set()
+    held: dict[Value, None] = {}
+    for turn in turns:
+        now: set[Value] = set()
+        while turn:
+            value = turn.pop()
+            sources = _sources(value, rows)
+            if value in known:
+                held[value] = None
+            elif value not in now and sources is not None:
+                now.add(value)
+                turn += sources
+        known |= now
+    return list(held)
