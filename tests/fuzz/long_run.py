@@ -30,9 +30,9 @@ from orchestrion import compiler, vm  # noqa: E402
 
 ORACLES = ("interpreter", "xla")
 #: device -> target, and every how many programs run on it
-DEVICES = {"reference": ("reference", 1), "vulkan": ("spirv", 2), "opencl": ("opencl", 50)}
+DEVICES = {"reference": ("reference", 1), "vulkan": ("spirv", 3), "opencl": ("opencl", 100)}
 #: about how many ops a program has, by its seed
-LENGTHS = (5, 6, 6, 8, 8, 10, 12, 24)
+LENGTHS = (4, 5, 5, 6, 6, 8, 10, 16)
 #: programs of one worker, whose memory grows with what XLA and the drivers keep
 LIFETIME = 400
 

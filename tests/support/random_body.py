@@ -136,8 +136,11 @@ class Body:
     def whole(self, x: Value) -> Value:
         """A float as -2, -1, 0, 1 or 2, so that sums are exact in any order."""
         x = self.between(x, -2, 2)
-        x = self.op("stablehlo.round_nearest_even", [x], x.shape, x.dtype)
-        zero = self.like(x, 0)  # no negative one
+        return self.positive_zero(self.op("stablehlo.round_nearest_even", [x], x.shape, x.dtype))
+
+    def positive_zero(self, x: Value) -> Value:
+        """With no negative zeros, which a sum of one product may be or not."""
+        zero = self.like(x, 0)
         return self.op("stablehlo.select", [self.compare(x, zero, "EQ"), zero, x], x.shape, x.dtype)
 
     def tame(self, x: Value) -> Value:

@@ -30,14 +30,16 @@ from stablehlo_text import ints
 #: elements of a tensor
 LARGEST = 5000
 
+#: both oracles round f8E3M4, which has no number of its own precision, to NaN
+ROUNDED = FLOATS + HALVES + TINY[:-1]
 BITS = ("i1", *INTEGERS, *SMALL)
 NUMBERS = INTEGERS + SMALL + REAL
 
 #: op -> element types
 UNARY = {
     "abs": (*SIGNED, "i4", "i2", *REAL), "negate": NUMBERS + COMPLEX, "sign": SIGNED + REAL, "not": BITS,
-    "popcnt": INTEGERS, "count_leading_zeros": INTEGERS, "ceil": REAL, "floor": REAL, "round_nearest_afz": REAL,
-    "round_nearest_even": REAL, "sqrt": REAL,
+    "popcnt": INTEGERS, "count_leading_zeros": INTEGERS, "ceil": ROUNDED, "floor": ROUNDED,
+    "round_nearest_afz": ROUNDED, "round_nearest_even": ROUNDED, "sqrt": REAL,
 }  # fmt: skip
 NEAR_UNARY = (
     "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "rsqrt", "cbrt", "sine", "cosine",
@@ -444,7 +446,11 @@ def _ordered_reduce(b: Body) -> None:
 
 def _dot(b: Body) -> None:
     """Some axes batched, some contracted, the rest free, in any order on both sides."""
-    x = b.pick(lambda v: v.dtype not in ("i1", *SMALL) and len(v.shape) <= 4 and not (v.near and v.dtype not in FLOATS))
+    x = b.pick(
+        lambda v: (
+            v.dtype in INTEGERS + ROUNDED + COMPLEX and len(v.shape) <= 4 and not (v.near and v.dtype not in FLOATS)
+        )
+    )
     if x is None:
         return
     axes = b.rng.sample(range(len(x.shape)), len(x.shape))
@@ -480,10 +486,13 @@ def _dot(b: Body) -> None:
         out = "i32"
     elif x.dtype == "f32" and not (x.near or y.near) and b.rng.random() < 0.2:
         out = "f64"
-    b.op(
-        "stablehlo.dot_general", [x, y], shape, out, f"dot_dimension_numbers = #stablehlo.dot<{given}>",
-        near=x.dtype in FLOATS + COMPLEX,
-    )  # fmt: skip
+    near = x.dtype in FLOATS + COMPLEX
+    made = b.op(
+        "stablehlo.dot_general", [x, y], shape, out, f"dot_dimension_numbers = #stablehlo.dot<{given}>", near=near
+    )
+    if out in REAL and not near:
+        b.values.remove(made)
+        b.positive_zero(made)
 
 
 ELEMENTWISE: tuple[Rule, ...] = (

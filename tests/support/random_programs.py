@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from random_algebra import ALGEBRA, DYNAMIC
 from random_body import Body, Value
+from random_chlo import CHLO
 from random_complex import OTHERS
 from random_control import control_flow
 from random_ops import CONTRACTION, ELEMENTWISE, MOVEMENT, Rule
@@ -24,7 +25,7 @@ SHAPES = (
 
 
 COMMON = (ELEMENTWISE, MOVEMENT, CONTRACTION, SORTING + SCATTERS, WINDOWS)
-RARE = (OTHERS, ALGEBRA, DYNAMIC)
+RARE = (OTHERS, ALGEBRA, DYNAMIC, CHLO)
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def _fill(b: Body, count: int, calls: Sequence[Rule] = ()) -> None:
             control_flow(b, _fill)
             continue
         if b.rng.random() < b.rare:
-            b.rng.choice(b.rng.choices(RARE, (12, 2, 2))[0])(b)
+            b.rng.choice(b.rng.choices(RARE, (12, 2, 2, 1))[0])(b)
             continue
         b.rng.choice(b.rng.choices(COMMON, weights)[0])(b)
 
@@ -68,7 +69,11 @@ def _call_of(name: str, arguments: Sequence[Value], results: Sequence[Value]) ->
     def call(b: Body) -> None:
         operands = [b.of(v.dtype, v.shape, near=False) for v in arguments]
         outs = [Value(b.fresh(), v.shape, v.dtype, v.near) for v in results]
-        b.emit("func.call", operands, outs, f"callee = @{name}")
+        if outs and b.rng.random() < 0.3:
+            attributes = f'name = "test.{name}", decomposition = @{name}, version = 0 : i32'
+            b.emit("stablehlo.composite", operands, outs, attributes)
+        else:
+            b.emit("func.call", operands, outs, f"callee = @{name}")
 
     return call
 

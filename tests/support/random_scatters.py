@@ -7,7 +7,7 @@ which compilers leave out again.
 import numpy as np
 from random_body import Body, Value
 from random_ops import Rule, monoids, reducer
-from random_types import REAL, SIGNED
+from random_types import COMPLEX, REAL, SIGNED
 
 
 def _scatter(b: Body) -> None:
@@ -32,14 +32,18 @@ def _scatter(b: Body) -> None:
     if len(started) == 1 and rng.random() < 0.4:
         indices, vector = places[0], len(batch)
     at = [order.index(i) for i in range(len(batched))]
-    windows = sorted(rng.sample(range(len(batch) + len(kept)), len(kept)))
+    inputs = [x] + [b.of(rng.choice(b.types), x.shape, near=False) for _ in range(rng.choice((0, 0, 1)))]
+    windows = last = list(range(len(batch), len(batch) + len(kept)))
+    if rng.random() < 0.6 and not any(v.dtype in COMPLEX for v in inputs):
+        windows = sorted(rng.sample(range(len(batch) + len(kept)), len(kept)))
     rest, mine = iter(batch), iter([window[axis] for axis in kept])
     updated = tuple(next(mine) if axis in windows else next(rest) for axis in range(len(batch) + len(kept)))
-    inputs = [x] + [b.of(rng.choice(b.types), x.shape, near=False) for _ in range(rng.choice((0, 0, 1)))]
     updates = [b.of(v.dtype, updated, near=False) for v in inputs]
+    # which update of an element is the last is left open: that of the last index, or in row-major order of the updates
+    settable = ["set"] if windows == last else []
     lines = []
     for i, v in enumerate(inputs):
-        name = rng.choice(["set", *monoids(v.dtype, 1 + updates[i].size)])
+        name = rng.choice([*settable, *monoids(v.dtype, 1 + updates[i].size)])
         if v.dtype in REAL and name in ("add", "multiply"):
             inputs[i], updates[i] = b.whole(v), b.whole(updates[i])
         t = f"tensor<{v.dtype}>"

@@ -129,7 +129,10 @@ def _convolution(b: Body) -> None:
     )
     out = "i32" if x.dtype in ("i8", "i16") and rng.random() < 0.5 else x.dtype
     shape = [result[word] for word in result_words]
-    b.op("stablehlo.convolution", [x, y], shape, out, attributes, False)
+    made = b.op("stablehlo.convolution", [x, y], shape, out, attributes, False)
+    if out in REAL:
+        b.values.remove(made)
+        b.positive_zero(made)
 
 
 WINDOWS: tuple[Rule, ...] = (_reduce_window, _select_and_scatter, _convolution)
