@@ -42,22 +42,26 @@ if TYPE_CHECKING:
 
 
 def compile(
-    source: Source, targets: Sequence[str] | None = None, encodings: str = "default", machine: str = DEFAULT
+    source: Source,
+    targets: Sequence[str] | None = None,
+    encodings: str = "default",
+    machines: Sequence[str] = (DEFAULT,),
 ) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
     `source`: a path; StableHLO as text (a string with a line break or a parenthesis is text, any other a path) or
     bytes; a `jax.stages.Lowered`, a `jax.export.Exported` or an MLIR module of jaxlib. `targets`: names of
     `schema.profiles.PROFILES`, best first; all of them by default. `encodings`: how the operands of dots are laid out,
-    a name of `pipeline.ENCODINGS`. `machine`: the kind of device that kernels are shaped for, a name of
-    `kernel.machine.MACHINES`; any other runs them, too. The module's digest goes into the user's trust
+    a name of `pipeline.ENCODINGS`. `machines`: the kinds of device that kernels are shaped for, names of
+    `kernel.machine.MACHINES`, the default last; each target has a program for each, of which a device takes the first
+    that is for its kind, or the last. The module's digest goes into the user's trust
     store if it holds native code. Raises CompileError with everything that is wrong in the program, or when the source
     or the trust store cannot be used.
     """
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
-    job = Compilation(targets=_targets(targets), encodings=encodings, machine=machine)
+    job = Compilation(targets=_targets(targets), encodings=encodings, machines=tuple(machines))
     blob = write(job.rows(source))
     job.vouch(open_bytes(blob).digest)
     return blob
@@ -68,10 +72,10 @@ def compile_to_file(
     path: str | os.PathLike[str],
     targets: Sequence[str] | None = None,
     encodings: str = "default",
-    machine: str = DEFAULT,
+    machines: Sequence[str] = (DEFAULT,),
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
-    Compilation(targets=_targets(targets), encodings=encodings, machine=machine).write(source, path)
+    Compilation(targets=_targets(targets), encodings=encodings, machines=tuple(machines)).write(source, path)
 
 
 def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
@@ -85,7 +89,7 @@ class Compilation:
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
-    machine: str = DEFAULT
+    machines: tuple[str, ...] = (DEFAULT,)
     start: str = FIRST
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
@@ -102,11 +106,19 @@ class Compilation:
             raise CompileError(f"a target is given twice: {', '.join(self.targets)}")
         if self.encodings not in ENCODINGS:
             raise CompileError(f"no encodings are called {self.encodings}; there are {', '.join(ENCODINGS)}")
-        if self.machine not in MACHINES:
-            raise CompileError(f"no machine is called {self.machine}; there are {', '.join(MACHINES)}")
+        self._check_machines()
         named(self.print_after)
-        if "hl_seq" not in phases_between(self.start, LAST) and self.machine != DEFAULT:
-            raise CompileError(f"the text of phase {self.start} says itself which machine its programs are for")
+        if "hl_seq" not in phases_between(self.start, LAST) and self.machines != (DEFAULT,):
+            raise CompileError(f"the text of phase {self.start} says itself which machines its programs are for")
+
+    def _check_machines(self) -> None:
+        given = ", ".join(self.machines)
+        if unknown := [name for name in self.machines if name not in MACHINES]:
+            raise CompileError(f"no machine is called {', '.join(unknown)}; there are {', '.join(MACHINES)}")
+        if not self.machines or len(set(self.machines)) != len(self.machines):
+            raise CompileError(f"machines are given as [{given}]: each once, and one at least")
+        if DEFAULT in self.machines[:-1]:
+            raise CompileError(f"machines are given as [{given}]: any device takes {DEFAULT}, so it comes last")
 
     def rows(self, source: Source) -> writer.Module:
         """The rows of a module file, which `schema.writer` writes."""
@@ -149,7 +161,7 @@ class Compilation:
         if self.dump is not None:
             self._make_folder()
         self._after_phase(self.start, module)
-        options = Options(self.targets, self.encodings, self.machine)
+        options = Options(self.targets, self.encodings, self.machines)
         with paused():
             run_phases(module, phases, options, self._after_pass, self._after_phase)
         return module

@@ -44,11 +44,11 @@ LAST: Final = list(PHASES)[-1]
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a compilation is asked for. `targets` are names of `schema.profiles.PROFILES`, best first; `encodings` is
-    one of `ENCODINGS`, `machine` of `kernel.machine.MACHINES`."""
+    one of `ENCODINGS`, `machines` are names of `kernel.machine.MACHINES`, best first."""
 
     targets: tuple[str, ...]
     encodings: str = "default"
-    machine: str = DEFAULT
+    machines: tuple[str, ...] = (DEFAULT,)
 
 
 @dataclass(frozen=True)

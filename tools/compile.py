@@ -40,7 +40,7 @@ def compile_(options: argparse.Namespace) -> int:
     job = Compilation(
         targets=options.target,
         encodings=options.encodings,
-        machine=options.machine,
+        machines=options.machine,
         start=options.compile_from,
         dump=None if options.dump_phases is None else Path(options.dump_phases),
         print_after=options.print_ir_after,
@@ -86,11 +86,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     made.add_argument(
         "--machine",
-        metavar="NAME",
-        choices=MACHINES,
-        default=DEFAULT,
-        help=f"which devices kernels are shaped for, default {DEFAULT}; they run on all: "
-        + "; ".join(f"{name}, {doc}" for name, doc in MACHINES.items()),
+        metavar="NAME,...",
+        type=lambda text: names_of("machine", list(MACHINES), text),
+        default=(DEFAULT,),
+        help=f"kinds of device to make programs for; each takes its own (default: {DEFAULT}, which comes last; "
+        "a target's only program runs on all): " + "; ".join(f"{name}, {doc}" for name, doc in MACHINES.items()),
     )
     made.add_argument(
         "--compile-to",

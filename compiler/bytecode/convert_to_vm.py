@@ -5,6 +5,7 @@ Every target serializes its executables here. What the module declares once, imp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 def run(module: Module, options: Options) -> None:
     programs = [op for op in module.block if isinstance(op, hl_seq.Program)]
     imports: set[str] = set()
-    converted = [_Program(program, imports).convert() for program in programs]
+    converted = [
+        _Program(program, imports, _told_apart(program, programs[number + 1 :])).convert()
+        for number, program in enumerate(programs)
+    ]
     functions = [op for op in programs[0].body.block if isinstance(op, ll_seq.Function)]
     rows = [vm.Import.build(sym_name=n, signature=row.signature) for n, row in HAL_IMPORTS.items() if n in imports]
     for op in (*rows, *(export_of(function) for function in functions), *converted):
@@ -41,15 +45,22 @@ def run(module: Module, options: Options) -> None:
         program.erase()
 
 
-class _Program:
-    """The conversion of one program."""
+def _told_apart(program: hl_seq.Program, later: Sequence[hl_seq.Program]) -> set[str]:
+    """The feature of the machine that a program is for, where another for the same target stands behind it: a loader
+    takes the first that fits. A program with no such alternative is for any device."""
+    machine, alternatives = program.machine_name, [other for other in later if other.profile == program.profile]
+    return {machine} & FEATURES.keys() if alternatives else set()
 
-    def __init__(self, program: hl_seq.Program, imports: set[str]) -> None:
+
+class _Program:
+    """The conversion of one program, whose device must have `features` and what its code needs."""
+
+    def __init__(self, program: hl_seq.Program, imports: set[str], features: set[str]) -> None:
         self.program = program
-        self.profile = PROFILES[program.sym_name.value]
+        self.profile = PROFILES[program.profile]
         self.imports = imports
         self.block = Block()
-        self.features: set[str] = set()
+        self.features = features
         self.executables: dict[str, ll_seq.Executable] = {}
         self.constants: dict[Operation, int] = {}  #: in the order of the program's text
         self.names = Names.of(program)

@@ -22,7 +22,6 @@ from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.types import Attribute, TensorType
 from orchestrion.schema import writer
 from orchestrion.schema.dtypes import BY_NAME
-from orchestrion.schema.profiles import PROFILES
 from orchestrion.schema.rows import ACCESSES, InitializerKind
 
 from . import vm
@@ -83,10 +82,9 @@ def _program(program: vm.Program, exports: list[vm.Export], imports: dict[str, i
         "global": {op.sym_name.value: index for index, op in enumerate(variables)},
         "constant": {op.sym_name.value: index for index, op in enumerate(constants)},
     }
-    name = program.sym_name.value
     return writer.Program(
-        name=name if program.machine is None else f"{name}_{program.machine.value}",
-        profile=PROFILES[name].name,
+        name=program.sym_name.value,
+        profile=program.profile,
         functions=[function_row(op, ordinals) for op in functions],
         entries=[names[export.function.value] for export in exports],
         globals=[writer.Global(op.sym_name.value, vm.type_name(op.type), op.mutable is not None) for op in variables],

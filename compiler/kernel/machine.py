@@ -8,13 +8,24 @@ from typing import Final
 
 from orchestrion.compiler.ir.dims import TYPICAL
 
-#: kinds of device that kernels may be shaped for; modules run on others all the same, with the same results
+#: kinds of device that kernels may be shaped for, and are right on any; one that drivers tell apart is a feature of the
+#: same name (`schema.profiles.FEATURES`)
 MACHINES: Final[dict[str, str]] = {
     "cpu": "processors, as behind PoCL and lavapipe: work for each invocation, vectors, no barriers",
     "gpu": "graphics processors: blocks of work in shared memory, neighbours read neighbours",
 }
-#: what is compiled for where nothing else is asked for
+#: what is compiled for where nothing else is asked for: any device runs it
 DEFAULT: Final = "cpu"
+
+
+def program_name(profile: str, machine: str) -> str:
+    """What the program of a target is called that is made for a machine."""
+    return profile if machine == DEFAULT else f"{profile}_{machine}"
+
+
+def profile_of(name: str, machine: str) -> str:
+    """The target of a program of that name that is made for a machine."""
+    return name if machine == DEFAULT else name.removesuffix(f"_{machine}")
 
 
 @dataclass(frozen=True, slots=True)

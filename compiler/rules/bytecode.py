@@ -25,11 +25,11 @@ from orchestrion.compiler.ir.types import Attribute, TensorType
 from orchestrion.compiler.stablehlo.base import is_known
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.isa import BANKS
-from orchestrion.schema.profiles import FEATURES, PROFILES
+from orchestrion.schema.profiles import FEATURES
 from orchestrion.schema.signature import bank_of, is_value_type, parse_signature
 
 from .engine import Rules
-from .hl_seq import machine
+from .hl_seq import made_for
 from .ll_seq import is_binding, is_binding_types, is_source_ops, values_fit
 
 _REGISTER: Final = re.compile(r"([ilfdr])(\d{1,5})\Z")
@@ -73,10 +73,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
 
 
 def _program(op: vm.Program) -> Iterator[str]:
-    if op.sym_name.value not in PROFILES:
-        yield f"no target is called {op.sym_name.value}; targets are {', '.join(PROFILES)}"
-    elif op.machine is not None:
-        yield from machine(op.sym_name.value, op.machine.value)
+    yield from made_for(op.sym_name.value, op.profile, op.machine_name)
     yield from _features(op.features)
     module = op.parent_op
     functions = {func.sym_name.value: func for func in op.body.block if isinstance(func, vm.Func)}

@@ -26,6 +26,7 @@ from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import symbols_of
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, TensorType, Type
+from orchestrion.compiler.kernel.machine import DEFAULT, program_name
 from orchestrion.compiler.sequencer.hl_seq import (
     Clone,
     Dispatch,
@@ -167,21 +168,22 @@ def _choice(op: CondBranch | Switch) -> Iterator[str]:
 
 def programs(module: Operation) -> Iterator[str]:
     """At least one program, each of a known target and for a machine that this has."""
-    found = list(module.regions[0].block)
+    found = [op for op in module.regions[0].block if isinstance(op, Program)]
     if not found:
         yield "has no program"
     for op in found:
-        if op.symbol not in PROFILES:
-            yield f"no target is called {op.symbol}; targets are {', '.join(PROFILES)}"
-        elif isinstance(op, Program) and op.machine is not None:
-            yield from machine(op.symbol, op.machine.value)
+        yield from made_for(op.sym_name.value, op.profile, op.machine_name)
 
 
-def machine(name: str, machine: str) -> Iterator[str]:
-    """A known target has the machine."""
-    machines = target(name).machines
-    if machine not in machines:
-        yield f"target {name} has no machine {machine}; it has {', '.join(machines) or 'none'}"
+def made_for(name: str, profile: str, machine: str) -> Iterator[str]:
+    """The target that a program's name says, and its machine."""
+    if profile not in PROFILES:
+        yield f"no target is called {profile}; targets are {', '.join(PROFILES)}"
+        return
+    if machine != DEFAULT and machine not in target(profile).machines:
+        yield f"target {profile} has no machine {machine}; it has {', '.join(target(profile).machines) or 'none'}"
+    if name != program_name(profile, machine):
+        yield f"a program of {profile} for {machine} is called {program_name(profile, machine)}, not {name}"
 
 
 def same_exports(program: Program, signatures: Callable[[Program], list[Signature]]) -> Iterator[str]:

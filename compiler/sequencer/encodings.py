@@ -40,7 +40,7 @@ def odd_layout(encoding: Encoding) -> Layout:
 
 def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
     """How a program's target resolves symbolic encodings under an option (`pipeline.ENCODINGS`)."""
-    made_for = target(program.sym_name.value)
+    made_for = target(program.profile)
     machine = made_for.machines.get(program.machine_name)
     packs = machine is None or machine.packs
     layouts: dict[str, Callable[[Encoding], Layout | None]] = {

@@ -1,4 +1,4 @@
-"""form-programs: the module becomes one program per target, each with a copy of everything, still on tensors."""
+"""form-programs: the module becomes a program per target and machine, each with a copy of all, still on tensors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region
-from orchestrion.compiler.kernel.machine import DEFAULT
-from orchestrion.compiler.targets.target import target as find_target
+from orchestrion.compiler.kernel.machine import DEFAULT, program_name
+from orchestrion.compiler.targets.target import target
 
 from . import hl_seq
 
@@ -17,12 +17,21 @@ if TYPE_CHECKING:
 
 def run(module: Module, options: Options) -> None:
     originals = module.block.ops
-    for target in options.targets:
-        shaped = options.machine != DEFAULT and options.machine in find_target(target).machines
-        machine = options.machine if shaped else None
-        program = hl_seq.Program.build(sym_name=target, machine=machine, body=Region([Block()]), loc=module.loc)
+    wanted = [(name, machine) for name in options.targets for machine in _machines(name, options)]
+    for name, machine in wanted:
+        program = hl_seq.Program.build(
+            sym_name=program_name(name, machine),
+            machine=None if machine == DEFAULT else machine,
+            body=Region([Block()]),
+            loc=module.loc,
+        )
         for op in originals:
             program.body.block.append(op.clone())
         module.block.append(program)
     for op in reversed(originals):
         op.erase()
+
+
+def _machines(name: str, options: Options) -> tuple[str, ...]:
+    """The machines that a target has a program for: one where it makes the same code for all."""
+    return options.machines if target(name).machines else (DEFAULT,)

@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.declare import attr, operand, operands, optional, r
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.dims import parse_sizes
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
-from orchestrion.compiler.kernel.machine import DEFAULT
+from orchestrion.compiler.kernel.machine import DEFAULT, profile_of
 
 LIFETIMES: Final[dict[str, str]] = {
     "constant": "made once, by a program initializer",
@@ -70,7 +70,8 @@ def _expression(text: str) -> int | None:
 
 
 class Program(Operation):
-    """All that is compiled for one target profile, named by it, and a kind of device, a processor if none is named."""
+    """All that is compiled for one target profile and a kind of device, named by both; by the profile alone where it is
+    for the machine that needs no name."""
 
     name = "hl_seq.program"
     sym_name = attr(StringAttr)
@@ -81,6 +82,11 @@ class Program(Operation):
     @property
     def machine_name(self) -> str:
         return DEFAULT if self.machine is None else self.machine.value
+
+    @property
+    def profile(self) -> str:
+        """The name of the target profile, if the program is called as it should be."""
+        return profile_of(self.sym_name.value, self.machine_name)
 
 
 class Executable(Operation):

@@ -28,7 +28,7 @@ def run(module: Module, options: Options) -> None:
     for program in module.block:
         if not isinstance(program, hl_seq.Program):
             continue
-        profile = PROFILES[program.sym_name.value]
+        profile = PROFILES[program.profile]
         made_for, machine = target(profile.name), program.machine_name
         for entry in [op for op in program.walk() if isinstance(op, ll_seq.Entry)]:
             name_source_ops(entry)

@@ -24,6 +24,8 @@ MAX_GROUPS = 2**31 - 1
 IMPORT_ALIGNMENT = 64
 #: CL_QUEUE_PROFILING_ENABLE
 PROFILING = 2
+#: CL_DEVICE_TYPE_GPU
+GPU = 4
 
 
 class OpenCLDriver(BackendDriver):
@@ -58,6 +60,8 @@ def describe(index: int, device: cl.Device) -> DeviceInfo:
         features.add("int64")
     if "cl_khr_fp64" in extensions:
         features.add("float64")
+    if device.type & GPU:
+        features.add("gpu")
     notes = [f"platform {device.platform.name.strip()} {device.platform.version.strip()}"]
     reason = why_no_command_buffers(device)
     notes.append(f"calls replay enqueue lists ({reason})" if reason else "calls replay command buffers")

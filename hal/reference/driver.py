@@ -30,7 +30,7 @@ class ReferenceDriver(BackendDriver):
                 vendor="Orchestrion",
                 version=np.__version__,
                 formats=(FORMAT,),
-                features=frozenset(FEATURES),
+                features=frozenset(FEATURES) - {"gpu"},
                 limits=Limits(
                     max_workgroup_count=(NO_LIMIT, NO_LIMIT, NO_LIMIT),
                     max_workgroup_size=1024,

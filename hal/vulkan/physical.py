@@ -62,6 +62,8 @@ VENDORS: dict[int, str] = {
 #: VkPhysicalDeviceType -> place in the list: discrete, integrated, virtual, other, software
 RANKS: dict[int, int] = {2: 0, 1: 1, 3: 2, 0: 3, 4: 4}
 TYPE_CPU = 4
+#: VkPhysicalDeviceType: integrated, discrete and virtual GPUs
+TYPES_GPU = (1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,8 @@ class _Probe:
         max_allocation, import_alignment, driver = self._more_properties()
         kinds, memory_bytes = self._memory()
         features = {name for name, fields in HAL_FEATURES.items() if self.enabled.issuperset(fields)}
+        if self.kind in TYPES_GPU:
+            features.add("gpu")
         info = DeviceInfo(
             driver="vulkan",
             index=index,

@@ -1,7 +1,7 @@
-"""Modules made for a kind of device: the same results on every device, and what they were made for is said.
+"""Modules made for kinds of device: each device takes what is for it, and any computes the same products.
 
 For `gpu` convolutions and products are staged in shared memory, and the devices at hand are processors: what is held
-here is that any device runs them, with the bits of what was made for it.
+here is that these run it, with the bits of what was made for them.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,13 @@ import pytest
 from orchestrion import compiler
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.kernel.blocked import LANES
+from orchestrion.compiler.kernel.machine import program_name
 from orchestrion.compiler.sequencer.ll_seq import Entry
+from orchestrion.hal.backend import DeviceInfo, Limits
 from orchestrion.schema.decoder import read_module
+from orchestrion.schema.profiles import FEATURES
 from orchestrion.schema.writer import write
+from orchestrion.vm.selection import choose_program
 
 jax = pytest.importorskip("jax")
 from jax import export, lax  # noqa: E402
@@ -65,18 +69,18 @@ def source_of(function: Any, arguments: tuple[Array, ...]) -> Any:
 def test_blocks_compute_what_jax_does(device: str, program: Any, load_on: LoadOn) -> None:
     function, arguments, blocks = program
     source, profile = source_of(function, arguments), {"vulkan": "spirv", "opencl": "opencl"}[device]
-    text = compiler.Compilation(targets=(profile,), machine="gpu").text(source, "executables")
+    text = compiler.Compilation(targets=(profile,), machines=("gpu",)).text(source, "executables")
     entries = [op for op in parse(text, "text").walk() if isinstance(op, Entry)]
     staged = [op for op in entries if op.workgroup_size.ints[0] == LANES and "kernel.barrier" in str(op)]
     assert len(staged) == blocks
-    results = load_on(compiler.compile(source, [profile], machine="gpu"), device).main(*arguments)
+    results = load_on(compiler.compile(source, [profile], machines=("gpu",)), device).main(*arguments)
     for got, want in zip(results, jax.jit(function)(*arguments), strict=True):
         got, want = np.asarray(got), np.asarray(want)
         assert got.dtype == want.dtype
         wide = want.astype(np.float64)
         np.testing.assert_allclose(got.astype(np.float64), wide, rtol=1e-5, atol=2e-6 * np.abs(wide).max())
     if function is others:
-        same = load_on(compiler.compile(source, [profile], machine="cpu"), device).main(*arguments)
+        same = load_on(compiler.compile(source, [profile], machines=("cpu",)), device).main(*arguments)
         assert [np.asarray(x).tobytes() for x in same] == [np.asarray(x).tobytes() for x in results]
 
 
@@ -85,9 +89,9 @@ def test_a_batch_of_any_size(load_on: LoadOn) -> None:
     weights = normal(24, 40)
     shape = jax.ShapeDtypeStruct(export.symbolic_shape("b, 24"), np.float32)
     source = export.export(jax.jit(lambda x: jnp.tanh(jnp.matmul(x, weights, precision="highest"))))(shape)
-    text = compiler.Compilation(targets=("spirv",), machine="gpu").text(source, "executables")
+    text = compiler.Compilation(targets=("spirv",), machines=("gpu",)).text(source, "executables")
     assert "kernel.barrier" in text
-    program = load_on(compiler.compile(source, ["spirv"], machine="gpu"), "vulkan")
+    program = load_on(compiler.compile(source, ["spirv"], machines=("gpu",)), "vulkan")
     for batch in (1, 16, 45):
         x = normal(batch, 24)
         np.testing.assert_allclose(np.asarray(program.main(x)), np.tanh(x @ weights), rtol=1e-5, atol=2e-6)
@@ -96,32 +100,56 @@ def test_a_batch_of_any_size(load_on: LoadOn) -> None:
 PRODUCT = source_of(lambda x, y: x @ y, (normal(96, 64), normal(64, 96)))
 
 
-def test_what_a_module_was_made_for_is_said() -> None:
-    for machine, names in (("cpu", "reference spirv opencl"), ("gpu", "reference spirv_gpu opencl_gpu")):
-        module = read_module(compiler.compile(PRODUCT, machine=machine))
-        assert " ".join(module.strings[row.name] for row in module.programs) == names
+#: machines -> the programs of a module
+MADE = {
+    ("cpu",): "reference spirv opencl",
+    ("gpu",): "reference spirv_gpu opencl_gpu",
+    ("gpu", "cpu"): "reference spirv_gpu spirv opencl_gpu opencl",
+}
+#: whether a device is a GPU, machines -> what it takes
+TAKEN = {
+    (False, ("cpu",)): "cpu", (False, ("gpu",)): "gpu", (False, ("gpu", "cpu")): "cpu",
+    (True, ("cpu",)): "cpu", (True, ("gpu",)): "gpu", (True, ("gpu", "cpu")): "gpu",
+}  # fmt: skip
+
+
+def info_of(driver: str, is_gpu: bool) -> DeviceInfo:
+    """A device that has everything, and is a GPU or is none."""
+    formats, features = {"vulkan": "spirv", "opencl": "opencl-c"}[driver], set(FEATURES) - {"gpu"}
+    return DeviceInfo(
+        driver, 0, "test", "test", "1", (formats,), frozenset(features | ({"gpu"} if is_gpu else set())),
+        Limits((1 << 16,) * 3, 128, 1 << 30, 16, 128, 16384, 16, 4096), 1 << 30,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("machines", MADE)
+def test_each_device_takes_the_program_for_its_kind(machines: tuple[str, ...]) -> None:
+    """And where there is none, the last one: a module for one machine runs on all."""
+    module = read_module(compiler.compile(PRODUCT, machines=machines))
+    names = [module.strings[row.name] for row in module.programs]
+    assert " ".join(names) == MADE[machines]
+    for driver, profile in (("vulkan", "spirv"), ("opencl", "opencl")):
+        for is_gpu in (False, True):
+            taken = names[choose_program(module, info_of(driver, is_gpu))]
+            assert taken == program_name(profile, TAKEN[is_gpu, machines])
 
 
 def test_every_phase_continues_to_the_same_bytes() -> None:
     """Up to `flow` a text is for any machine; then it says which."""
-    whole = compiler.compile(PRODUCT, machine="gpu")
+    machines = ("gpu", "cpu")
+    whole = compiler.compile(PRODUCT, machines=machines)
     assert whole != compiler.compile(PRODUCT)
-    for phase, given in (
-        ("flow", "gpu"),
-        ("hl_seq", "cpu"),
-        ("ll_seq", "cpu"),
-        ("executables", "cpu"),
-        ("bytecode", "cpu"),
-    ):
-        text = compiler.Compilation(machine="gpu").text(PRODUCT, phase)
-        assert write(compiler.Compilation(start=phase, machine=given).rows(text)) == whole, phase
+    for phase in ("flow", "hl_seq", "ll_seq", "executables", "bytecode"):
+        given = machines if phase == "flow" else ("cpu",)
+        text = compiler.Compilation(machines=machines).text(PRODUCT, phase)
+        assert write(compiler.Compilation(start=phase, machines=given).rows(text)) == whole, phase
 
 
 @pytest.mark.parametrize("encodings", ["test", "always"])
 def test_operands_in_tiles_have_the_same_bits(encodings: str, load_on: LoadOn) -> None:
     x, y = normal(96, 64), normal(64, 96)
     found = {
-        np.asarray(load_on(compiler.compile(PRODUCT, ["spirv"], layouts, "gpu"), "vulkan").main(x, y)).tobytes()
+        np.asarray(load_on(compiler.compile(PRODUCT, ["spirv"], layouts, ("gpu",)), "vulkan").main(x, y)).tobytes()
         for layouts in (encodings, "default")
     }
     assert len(found) == 1
@@ -133,7 +161,9 @@ def test_blocks_read_what_is_there_as_it_lies(target: str) -> None:
     shape = jax.ShapeDtypeStruct((256, 256), np.float32)
     source = jax.jit(lambda x, y: x @ y.T).lower(shape, shape)
     layouts = {
-        machine: compiler.Compilation(targets=(target,), machine=machine).text(source, "hl_seq").count("#util.layout")
+        machine: compiler.Compilation(targets=(target,), machines=(machine,))
+        .text(source, "hl_seq")
+        .count("#util.layout")
         for machine in ("cpu", "gpu")
     }
     assert layouts["cpu"] > 0 and layouts["gpu"] == 0
@@ -141,9 +171,14 @@ def test_blocks_read_what_is_there_as_it_lies(target: str) -> None:
 
 def test_refusals() -> None:
     with pytest.raises(compiler.CompileError, match="no machine is called tpu; there are cpu, gpu"):
-        compiler.compile(PRODUCT, machine="tpu")
-    with pytest.raises(compiler.CompileError, match="the text of phase ll_seq says itself which machine"):
-        compiler.Compilation(start="ll_seq", machine="gpu")
+        compiler.compile(PRODUCT, machines=("tpu",))
+    with pytest.raises(compiler.CompileError, match=r"\[cpu, gpu\]: any device takes cpu, so it comes last"):
+        compiler.compile(PRODUCT, machines=("cpu", "gpu"))
+    for machines in ((), ("gpu", "gpu")):
+        with pytest.raises(compiler.CompileError, match="each once, and one at least"):
+            compiler.Compilation(machines=machines)
+    with pytest.raises(compiler.CompileError, match="the text of phase ll_seq says itself which machines"):
+        compiler.Compilation(start="ll_seq", machines=("gpu",))
     for target, known in (("spirv", "cpu, gpu"), ("reference", "none")):
         for dialect, phase in (
             ("hl_seq", "hl_seq"),
@@ -153,6 +188,10 @@ def test_refusals() -> None:
         ):
             text = compiler.Compilation(targets=(target,)).text(PRODUCT, phase)
             assert text.count(f'"{dialect}.program"() <{{') == 1
-            text = text.replace(f'sym_name = "{target}"}}> ({{', f'machine = "tpu", sym_name = "{target}"}}> ({{', 1)
-            with pytest.raises(compiler.CompileError, match=f"target {target} has no machine tpu; it has {known}"):
-                compiler.Compilation(start=phase).rows(text)
+            for machine, name, message in (
+                ("tpu", f"{target}_tpu", f"target {target} has no machine tpu; it has {known}"),
+                ("gpu", target, f"a program of {target} for gpu is called {target}_gpu, not {target}"),
+            ):
+                named = f'machine = "{machine}", sym_name = "{name}"}}> ({{'
+                with pytest.raises(compiler.CompileError, match=message):
+                    compiler.Compilation(start=phase).rows(text.replace(f'sym_name = "{target}"}}> ({{', named, 1))

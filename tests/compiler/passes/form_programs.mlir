@@ -28,8 +28,8 @@
 // -----
 // passes: form-programs
 // targets: reference, spirv
-// machine: gpu
-// A program says which machine it is made for, where its target has any.
+// machines: gpu, cpu
+// Each target has a program per machine, and one where it has no machines.
 "builtin.module"() ({
   "func.func"() <{function_type = (tensor<2xf32>) -> tensor<2xf32>, sym_name = "main"}> ({
   ^bb0(%0: tensor<2xf32>):
@@ -44,7 +44,13 @@
       "func.return"(%0) : (tensor<2xf32>) -> ()
     }) : () -> ()
   }) : () -> ()
-  "hl_seq.program"() <{machine = "gpu", sym_name = "spirv"}> ({
+  "hl_seq.program"() <{machine = "gpu", sym_name = "spirv_gpu"}> ({
+    "func.func"() <{function_type = (tensor<2xf32>) -> tensor<2xf32>, sym_name = "main"}> ({
+    ^bb0(%0: tensor<2xf32>):
+      "func.return"(%0) : (tensor<2xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+  "hl_seq.program"() <{sym_name = "spirv"}> ({
     "func.func"() <{function_type = (tensor<2xf32>) -> tensor<2xf32>, sym_name = "main"}> ({
     ^bb0(%0: tensor<2xf32>):
       "func.return"(%0) : (tensor<2xf32>) -> ()

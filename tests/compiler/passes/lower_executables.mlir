@@ -1,7 +1,7 @@
 // passes: lower-executables
 // A workgroup computes a block of a dot's results: slices of both operands in shared memory, a barrier on either side.
 "builtin.module"() ({
-  "hl_seq.program"() <{machine = "gpu", sym_name = "spirv"}> ({
+  "hl_seq.program"() <{machine = "gpu", sym_name = "spirv_gpu"}> ({
     "ll_seq.executable"() <{sym_name = "dot"}> ({
       "ll_seq.entry"() <{bindings = [{access = "read", length = 1024 : i64}, {access = "read", length = 960 : i64}, {access = "write", length = 960 : i64}], sym_name = "dot", workload = array<i64: 240, 1, 1>}> ({
       ^bb0(%0: !ll_seq.binding, %1: !ll_seq.binding, %2: !ll_seq.binding):
@@ -16,7 +16,7 @@
 }) : () -> ()
 // =====
 "builtin.module"() ({
-  "hl_seq.program"() <{machine = "gpu", sym_name = "spirv"}> ({
+  "hl_seq.program"() <{machine = "gpu", sym_name = "spirv_gpu"}> ({
     "ll_seq.executable"() <{sym_name = "dot"}> ({
       "ll_seq.entry"() <{binding_types = [tensor<16x16xf32>, tensor<16x15xf32>, tensor<16x15xf32>], bindings = [{access = "read", length = 1024 : i64}, {access = "read", length = 960 : i64}, {access = "write", length = 960 : i64}], source_ops = ["stablehlo.dot_general"], sym_name = "dot", workgroup_size = array<i64: 128, 1, 1>, workload = array<i64: 128, 1, 1>}> ({
       ^bb0(%0: !ll_seq.binding, %1: !ll_seq.binding, %2: !ll_seq.binding):

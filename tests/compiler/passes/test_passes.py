@@ -1,8 +1,8 @@
 """Every `.mlir` file here: what a pass makes of a module, as text.
 
 A file holds cases divided by `// -----`. A case starts with comment lines: `// passes: a, b`, optionally
-`// targets: reference, spirv`, `// encodings: test` and `// machine: gpu`, and what to look at. Then the input, a line
-`// =====`, and what must come out (without locations). `BLESS=1` writes what comes out; review the diff.
+`// targets: reference, spirv`, `// encodings: test` and `// machines: gpu, cpu`, and what to look at. Then the input, a
+line `// =====`, and what must come out (without locations). `BLESS=1` writes what comes out; review the diff.
 """
 
 import os
@@ -34,8 +34,8 @@ def _run(case: str) -> str:
     module = parse(source, "case.mlir")
     passes = _header(case, "passes")
     encodings = _header(case, "encodings") or ["default"]
-    machine = _header(case, "machine") or [DEFAULT]
-    options = Options(tuple(_header(case, "targets") or ["reference"]), encodings[0], machine[0])
+    machines = tuple(_header(case, "machines") or [DEFAULT])
+    options = Options(tuple(_header(case, "targets") or ["reference"]), encodings[0], machines)
     run_passes(module, named(passes), options)
     check_own(module, ", ".join(passes))
     return source + ARROW + print_module(module, locations=False).rstrip("\n") + "\n"
