@@ -31,6 +31,7 @@ from orchestrion.compiler.stablehlo.structural import (
 from .dialect import Size, Windows
 from .fft import LineFft
 from .merge import Merge
+from .row_solve import RowSolve
 from .scatter import Scatter, Update
 
 #: how a value is reached: the ops in between, outermost first, with the operand number where it matters
@@ -38,7 +39,7 @@ Path = tuple[tuple[int, int], ...]
 ROOT: Final[Path] = ()
 
 #: ops with a schedule of their own
-HEROES: Final = (Reduce, DotGeneral, Scatter, Merge, LineFft)
+HEROES: Final = (Reduce, DotGeneral, Scatter, Merge, LineFft, RowSolve)
 #: ops without operands
 GENERATORS: Final = (Constant, Iota, Size)
 #: ops that place elements without computing on them
@@ -122,6 +123,8 @@ def operand_paths(op: Operation, index: int, path: Path, reads: int) -> tuple[Pa
             return (*path, (id(op), index)), reads * max(tensor_of(op.inputs[0]).shape[op.axis].bit_length(), 1)
         case LineFft():
             return (*path, (id(op), index)), max(reads * count(op.operand_) // max(count(op.out), 1), 1)
+        case RowSolve():
+            return (*path, (id(op), index)), max(reads * count(op.operands[index]) // max(count(op.out), 1), 1)
         case Scatter():
             return _scattered(op, index, path, reads)
         case Elementwise():

@@ -22,6 +22,7 @@ from orchestrion.schema.dtypes import SIGNED, UNSIGNED
 from .fft import LineFft
 from .layout import problem
 from .merge import Merge
+from .row_solve import RowSolve
 from .scatter import Scatter
 
 
@@ -215,6 +216,7 @@ DIALECT = Dialect(
         Scatter,
         Merge,
         LineFft,
+        RowSolve,
         Size,
         Yield,
         Executable,

@@ -28,6 +28,7 @@ from orchestrion.compiler.stablehlo.structural import Pad, Reshape
 from .access import HEROES, MOVEMENT, ROOT, Path, count, elements, is_expensive, is_free, is_in_place, operand_paths
 from .fft import LineFft
 from .merge import Merge
+from .row_solve import RowSolve
 from .scatter import Scatter, changes, updated_values
 from .util import GlobalStore
 
@@ -117,6 +118,10 @@ class Group:
                     found[value] = None
         return found
 
+    def _reshapes(self) -> bool:
+        """Whether the group gives one value, which has another shape inside."""
+        return len(self.roots) == 1 and all(isinstance(op, Reshape) for op in self.paths)
+
     def outputs(self) -> int:
         return sum(len(op.results) for op in self.roots)
 
@@ -130,7 +135,9 @@ class Group:
 
     def takes_root(self, op: Operation) -> bool:
         """Whether the group can compute an op for others, too."""
-        if work_of(op) != self.workload or any(isinstance(one, Scatter | LineFft) for one in (op, self.hero)):
+        if work_of(op) != self.workload or any(
+            isinstance(one, Scatter | LineFft | RowSolve) for one in (op, self.hero)
+        ):
             return False
         if is_in_place(op) and (self.paths_to(op) or not self.captures().keys().isdisjoint(updated_values(op))):
             return False
@@ -144,7 +151,7 @@ class Group:
             return True
         if any(isinstance(one, CustomCall | Merge) for one in (op, *self.roots)):
             return False  # a library function computes whole tensors in memory; a merge reads its own often
-        if isinstance(op, LineFft) and not (len(self.roots) == 1 and all(isinstance(x, Reshape) for x in self.paths)):
+        if isinstance(op, LineFft | RowSolve) and not self._reshapes():
             return False  # it writes what it has in shared memory
         if self.size >= MAX_SIZE or len(paths) > MAX_PATHS:
             return False

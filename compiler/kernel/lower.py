@@ -13,6 +13,7 @@ from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.flow.layout import has_layout
 from orchestrion.compiler.flow.merge import Merge
+from orchestrion.compiler.flow.row_solve import RowSolve
 from orchestrion.compiler.flow.rows import taken_rows
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.attributes import dense_ints
@@ -161,7 +162,7 @@ def _readers(value: Value) -> Iterator[Operation]:
 
 
 def _refusals(op: Operation) -> Iterator[str]:
-    if isinstance(op, Merge | LineFft):
+    if isinstance(op, Merge | LineFft | RowSolve):
         yield from _stored(op)
     elif isinstance(op, Scatter):
         yield from _scatter(op)

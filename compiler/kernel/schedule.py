@@ -12,6 +12,7 @@ one invocation does the rest.
 `pack`: one invocation makes a row of a tile of a result that lies in tiles.
 `merge`: one invocation makes neighbours of two merged runs (`merge.py`).
 `fft_of_16` to `fft_of_128`: a workgroup of so many transforms a line, or some short ones (`fft.py`).
+`solve_rows`: a workgroup substitutes rows in a triangle that it shares (`row_solve.py`).
 `scatter`: one invocation makes an update, or all those of the rows that it owns (`scatter.py`).
 
 The kernel counts from the linear workgroup index and does nothing where that is beyond the work.
@@ -26,6 +27,7 @@ from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.flow.limit_folds import FEW_FOLDS, SHARED, sharing
 from orchestrion.compiler.flow.merge import Merge
+from orchestrion.compiler.flow.row_solve import BLOCK, RowSolve
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_max, typical
@@ -33,7 +35,7 @@ from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
 
-from . import blocked, fft, merge, scatter
+from . import blocked, fft, merge, row_solve, scatter
 from .builder import KernelBuilder
 from .elemental import Elemental
 from .encodings import store, stored_shape
@@ -125,7 +127,7 @@ def fold_length(hero: Operation) -> int:
 
 def hero_of(ops: Sequence[Operation]) -> Operation | None:
     """The op of a body that has schedules of its own; the flow phase puts at most one into a dispatch."""
-    return next((op for op in ops if op.name in FOLDS or isinstance(op, Scatter | Merge | LineFft)), None)
+    return next((op for op in ops if op.name in FOLDS or isinstance(op, Scatter | Merge | LineFft | RowSolve)), None)
 
 
 def may_tile(work: Work) -> bool:
@@ -145,6 +147,8 @@ def choose(work: Work, machine: Machine) -> Schedule:
         return SCHEDULES["merge"]
     if isinstance(hero, LineFft):
         return SCHEDULES[f"fft_of_{fft.shares(hero).lanes}"]
+    if isinstance(hero, RowSolve):
+        return SCHEDULES["solve_rows"]
     if work.rows is not None:
         results = [output.value for output in work.outputs]
         return SCHEDULES[f"rows_of_{lanes_of(work.ops, work.rows, results, machine)}"]
@@ -342,6 +346,20 @@ def emit_fft(elemental: Elemental, work: Work) -> None:
     fft.emit(elemental, work.hero, output.binding)
 
 
+# solve_rows
+
+
+def solving(work: Work) -> int:
+    assert isinstance(work.hero, RowSolve)
+    return row_solve.groups(work.hero) * BLOCK
+
+
+def emit_solve(elemental: Elemental, work: Work) -> None:
+    assert isinstance(work.hero, RowSolve)
+    (output,) = work.outputs
+    row_solve.emit(elemental, work.hero, output.binding)
+
+
 # scatter
 
 
@@ -467,5 +485,6 @@ SCHEDULES: dict[str, Schedule] = {
         Schedule("scatter", 64, scattering, emit_scatter),
         *map(_row_schedule, (1, *LANES.values())),
         *map(_fft_schedule, fft.LANES),
+        Schedule("solve_rows", BLOCK, solving, emit_solve),
     )
 }

@@ -21,6 +21,7 @@ from orchestrion.compiler.flow.groups import MAX_BINDINGS
 from orchestrion.compiler.flow.layout import problem, storage_elements
 from orchestrion.compiler.flow.mark_in_place import candidates
 from orchestrion.compiler.flow.merge import Merge
+from orchestrion.compiler.flow.row_solve import RowSolve
 from orchestrion.compiler.flow.rows import rows_of
 from orchestrion.compiler.flow.scatter import Scatter, changes, update_of, updated
 from orchestrion.compiler.flow.util import (
@@ -187,9 +188,9 @@ def _sizes(block: Block) -> Iterator[str]:
 
 
 def _of_hero(block: Block) -> Iterator[str]:
-    """A merge and lines that are transformed write their results themselves, so there are no others."""
+    """Ops that write their results themselves: there are no others."""
     for op in block:
-        if isinstance(op, Merge | LineFft) and any(
+        if isinstance(op, Merge | LineFft | RowSolve) and any(
             _shaped(value) not in op.results for value in block.ops[-1].operands
         ):
             yield f"gives something else than what {op.name} computes"

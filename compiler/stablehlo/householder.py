@@ -20,7 +20,7 @@ from orchestrion.compiler.ir.types import I32, TensorType
 from .base import tensor_of
 from .build import compare, constant, elementwise
 from .contraction import DotDimensions
-from .linear_algebra import loop
+from .loops import loop
 from .movement import dot, numbers, part, read, reshape, spread, total, write, zeros
 from .real import Real, Truth
 

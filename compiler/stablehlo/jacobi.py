@@ -17,7 +17,7 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from .base import tensor_of
 from .build import compare, constant, elementwise
 from .householder import eye
-from .linear_algebra import loop
+from .loops import loop
 from .movement import numbers, reshape, spread, total
 from .real import Real, Truth
 from .rotations import angles, finished, in_order, largest, mixed, or_nan, partners, sweeps, taken, turned, turns

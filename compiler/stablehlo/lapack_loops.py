@@ -20,7 +20,8 @@ from .build import compare, constant, elementwise
 from .contraction import Reduce, Return
 from .custom_call import CustomCall
 from .indexing import Gather
-from .linear_algebra import cholesky_of, fit, loop, matrices, solved
+from .linear_algebra import cholesky_of, fit, matrices, solved
+from .loops import loop
 from .movement import numbers, read, reshape, spread, total, write, zeros
 
 Routine = Callable[[Operation, Rewriter, dict[str, bool]], list[Value] | None]

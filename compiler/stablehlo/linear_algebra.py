@@ -1,8 +1,8 @@
 """`cholesky` and `triangular_solve` as loops of products, which every device has; JAX's calls of LAPACK for them, too.
 
-A turn of a loop makes one column of a factor, or one row of a solution, from what is there, by one product of a matrix
-and a vector, and writes it into the loop's own memory. The loops are of known length: one submission each. They are
-over the element type of the operands, whatever that is.
+Of f32 and f64 a turn of a loop makes a block (`blocked_solves.py`). Of other types, and of symbolic sizes, it makes one
+column of a factor, or one row of a solution, from what is there, by one product of a matrix and a vector, and writes it
+into the loop's own memory. The loops are of known length: one submission each.
 
 `lapack.potrf`, `blas.trsm` and `lapack.getrf` become such loops where a target is asked for that has no libraries, so
 that `jnp.linalg.cholesky`, `solve`, `inv` and `det` run everywhere; elsewhere LAPACK is faster.
@@ -10,61 +10,27 @@ that `jnp.linalg.cholesky`, `solve`, `inv` and `det` run everywhere; elsewhere L
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DialectAttr
-from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
-from orchestrion.compiler.ir.types import F32, F64, I32, TensorType
+from orchestrion.compiler.ir.types import F32, F64, TensorType
 from orchestrion.schema.dtypes import FLOAT
 
+from . import blocked_solves
 from .base import dtype_of, is_known, tensor_of
 from .build import compare, constant, elementwise
-from .contraction import DotDimensions, Return
-from .control_flow import While
+from .contraction import DotDimensions
 from .elementwise import OPS
+from .loops import loop
 from .movement import dot, numbers, read, reshape, spread, transpose, write, zeros
 
-Body = Callable[[Rewriter, Value, list[Value]], Sequence[Value]]
 #: products of a matrix per batch and a vector: over its columns
 _BY_COLUMNS: Final = DotDimensions((0,), (0,), (2,), (1,))
 _BY_ROWS: Final = DotDimensions((0,), (0,), (1,), (1,))
-
-
-def loop(rewriter: Rewriter, turns: int, inits: Sequence[Value], body: Body) -> list[Value]:
-    """`body` so many times, of the turn and the carried values; gives the last ones."""
-    return repeat(rewriter, inits, _test(turns), body)
-
-
-def repeat(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Body) -> list[Value]:
-    """`body` as long as `test` gives true, both of the turn and the carried values; gives the last ones."""
-    types = [TensorType((), I32), *map(tensor_of, inits)]
-    regions = [Block(types), Block(types)]
-    for block in regions:
-        block.append(Return.build(values=[]))
-    inner = Rewriter({})
-    for block, make in zip(regions, (test, _turn(body)), strict=True):
-        end = block.ops[-1]
-        inner.at(end)
-        end.set_operands(list(make(inner, block.arguments[0], list(block.arguments[1:]))))
-    first = constant(rewriter, 0, types[0])
-    cond, step = (Region([block]) for block in regions)
-    made = rewriter.build(While, inits=[first, *inits], cond=cond, body=step, out=types)
-    return list(made.results[1:])
-
-
-def _test(turns: int) -> Body:
-    return lambda rewriter, turn, _: [compare(rewriter, "LT", turn, constant(rewriter, turns, tensor_of(turn)))]
-
-
-def _turn(body: Body) -> Body:
-    def make(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-        made = body(rewriter, turn, carried)
-        return [elementwise(rewriter, "add", turn, constant(rewriter, 1, tensor_of(turn))), *made]
-
-    return make
 
 
 def matrices(rewriter: Rewriter, value: Value) -> Value:
@@ -101,6 +67,8 @@ def _is_float(value: Value) -> bool:
 
 def factor(rewriter: Rewriter, a: Value) -> Value:
     """The lower Cholesky factor of matrices [batch, n, n], of which the lower triangle is read; zero above."""
+    if blocked_solves.takes(a):
+        return blocked_solves.factor(rewriter, a)
     batch, n, _ = tensor_of(a).shape
 
     def column(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
@@ -124,6 +92,8 @@ def factor(rewriter: Rewriter, a: Value) -> Value:
 
 def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, conjugate: bool, unit: bool) -> Value:
     """The x of op(a) x = b, for matrices [batch, n, n] and [batch, n, m]; `lower` says which triangle of a is read."""
+    if blocked_solves.takes(b):
+        return blocked_solves.solution(rewriter, a, b, lower, turned, unit)
     batch, n, m = tensor_of(b).shape
     forwards = lower != turned
 

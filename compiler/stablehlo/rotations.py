@@ -19,7 +19,7 @@ from orchestrion.compiler.ir.types import I32, TensorType
 from .base import tensor_of
 from .build import compare, constant, elementwise
 from .indexing import Gather
-from .linear_algebra import Body, repeat
+from .loops import Body, repeat
 from .movement import numbers, spread, total, transpose
 from .real import Real, Truth
 from .sort import Sort, ordering

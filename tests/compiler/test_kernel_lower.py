@@ -139,7 +139,7 @@ def test_workgroups_are_a_power_of_two_that_every_device_takes() -> None:
     rows = {f"rows_of_{lanes}" for lanes in (1, 16, 32, 64, 128)}
     lines = {f"fft_of_{lanes}" for lanes in (16, 32, 64, 128)}
     groups = {f"workgroup_of_{lanes}" for lanes in (16, 128)}
-    others = {"thread", "tiled", "packed", "blocked", "pack", "scatter", "merge"}
+    others = {"thread", "tiled", "packed", "blocked", "pack", "scatter", "merge", "solve_rows"}
     assert set(SCHEDULES) == {*others, *rows, *lines, *groups}
 
 

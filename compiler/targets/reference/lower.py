@@ -32,6 +32,7 @@ from .dialect import OPS, Yield
 from .encodings import Emit, pack, stored, unpack
 from .ffts import expand_ffts
 from .merges import expand_merges
+from .row_solves import expand_row_solves
 from .special import TensorEmitter, known_number
 
 Rule = Callable[["_Lowering", Any, Sequence[Value]], Sequence[Value]]
@@ -45,6 +46,7 @@ def lower_entry(entry: Entry) -> None:
     old = entry.body.block
     expand_merges(old)
     expand_ffts(old)
+    expand_row_solves(old)
     problems = list(_diagnose(old))
     if problems:
         raise CompileError(problems)

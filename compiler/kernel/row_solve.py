@@ -1,0 +1,135 @@
+"""The schedule of `flow.solve_rows`: a workgroup takes as many rows as it has invocations, each substitutes one.
+
+The triangle lies in shared memory. Its factor, where that is wanted, every workgroup makes for itself, an invocation a
+row of it: a column at a time, a barrier behind each. The diagonal is kept apart, so that nobody overwrites what others
+still read. An invocation's own elements lie in shared memory, too, since registers have no places.
+"""
+
+from dataclasses import dataclass, field
+
+from orchestrion.compiler.flow.row_solve import BLOCK, RowSolve
+from orchestrion.compiler.ir.core import Value
+
+from .builder import KernelBuilder
+from .elemental import Elemental
+from .index import Index, delinearize
+from .rules import element_of, shape_of
+
+
+def groups(op: RowSolve) -> int:
+    """Workgroups of a dispatch."""
+    batch, rows, _ = shape_of(op.rows)
+    return batch * -(-rows // BLOCK)
+
+
+def emit(elemental: Elemental, op: RowSolve, binding: Value) -> None:
+    """The code of a workgroup. `binding`: where the result is written."""
+    b = elemental.builder
+    dtype = element_of(op.rows)
+    square, own = (b.shared(BLOCK * BLOCK, dtype) for _ in range(2))
+    _Rows(elemental, op, binding, square, own, b.shared(BLOCK, dtype)).emit()
+
+
+@dataclass(slots=True)
+class _Rows:
+    elemental: Elemental
+    op: RowSolve
+    binding: Value
+    triangle: Value
+    own: Value
+    diagonal: Value
+    batch: Value = field(init=False)
+    share: Value = field(init=False)
+
+    @property
+    def builder(self) -> KernelBuilder:
+        return self.elemental.builder
+
+    @property
+    def columns(self) -> int:
+        return shape_of(self.op.rows)[2]
+
+    def emit(self) -> None:
+        """Workgroups behind the last do what that does, but write nothing: all invocations meet at the barriers."""
+        b, (batch, rows, _) = self.builder, shape_of(self.op.rows)
+        count = groups(self.op)
+        number = b.op("minimum", b.workgroup_id(), b.index(count - 1))
+        self.batch, self.share = delinearize(b, number, (batch, count // batch))
+        self._load()
+        b.barrier()
+        if self.op.factor.value:
+            loop = b.begin_loop(b.const(0, "ui32"), b.const(self.columns, "ui32"), b.const(1, "ui32"), ())
+            self._column(loop.index)
+            b.barrier()
+            b.end_loop(loop, ())
+        first = b.op("multiply", self.share, b.index(BLOCK))
+        row = b.op("add", first, b.op("convert", b.local_id(), to=b.index_type))
+        inside = b.op("compare_lt", row, b.index(rows))
+        branch = b.begin_if(b.op("and", inside, b.op("compare_lt", b.workgroup_id(), b.index(count))))
+        self._substitute(row)
+        b.end_if(branch)
+
+    def _load(self) -> None:
+        """A row of the triangle for each invocation."""
+        b, row = self.builder, self.builder.local_id()
+        branch = b.begin_if(b.op("compare_lt", row, b.const(self.columns, "ui32")))
+        end = b.op("add", row, b.const(1, "ui32"))
+        loop = b.begin_loop(b.const(0, "ui32"), end, b.const(1, "ui32"), ())
+        b.store_shared(self._given(self.op.matrix, row, loop.index), self.triangle, self._place(row, loop.index))
+        b.end_loop(loop, ())
+        own = b.load_shared(self.triangle, self._place(row, row))
+        b.store_shared(own, self.diagonal, self._in_block(row))
+        b.end_if(branch)
+
+    def _column(self, column: Value) -> None:
+        """The factor's column below its diagonal, and the element on it, which each invocation makes for itself."""
+        b, row = self.builder, self.builder.local_id()
+        below = b.op("compare_ge", row, column)
+        branch = b.begin_if(b.op("and", below, b.op("compare_lt", row, b.const(self.columns, "ui32"))))
+        start = [b.load_shared(self.triangle, self._place(x, column)) for x in (row, column)]
+        loop = b.begin_loop(b.const(0, "ui32"), column, b.const(1, "ui32"), start)
+        mine, other = (b.load_shared(self.triangle, self._place(x, loop.index)) for x in (row, column))
+        rest = [
+            b.op("subtract", x, b.op("multiply", y, other)) for x, y in zip(loop.carried, (mine, other), strict=True)
+        ]
+        rest = b.end_loop(loop, rest)
+        pivot = b.op("sqrt", rest[1])
+        at = b.begin_if(b.op("compare_eq", row, column))
+        b.store_shared(pivot, self.diagonal, self._in_block(row))
+        b.begin_else(at)
+        b.store_shared(b.op("divide", rest[0], pivot), self.triangle, self._place(row, column))
+        b.end_if(at)
+        b.end_if(branch)
+
+    def _substitute(self, row: Value) -> None:
+        b = self.builder
+        local, one = b.local_id(), b.const(1, "ui32")
+        outer = b.begin_loop(b.const(0, "ui32"), b.const(self.columns, "ui32"), one, ())
+        at = self._at(row, outer.index)
+        start = self.elemental.element(self.op.rows, at)
+        inner = b.begin_loop(b.const(0, "ui32"), outer.index, one, [start])
+        known = b.load_shared(self.own, self._place(inner.index, local))
+        factor = b.load_shared(self.triangle, self._place(outer.index, inner.index))
+        (rest,) = b.end_loop(inner, [b.op("subtract", inner.carried[0], b.op("multiply", known, factor))])
+        made = b.op("divide", rest, b.load_shared(self.diagonal, self._in_block(outer.index)))
+        b.store_shared(made, self.own, self._place(outer.index, local))
+        b.store(made, self.binding, at.linear)
+        b.end_loop(outer, ())
+
+    def _given(self, value: Value, row: Value, column: Value) -> Value:
+        b = self.builder
+        places = [b.op("convert", x, to=b.index_type) for x in (row, column)]
+        return self.elemental.element(value, Index(b, shape_of(value), [self.batch, *places]))
+
+    def _at(self, row: Value, column: Value) -> Index:
+        b = self.builder
+        return Index(b, shape_of(self.op.rows), [self.batch, row, b.op("convert", column, to=b.index_type)])
+
+    def _place(self, row: Value, column: Value) -> Value:
+        """In a square array; the mask proves that it is in there."""
+        b = self.builder
+        at = b.op("add", b.op("multiply", row, b.const(BLOCK, "ui32")), column)
+        return b.op("and", at, b.const(BLOCK * BLOCK - 1, "ui32"))
+
+    def _in_block(self, place: Value) -> Value:
+        return self.builder.op("and", place, self.builder.const(BLOCK - 1, "ui32"))
