@@ -7,6 +7,7 @@ Nothing here changes a bit of a result: `x * 1` is `x` for floats too, `x + 0` i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, dense_ints
@@ -18,7 +19,7 @@ from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from .base import tensor_of
 from .elementwise import BitcastConvert, Convert, Select
 from .fold import fold
-from .indexing import DynamicSlice, DynamicUpdateSlice
+from .indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from .simplify_control_flow import PATTERNS as CONTROL_FLOW
 from .structural import BroadcastInDim, Concatenate, Constant, Pad, Reshape, Reverse, Slice, Transpose
 
@@ -145,6 +146,16 @@ def _reshape(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
+def _reshape_of_repeated(op: Operation, rewriter: Rewriter) -> bool:
+    """A scalar that is repeated is so in any shape."""
+    inner = op.operands[0].defining_op
+    if not isinstance(op, Reshape) or not isinstance(inner, BroadcastInDim) or tensor_of(inner.operand_).shape:
+        return False
+    made = rewriter.build(BroadcastInDim, operand_=inner.operand_, broadcast_dimensions=DenseArray(()), out=op.out.type)
+    rewriter.replace(op, [made.out])
+    return True
+
+
 def _as_reshape(op: Operation, rewriter: Rewriter) -> bool:
     """What only moves axes of size 1 about is a reshape."""
     source, type = tensor_of(op.operands[0]), tensor_of(op.results[0])
@@ -260,16 +271,37 @@ def _dynamic_slice(op: Operation, rewriter: Rewriter) -> bool:
     starts = _starts(op)
     if starts is None:
         return False
-    made = rewriter.build(
-        Slice,
-        operand_=op.operand_,
-        start_indices=dense_ints(*starts),
-        limit_indices=dense_ints(*(start + size for start, size in zip(starts, op.window, strict=True))),
-        strides=DenseArray((1,) * len(starts)),
-        out=op.out.type,
-    )
-    rewriter.replace(op, [made.out])
+    rewriter.replace(op, [_window(rewriter, op.operand_, starts, op.window)])
     return True
+
+
+def _gather(op: Operation, rewriter: Rewriter) -> bool:
+    """One slice from a known place: `x[:, 0]` of a symbolic size."""
+    assert isinstance(op, Gather)
+    axes, known, shape, window = op.axes, _constant(op.start_indices), tensor_of(op.operand_).shape, op.slice_sizes.ints
+    count = len(axes.start_index_map)
+    if known is None or tensor_of(op.start_indices).num_elements != count or axes.operand_batching_dims:
+        return False
+    places = known.scalars() * (count if known.is_splat else 1)
+    at = dict(zip(axes.start_index_map, map(int, places), strict=True))
+    starts = [dim_min(max(at.get(axis, 0), 0), size - window[axis]) for axis, size in enumerate(shape)]
+    if any(isinstance(start, Dim) for start in starts):
+        return False
+    sliced = _window(rewriter, op.operand_, starts, window)
+    rewriter.replace(op, [rewriter.build(Reshape, operand_=sliced, out=op.out.type).out])
+    return True
+
+
+def _window(rewriter: Rewriter, value: Value, starts: Sequence[int], sizes: Sequence[int]) -> Value:
+    """A slice without steps."""
+    return rewriter.build(
+        Slice,
+        operand_=value,
+        start_indices=dense_ints(*starts),
+        limit_indices=dense_ints(*(start + size for start, size in zip(starts, sizes, strict=True))),
+        strides=DenseArray((1,) * len(starts)),
+        out=tensor_of(value).with_shape(tuple(sizes)),
+    ).out
 
 
 def _dynamic_update_slice(op: Operation, rewriter: Rewriter) -> bool:
@@ -283,7 +315,7 @@ def _dynamic_update_slice(op: Operation, rewriter: Rewriter) -> bool:
 
 
 _MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
-    "reshape": (_unchanged, _reshape),
+    "reshape": (_unchanged, _reshape, _reshape_of_repeated),
     "transpose": (_unchanged, _as_reshape, _transpose),
     "broadcast_in_dim": (_unchanged, _as_reshape, _broadcast, _broadcast_of_reshape),
     "slice": (_unchanged, _slice),
@@ -292,6 +324,7 @@ _MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
     "pad": (_unchanged,),
     "dynamic_slice": (_dynamic_slice,),
     "dynamic_update_slice": (_dynamic_update_slice,),
+    "gather": (_gather,),
     "bitcast_convert": (_unchanged, _bits_of_bits),
     "convert": (_unchanged,),
     "select": (_select,),

@@ -462,3 +462,52 @@
     "func.return"(%1) : (tensor<i32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: canonicalize
+// A gather of one slice from a known place is a slice, starts clamped; of several, or from the end of a size of a call, not.
+"builtin.module"() ({
+  "func.func"() <{dims = [{least = 1 : i64, name = "b", value = #util.dims<arg0_0>}], function_type = (tensor<?x7xf32, #util.dims<b>>) -> (tensor<?xf32, #util.dims<b>>, tensor<1x1xf32>, tensor<2x7xf32>, tensor<7xf32>), sym_name = "main"}> ({
+  ^bb0(%x: tensor<?x7xf32, #util.dims<b>>):
+    %i = "stablehlo.constant"() <{value = dense<9> : tensor<1xi32>}> : () -> tensor<1xi32>
+    %ij = "stablehlo.constant"() <{value = dense<0> : tensor<1x2xi32>}> : () -> tensor<1x2xi32>
+    %two = "stablehlo.constant"() <{value = dense<0> : tensor<2x1xi32>}> : () -> tensor<2x1xi32>
+    %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1]>, slice_sizes = #util.dims<b, 1>}> : (tensor<?x7xf32, #util.dims<b>>, tensor<1xi32>) -> tensor<?xf32, #util.dims<b>>
+    %1 = "stablehlo.gather"(%x, %ij) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}> : (tensor<?x7xf32, #util.dims<b>>, tensor<1x2xi32>) -> tensor<1x1xf32>
+    %2 = "stablehlo.gather"(%x, %two) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 7>}> : (tensor<?x7xf32, #util.dims<b>>, tensor<2x1xi32>) -> tensor<2x7xf32>
+    %3 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [0], start_index_map = [0]>, slice_sizes = array<i64: 1, 7>}> : (tensor<?x7xf32, #util.dims<b>>, tensor<1xi32>) -> tensor<7xf32>
+    "func.return"(%0, %1, %2, %3) : (tensor<?xf32, #util.dims<b>>, tensor<1x1xf32>, tensor<2x7xf32>, tensor<7xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{dims = [{least = 1 : i64, name = "b", value = #util.dims<arg0_0>}], function_type = (tensor<?x7xf32, #util.dims<b>>) -> (tensor<?xf32, #util.dims<b>>, tensor<1x1xf32>, tensor<2x7xf32>, tensor<7xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<?x7xf32, #util.dims<b>>):
+    %1 = "stablehlo.constant"() <{value = dense<9> : tensor<1xi32>}> : () -> tensor<1xi32>
+    %2 = "stablehlo.constant"() <{value = dense<0> : tensor<2x1xi32>}> : () -> tensor<2x1xi32>
+    %3 = "stablehlo.slice"(%0) <{limit_indices = #util.dims<b, 7>, start_indices = array<i64: 0, 6>, strides = array<i64: 1, 1>}> : (tensor<?x7xf32, #util.dims<b>>) -> tensor<?x1xf32, #util.dims<b>>
+    %4 = "stablehlo.reshape"(%3) : (tensor<?x1xf32, #util.dims<b>>) -> tensor<?xf32, #util.dims<b>>
+    %5 = "stablehlo.slice"(%0) <{limit_indices = array<i64: 1, 1>, start_indices = array<i64: 0, 0>, strides = array<i64: 1, 1>}> : (tensor<?x7xf32, #util.dims<b>>) -> tensor<1x1xf32>
+    %6 = "stablehlo.gather"(%0, %2) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 7>}> : (tensor<?x7xf32, #util.dims<b>>, tensor<2x1xi32>) -> tensor<2x7xf32>
+    %7 = "stablehlo.gather"(%0, %1) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [0], start_index_map = [0]>, slice_sizes = array<i64: 1, 7>}> : (tensor<?x7xf32, #util.dims<b>>, tensor<1xi32>) -> tensor<7xf32>
+    "func.return"(%4, %5, %6, %7) : (tensor<?xf32, #util.dims<b>>, tensor<1x1xf32>, tensor<2x7xf32>, tensor<7xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// -----
+// passes: canonicalize
+// A scalar that is repeated is so in any shape.
+"builtin.module"() ({
+  "func.func"() <{dims = [{least = 1 : i64, name = "b", value = #util.dims<arg0_0>}], function_type = (tensor<?x7xf32, #util.dims<b>>, tensor<f32>) -> tensor<?xf32, #util.dims<7 * b>>, sym_name = "main"}> ({
+  ^bb0(%x: tensor<?x7xf32, #util.dims<b>>, %s: tensor<f32>):
+    %0 = "stablehlo.broadcast_in_dim"(%s) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<?x7xf32, #util.dims<b>>
+    %1 = "stablehlo.reshape"(%0) : (tensor<?x7xf32, #util.dims<b>>) -> tensor<?xf32, #util.dims<7 * b>>
+    "func.return"(%1) : (tensor<?xf32, #util.dims<7 * b>>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{dims = [{least = 1 : i64, name = "b", value = #util.dims<arg0_0>}], function_type = (tensor<?x7xf32, #util.dims<b>>, tensor<f32>) -> tensor<?xf32, #util.dims<7 * b>>, sym_name = "main"}> ({
+  ^bb0(%0: tensor<?x7xf32, #util.dims<b>>, %1: tensor<f32>):
+    %2 = "stablehlo.broadcast_in_dim"(%1) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<?xf32, #util.dims<7 * b>>
+    "func.return"(%2) : (tensor<?xf32, #util.dims<7 * b>>) -> ()
+  }) : () -> ()
+}) : () -> ()
