@@ -21,7 +21,7 @@ from .base import tensor_of
 from .build import compare, constant, elementwise
 from .contraction import DotDimensions
 from .loops import loop
-from .movement import dot, numbers, part, read, reshape, spread, total, write, zeros
+from .movement import dot, numbers, part, read, reshape, spread, write, zeros
 from .real import Real, Truth
 
 #: of a vector per batch with the columns of a matrix
@@ -45,11 +45,11 @@ def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[
     zero = constant(rewriter, 0, TensorType((), I32))
     column = Real(rewriter, reshape(rewriter, read(rewriter, a, [zero, zero, turn], (batch, rows, 1)), (batch, rows)))
     here, below = places(rewriter, (batch, rows), turn)
-    largest = Real(rewriter, total(rewriter, (here | below).pick(abs(column), 0.0).value, (1,), "maximum"))
+    largest = (here | below).pick(abs(column), 0.0).total((1,), "maximum")
     scale = largest.test("EQ", 0.0).pick(1.0, largest)
     scaled = column / _down(scale, (batch, rows))
     alpha = Real(rewriter, reshape(rewriter, read(rewriter, scaled.value, [zero, turn], (batch, 1)), (batch,)))
-    tail = Real(rewriter, total(rewriter, below.pick(scaled * scaled, 0.0).value, (1,)))
+    tail = below.pick(scaled * scaled, 0.0).total((1,))
     is_flat, norm = tail.test("EQ", 0.0), (alpha * alpha + tail).op("sqrt")
     beta = is_flat.pick(alpha, alpha.test("GE", 0.0).pick(-norm, norm))
     tau = is_flat.pick(0.0, (beta - alpha) / is_flat.pick(1.0, beta))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 
@@ -18,10 +17,23 @@ from .base import tensor_of
 from .build import compare, constant, elementwise
 from .householder import eye
 from .loops import loop
-from .movement import numbers, reshape, spread, total
+from .movement import numbers, reshape, spread
 from .real import Real, Truth
-from .rotations import angles, finished, in_order, largest, mixed, or_nan, partners, sweeps, taken, turned, turns
-from .structural import Slice
+from .rotations import (
+    angles,
+    diagonal,
+    finished,
+    in_order,
+    largest,
+    mixed,
+    or_nan,
+    partners,
+    sweeps,
+    taken,
+    turned,
+    turns,
+    unless_resting,
+)
 
 
 def eigen(rewriter: Rewriter, a: Value, lower: bool, with_vectors: bool) -> tuple[list[Value], Value, Value]:
@@ -31,13 +43,13 @@ def eigen(rewriter: Rewriter, a: Value, lower: bool, with_vectors: bool) -> tupl
     rows, columns = (numbers(rewriter, shape, axis) for axis in (1, 2))
     given = Truth(rewriter, compare(rewriter, "GE" if lower else "LE", rows, columns))
     whole = given.pick(Real(rewriter, a), Real(rewriter, turned(rewriter, a)))
-    size, format = largest(rewriter, whole), whole.format
+    size, format = largest(whole), whole.format
     scaled = whole * size.power(2 * format.bias - size.exponent()).spread(shape, (0,))
-    bound = Real(rewriter, total(rewriter, (scaled * scaled).value, (1, 2))) * 4.0**-format.fraction
+    bound = (scaled * scaled).total((1, 2)) * 4.0**-format.fraction
     vectors = [eye(rewriter, scaled.type)] if with_vectors else []
     left, made, *vectors = sweeps(rewriter, [scaled.value, *vectors], _beside(rewriter, scaled), bound, _sweep)
     fine, info = finished(rewriter, left, bound, size)
-    values = _diagonal(rewriter, made) * size.power(size.exponent()).spread(shape[:2], (0,))
+    values = diagonal(rewriter, made) * size.power(size.exponent()).spread(shape[:2], (0,))
     found, *vectors = (or_nan(rewriter, fine, x) for x in in_order(rewriter, values.value, "LT", vectors))
     return [turned(rewriter, x) for x in vectors], found, info
 
@@ -50,7 +62,7 @@ def _sweep(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[
 def _rotate(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
     a, *vectors = carried
     partner = partners(rewriter, turn, tensor_of(a).shape[1])
-    own, between = _diagonal(rewriter, a), _between(rewriter, a, partner)
+    own, between = diagonal(rewriter, a), _between(rewriter, a, partner)
     k, sine = angles(rewriter, partner, own, taken(rewriter, own.value, partner, 1), between)
     made = _both_sides(rewriter, a, partner, k, sine)
     return [made.value, *(mixed(rewriter, x, partner, k, sine) for x in vectors)]
@@ -70,20 +82,6 @@ def _both_sides(rewriter: Rewriter, a: Value, partner: Value, k: Real, sine: Rea
     return is_diagonal.pick(made, is_between.pick(0.0, made))
 
 
-def _diagonal(rewriter: Rewriter, a: Value) -> Real:
-    """The diagonals [batch, n] of matrices, every n + 1st element."""
-    batch, n, _ = tensor_of(a).shape
-    made = rewriter.build(
-        Slice,
-        operand_=reshape(rewriter, a, (batch, n * n)),
-        start_indices=dense_ints(0, 0),
-        limit_indices=dense_ints(batch, n * n),
-        strides=dense_ints(1, n + 1),
-        out=tensor_of(a).with_shape((batch, n)),
-    )
-    return Real(rewriter, made.result)
-
-
 def _between(rewriter: Rewriter, a: Value, partner: Value) -> Real:
     """The element [batch, n] of each pair, read in the upper triangle by both."""
     batch, n, _ = tensor_of(a).shape
@@ -91,11 +89,11 @@ def _between(rewriter: Rewriter, a: Value, partner: Value) -> Real:
     first, second = (elementwise(rewriter, name, row, partner) for name in ("minimum", "maximum"))
     first = elementwise(rewriter, "multiply", first, constant(rewriter, n, tensor_of(first)))
     place = elementwise(rewriter, "add", first, second)
-    return taken(rewriter, reshape(rewriter, a, (batch, n * n)), place, 1)
+    return unless_resting(rewriter, partner, taken(rewriter, reshape(rewriter, a, (batch, n * n)), place, 1))
 
 
 def _beside(rewriter: Rewriter, a: Real) -> Real:
     """The sum of squares [batch] beside the diagonal."""
     shape = a.type.shape
     beside = Truth(rewriter, compare(rewriter, "NE", numbers(rewriter, shape, 1), numbers(rewriter, shape, 2)))
-    return Real(rewriter, total(rewriter, beside.pick(a * a, 0.0).value, (1, 2)))
+    return beside.pick(a * a, 0.0).total((1, 2))

@@ -15,33 +15,56 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import BoolAttr, DictAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import Attribute, TensorType
 
+from .base import is_complex, is_known, part_type, tensor_of
 from .custom_call import TYPED, CustomCall
+from .elementwise import OPS
+from .structural import BroadcastInDim, Constant
 
 _NAME: Final = re.compile(r"lapack_[sd](\w+)_ffi")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A routine. `flags`: attribute -> ours and the value for each character. `results`: which ones are wanted, by the
-    character of the attribute `mode`; all of them where there is no such attribute."""
+    """A routine. `flags`: attribute -> ours and the value for each character; what is ours without a name must have
+    that character, and goes. `numbers`: attribute -> ours. `results`: which ones are wanted, by the character of the
+    attribute `mode`; one entry for "" where there is no such attribute, none where all are wanted. `zeros`: operands
+    that go, and must be zero. `parts`: flag -> the complex result that is there if the flag is true, and is two results
+    of ours, real and imaginary parts."""
 
     function: str
     flags: Mapping[str, tuple[str, Mapping[str, bool]]] = field(default_factory=dict)
     results: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    zeros: tuple[int, ...] = ()
+    parts: Mapping[str, int] = field(default_factory=dict)
 
 
 _LOWER: Final = ("lower", {"L": True, "U": False})
+_SINGULAR: Final = {"A": (1, 2, 3, 4), "S": (1, 2, 3, 4), "N": (1, 4)}
+_VECTORS: Final = {"V": True, "N": False}
 _TRUTH: Final = {"true": True, "false": False}
 
 ROWS: Final[dict[str, Row]] = {
+    "gees": Row("lapack.gees", {"sort": ("", {"N": False})}, {"V": (0, 1, 2, 3, 5), "N": (0, 2, 3, 5)}),
+    "geev": Row(
+        "lapack.geev",
+        {"compute_left": ("left", _VECTORS), "compute_right": ("right", _VECTORS)},
+        parts={"compute_left": 2, "compute_right": 3},
+    ),
+    "gehrd": Row("lapack.gehrd", numbers={"low": "low", "high": "high"}),
+    "geqp3": Row("lapack.geqp3", zeros=(1,)),
     "geqrf": Row("lapack.geqrf"),
-    "gesdd": Row("lapack.gesdd", results={"A": (1, 2, 3, 4), "S": (1, 2, 3, 4), "N": (1, 4)}),
+    "gesdd": Row("lapack.gesdd", results=_SINGULAR),
+    "gesvd": Row("lapack.gesdd", results=_SINGULAR),
     "getrf": Row("lapack.getrf"),
+    "gtsv": Row("lapack.gtsv", results={"": (3, 4)}),
     "orgqr": Row("lapack.orgqr"),
     "ormqr": Row("lapack.ormqr", {"left": ("left", _TRUTH), "transpose": ("trans", _TRUTH)}),
     "potrf": Row("lapack.potrf", {"uplo": _LOWER}),
     "syevd": Row("lapack.syevd", {"uplo": _LOWER}, {"V": (0, 1, 2), "N": (1, 2)}),
+    "sytrd": Row("lapack.sytrd", {"uplo": _LOWER}),
     "trsm": Row(
         "blas.trsm",
         {
@@ -62,27 +85,75 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
     config = op.properties.get("backend_config")
     if row is None or not isinstance(config, DictAttr):
         return False
-    given = {key: _character(value) for key, value in config.items}
-    known = {*row.flags, *(["mode"] if row.results else [])}
-    if set(given) != known or any(given[key] not in row.flags[key][1] for key in row.flags):
+    given = dict(config.items)
+    results, attributes = _results(op, row, given), _attributes(row, given)
+    if results is None or attributes is None or not all(_is_zero(op, index) for index in row.zeros):
         return False
-    results = row.results.get(given["mode"]) if row.results else tuple(range(len(op.results)))
-    if results is None or max(results, default=0) >= len(op.results):
-        return False
-    if any(result.uses for result in op.results if result.index not in results):
-        return False
-    flags = {ours: BoolAttr(values[given[key]]) for key, (ours, values) in row.flags.items()}
     made = rewriter.build(
         CustomCall,
-        inputs=op.operands,
+        inputs=[value for index, value in enumerate(op.operands) if index not in row.zeros],
         call_target_name=row.function,
-        backend_config=DictAttr.of(flags),
+        backend_config=attributes,
         api_version=TYPED,
-        out=[op.results[index].type for index in results],
+        out=[type for index in results for type in _types(op, row, index)],
     )
-    new = dict(zip(results, made.results, strict=True))
+    ours, new = list(made.results), {}
+    for index in results:
+        new[index] = ours.pop(0)
+        if index in row.parts.values():
+            parts = [new[index], ours.pop(0)]
+            new[index] = rewriter.insert(OPS["stablehlo.complex"](parts, [op.results[index].type])).result
     rewriter.replace(op, [new.get(index, made.results[0]) for index in range(len(op.results))])  # others have no use
     return True
+
+
+def _types(op: Operation, row: Row, index: int) -> list[TensorType]:
+    """What of ours gives a result."""
+    type = tensor_of(op.results[index])
+    return [type] if index not in row.parts.values() else [part_type(type)] * 2
+
+
+def _results(op: Operation, row: Row, given: Mapping[str, Attribute]) -> tuple[int, ...] | None:
+    """Which ones the function has; None where others are used."""
+    mode = _character(given["mode"]) if "mode" in given else ""
+    wanted = row.results.get(mode) if row.results else tuple(range(len(op.results)))
+    if wanted is None or max(wanted, default=0) >= len(op.results):
+        return None
+    absent = {index for key, index in row.parts.items() if _character(given.get(key)) == "N"}
+    wanted = tuple(index for index in wanted if index not in absent)
+    if not all(is_known(op.results[index].type) for index in wanted):
+        return None
+    if not all(is_complex(op.results[index]) for index in wanted if index in row.parts.values()):
+        return None
+    return wanted if not any(result.uses for result in op.results if result.index not in wanted) else None
+
+
+def _attributes(row: Row, given: Mapping[str, Attribute]) -> DictAttr | None:
+    """Ours; None where there are others than the row has, or with other values."""
+    found: dict[str, Attribute] = {}
+    if set(given) - {"mode"} != {*row.flags, *row.numbers} or ("mode" in given and not row.results):
+        return None
+    for key, (ours, values) in row.flags.items():
+        value = values.get(_character(given[key]))
+        if value is None:
+            return None
+        if ours:
+            found[ours] = BoolAttr(value)
+    for key, ours in row.numbers.items():
+        if not isinstance(given[key], IntegerAttr):
+            return None
+        found[ours] = given[key]
+    return DictAttr.of(found)
+
+
+def _is_zero(op: Operation, index: int) -> bool:
+    """Whether there is such an operand, and it is a splat of zero."""
+    if index >= len(op.operands):
+        return False
+    maker = op.operands[index].defining_op
+    if isinstance(maker, BroadcastInDim):
+        maker = maker.operand_.defining_op
+    return isinstance(maker, Constant) and not any(bytes(maker.value.data))
 
 
 def _character(value: object) -> str:

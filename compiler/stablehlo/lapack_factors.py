@@ -15,6 +15,7 @@ from .householder import eye, factored, reflected
 from .jacobi import eigen
 from .linear_algebra import matrices
 from .movement import reshape, transpose
+from .one_sided import singular
 
 Flags = dict[str, bool]
 Shape = tuple[int, ...]
@@ -94,6 +95,22 @@ def syevd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
         return None
     vectors, values, info = eigen(rewriter, matrices(rewriter, op.operands[0]), flags["lower"], bool(wanted))
     return [_shaped(rewriter, *both) for both in zip((*vectors, values, info), op.results, strict=True)]
+
+
+def gesdd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None:
+    """Vectors are wanted where there are four results, all of them where their matrices are square."""
+    shape = matrix_shape(op.operands[0]) if len(op.operands) == 1 else None
+    if shape is None:
+        return None
+    batch, rows, columns = shape
+    least, with_vectors = min(rows, columns), len(op.results) == 4
+    full = with_vectors and have(op.results[1:3], (*batch, rows, rows), (*batch, columns, columns))
+    left, right = (rows, columns) if full else (least, least)
+    wanted = [(*batch, rows, left), (*batch, right, columns)] if with_vectors else []
+    if not have(op.results, (*batch, least), *wanted, batch):
+        return None
+    vectors, values, info = singular(rewriter, matrices(rewriter, op.operands[0]), with_vectors, full)
+    return [_shaped(rewriter, *both) for both in zip((values, *vectors, info), op.results, strict=True)]
 
 
 def _shaped(rewriter: Rewriter, value: Value, result: Value) -> Value:

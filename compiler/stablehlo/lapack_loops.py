@@ -217,6 +217,7 @@ def _row(rewriter: Rewriter, lu: Value, chosen: Value) -> Value:
 _ROUTINES: Final[dict[str, tuple[dict[str, bool], Routine]]] = {
     "blas.trsm": ({"left": True, "lower": True, "trans_a": False, "unit_diagonal": False}, _trsm),
     "lapack.geqrf": ({}, _late("lapack_factors", "geqrf")),
+    "lapack.gesdd": ({}, _late("lapack_factors", "gesdd")),
     "lapack.getrf": ({}, _getrf),
     "lapack.orgqr": ({}, _late("lapack_factors", "orgqr")),
     "lapack.ormqr": ({"left": True, "trans": False}, _late("lapack_factors", "ormqr")),

@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.types import TensorType
 
 from .base import tensor_of
 from .build import bitcast, compare, constant, elementwise
-from .movement import spread
+from .movement import spread, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +174,10 @@ class Real:
     def spread(self, shape: Sequence[int], axes: Sequence[int]) -> Real:
         """The same number along the axes that are not given; axis i becomes axis axes[i]."""
         return Real(self._rewriter, spread(self._rewriter, self.value, shape, list(axes)))
+
+    def total(self, axes: Sequence[int], name: str = "add") -> Real:
+        """The numbers along axes added, or combined by another op."""
+        return Real(self._rewriter, total(self._rewriter, self.value, list(axes), name))
 
     @property
     def is_finite(self) -> Truth:

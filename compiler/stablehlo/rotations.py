@@ -20,9 +20,10 @@ from .base import tensor_of
 from .build import compare, constant, elementwise
 from .indexing import Gather
 from .loops import Body, repeat
-from .movement import numbers, spread, total, transpose
+from .movement import numbers, reshape, spread, total, transpose
 from .real import Real, Truth
 from .sort import Sort, ordering
+from .structural import Slice
 
 #: more than any matrix needs
 MOST_SWEEPS: Final = 40
@@ -60,20 +61,40 @@ def angles(rewriter: Rewriter, partner: Value, own: Real, other: Real, between: 
     shape = own.type.shape
     row, partner = numbers(rewriter, shape, 1), spread(rewriter, partner, shape, (1,))
     is_first = Truth(rewriter, compare(rewriter, "LT", row, partner))
-    rests = Truth(rewriter, compare(rewriter, "EQ", row, partner)) | between.test("EQ", 0.0)
     apart = (other - own) / (between * 2.0)
     is_up = apart.test("GT", 0.0) | (apart.test("EQ", 0.0) & is_first)
     size = abs(apart)
     tangent = 1.0 / (size + (size * size + 1.0).op("sqrt"))
-    tangent = rests.pick(0.0, is_up.pick(tangent, -tangent))
+    tangent = between.test("EQ", 0.0).pick(0.0, is_up.pick(tangent, -tangent))
     cosine = 1.0 / (tangent * tangent + 1.0).op("sqrt")
     sine = tangent * cosine
     return sine * sine / (cosine + 1.0), sine
 
 
-def largest(rewriter: Rewriter, a: Real) -> Real:
+def unless_resting(rewriter: Rewriter, partner: Value, between: Real) -> Real:
+    """Zero for rows that are their own partners."""
+    shape = between.type.shape
+    row, partner = numbers(rewriter, shape, 1), spread(rewriter, partner, shape, (1,))
+    return Truth(rewriter, compare(rewriter, "EQ", row, partner)).pick(0.0, between)
+
+
+def largest(a: Real) -> Real:
     """The greatest magnitude of each matrix; NaN where it has one."""
-    return Real(rewriter, total(rewriter, abs(a).value, (1, 2), "maximum"))
+    return abs(a).total((1, 2), "maximum")
+
+
+def diagonal(rewriter: Rewriter, a: Value) -> Real:
+    """The diagonals [batch, n] of matrices, every n + 1st element."""
+    batch, n, _ = tensor_of(a).shape
+    made = rewriter.build(
+        Slice,
+        operand_=reshape(rewriter, a, (batch, n * n)),
+        start_indices=dense_ints(0, 0),
+        limit_indices=dense_ints(batch, n * n),
+        strides=dense_ints(1, n + 1),
+        out=tensor_of(a).with_shape((batch, n)),
+    )
+    return Real(rewriter, made.result)
 
 
 def sweeps(rewriter: Rewriter, made: Sequence[Value], left: Real, bound: Real, sweep: Body) -> list[Value]:

@@ -6,149 +6,106 @@ to an end with a matrix that holds NaN or infinity (`syevd`, `gesdd`), such a on
 Workspaces are what SciPy asks for, with the copies it makes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from .blas import routine, store
+from . import lapack_forms
+from .blas import store
+from .lapack_calls import TRIANGLE, batches, checked, give_up, lapack, matrix, results, square
 from .registry import Array, Function, Spec
-from .signature import Attributes, Call, Shape, same, scipy_module, settings
+from .signature import Attributes, Shape, same, settings
 
-_TRIANGLE = {"lower": True}
 _PRODUCT = {"left": True, "trans": False}
-_INT32 = np.dtype(np.int32)
-
-
-@cache
-def lapack(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    return routine(name, dtype, "linalg.lapack")
-
-
-def _checked(inputs: Sequence[Spec], outputs: Sequence[Spec], operands: int, results: int, whole: int = 0) -> Call:
-    """`whole`: how many of the results, the last ones, are of whole numbers."""
-    scipy_module("linalg.lapack")
-    call = Call(inputs, outputs)
-    call.count(operands, operands, results)
-    call.floats((*inputs, *outputs[: results - whole]))
-    for place, spec in enumerate(outputs[results - whole :], results - whole):
-        if spec.dtype != _INT32:
-            raise ValueError(f"result {place} is of {spec.dtype}, int32 wanted")
-    return call
-
-
-def _matrix(spec: Spec) -> tuple[Shape, int, int]:
-    """Batch, rows and columns of a."""
-    if len(spec.shape) < 2:
-        raise ValueError(f"a has shape {list(spec.shape)}, rank 2 at least wanted")
-    *batch, rows, columns = spec.shape
-    return tuple(batch), rows, columns
-
-
-def _square(spec: Spec) -> tuple[Shape, int]:
-    batch, rows, columns = _matrix(spec)
-    if rows != columns:
-        raise ValueError(f"a has shape {list(spec.shape)}, a square matrix wanted")
-    return batch, rows
-
-
-def _results(outputs: Sequence[Spec], *wanted: Shape) -> None:
-    for place, (spec, shape) in enumerate(zip(outputs, wanted, strict=True)):
-        same(f"result {place}", spec.shape, shape)
-
-
-def _batches(array: Array) -> Iterator[tuple[int, ...]]:
-    yield from np.ndindex(array.shape[:-2])
 
 
 def _check_potrf(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
-    _checked(inputs, outputs, 1, 2, whole=1)
-    settings(attributes, _TRIANGLE)
-    _results(outputs, inputs[0].shape, _square(inputs[0])[0])
+    checked(inputs, outputs, 1, 2, whole=1)
+    settings(attributes, TRIANGLE)
+    results(outputs, inputs[0].shape, square(inputs[0])[0])
 
 
 def _potrf(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
-    lower, (out, info) = settings(attributes, _TRIANGLE)["lower"], outputs
+    lower, (out, info) = settings(attributes, TRIANGLE)["lower"], outputs
     out[...] = inputs[0]
-    for index in _batches(out):
+    for index in batches(out):
         # the lower triangle by rows is the upper one by columns, before and after
         made, info[index] = lapack("potrf", out.dtype)(out[index].T, lower=not lower, clean=0, overwrite_a=1)
         store(out[index].T, made)
 
 
 def _check_getrf(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
-    _checked(inputs, outputs, 1, 3, whole=2)
+    checked(inputs, outputs, 1, 3, whole=2)
     settings(attributes, {})
-    batch, rows, columns = _matrix(inputs[0])
-    _results(outputs, inputs[0].shape, (*batch, min(rows, columns)), batch)
+    batch, rows, columns = matrix(inputs[0])
+    results(outputs, inputs[0].shape, (*batch, min(rows, columns)), batch)
 
 
 def _getrf(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
     out, pivots, info = outputs
-    for index in _batches(out):
+    for index in batches(out):
         out[index], found, info[index] = lapack("getrf", out.dtype)(inputs[0][index])
         pivots[index] = found + 1  # SciPy counts from 0
 
 
 def _check_gesv(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
-    _checked(inputs, outputs, 2, 2, whole=1)
+    checked(inputs, outputs, 2, 2, whole=1)
     settings(attributes, {})
-    batch, order = _square(inputs[0])
+    batch, order = square(inputs[0])
     same("b", inputs[1].shape, (*batch, order, *inputs[1].shape[-1:]))
-    _results(outputs, inputs[1].shape, batch)
+    results(outputs, inputs[1].shape, batch)
 
 
 def _gesv(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
     out, info = outputs
-    for index in _batches(out):
+    for index in batches(out):
         _, _, out[index], info[index] = lapack("gesv", out.dtype)(inputs[0][index], inputs[1][index])
 
 
 def _check_geqrf(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
-    _checked(inputs, outputs, 1, 2)
+    checked(inputs, outputs, 1, 2)
     settings(attributes, {})
-    batch, rows, columns = _matrix(inputs[0])
-    _results(outputs, inputs[0].shape, (*batch, min(rows, columns)))
+    batch, rows, columns = matrix(inputs[0])
+    results(outputs, inputs[0].shape, (*batch, min(rows, columns)))
 
 
 def _geqrf(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
     out, tau = outputs
-    for index in _batches(out):
+    for index in batches(out):
         out[index], tau[index], *_ = lapack("geqrf", out.dtype)(inputs[0][index])
 
 
 def _check_orgqr(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
-    _checked(inputs, outputs, 2, 1)
+    checked(inputs, outputs, 2, 1)
     settings(attributes, {})
-    batch, rows, columns = _matrix(inputs[0])
+    batch, rows, columns = matrix(inputs[0])
     same("tau", inputs[1].shape, (*batch, *inputs[1].shape[-1:]))
     if not inputs[1].shape or not inputs[1].shape[-1] <= columns <= rows:
         raise ValueError(f"tau of shape {list(inputs[1].shape)} for {rows} rows and {columns} columns")
-    _results(outputs, inputs[0].shape)
+    results(outputs, inputs[0].shape)
 
 
 def _orgqr(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
-    for index in _batches(outputs[0]):
+    for index in batches(outputs[0]):
         outputs[0][index] = lapack("orgqr", outputs[0].dtype)(inputs[0][index], inputs[1][index])[0]
 
 
 def _check_ormqr(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
-    _checked(inputs, outputs, 3, 1)
+    checked(inputs, outputs, 3, 1)
     left = settings(attributes, _PRODUCT)["left"]
-    batch, rows, columns = _matrix(inputs[2])
+    batch, rows, columns = matrix(inputs[2])
     order = rows if left else columns
     same("a", inputs[0].shape, (*batch, order, *inputs[0].shape[-1:]))
     same("tau", inputs[1].shape, (*batch, *inputs[1].shape[-1:]))
     if not inputs[1].shape or not inputs[1].shape[-1] <= min(order, inputs[0].shape[-1]):
         raise ValueError(f"tau of shape {list(inputs[1].shape)} for a of shape {list(inputs[0].shape)}")
-    _results(outputs, inputs[2].shape)
+    results(outputs, inputs[2].shape)
 
 
 def _ormqr(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
     given, (a, tau, c) = settings(attributes, _PRODUCT), inputs
     side, trans = "L" if given["left"] else "R", "T" if given["trans"] else "N"
-    for index in _batches(c):
+    for index in batches(c):
         made, _, info = lapack("ormqr", c.dtype)(
             side, trans, a[index][:, : tau.shape[-1]], tau[index], c[index], _ormqr_workspace(c.shape)
         )
@@ -163,18 +120,18 @@ def _ormqr_workspace(shape: Shape) -> int:
 
 
 def _check_syevd(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
-    _checked(inputs, outputs, 1, 3 if len(outputs) > 2 else 2, whole=1)
-    settings(attributes, _TRIANGLE)
-    batch, order = _square(inputs[0])
+    checked(inputs, outputs, 1, 3 if len(outputs) > 2 else 2, whole=1)
+    settings(attributes, TRIANGLE)
+    batch, order = square(inputs[0])
     vectors = [inputs[0].shape] if len(outputs) > 2 else []
-    _results(outputs, *vectors, (*batch, order), batch)
+    results(outputs, *vectors, (*batch, order), batch)
 
 
 def _syevd(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
-    lower, (*vectors, values, info) = settings(attributes, _TRIANGLE)["lower"], outputs
-    for index in _batches(inputs[0]):
+    lower, (*vectors, values, info) = settings(attributes, TRIANGLE)["lower"], outputs
+    for index in batches(inputs[0]):
         if not np.isfinite(inputs[0][index]).all():
-            _give_up((*vectors, values), info, index)
+            give_up((*vectors, values), info, index)
             continue
         made = lapack("syevd", values.dtype)(inputs[0][index], compute_v=len(vectors), lower=lower)
         values[index], info[index] = made[0], made[2]
@@ -183,16 +140,16 @@ def _syevd(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attrib
 
 
 def _check_gesdd(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
-    _checked(inputs, outputs, 1, 4 if len(outputs) > 2 else 2, whole=1)
+    checked(inputs, outputs, 1, 4 if len(outputs) > 2 else 2, whole=1)
     settings(attributes, {})
-    batch, rows, columns = _matrix(inputs[0])
+    batch, rows, columns = matrix(inputs[0])
     least = min(rows, columns)
     if len(outputs) == 2:
-        _results(outputs, (*batch, least), batch)
+        results(outputs, (*batch, least), batch)
         return
     full = outputs[1].shape == (*batch, rows, rows) and outputs[2].shape == (*batch, columns, columns)
     left, right = (rows, columns) if full else (least, least)
-    _results(outputs, (*batch, least), (*batch, rows, left), (*batch, right, columns), batch)
+    results(outputs, (*batch, least), (*batch, rows, left), (*batch, right, columns), batch)
 
 
 def _gesdd(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
@@ -200,9 +157,9 @@ def _gesdd(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attrib
     full = (
         bool(vectors) and vectors[0].shape[-1] == vectors[0].shape[-2] and vectors[1].shape[-1] == vectors[1].shape[-2]
     )
-    for index in _batches(inputs[0]):
+    for index in batches(inputs[0]):
         if not np.isfinite(inputs[0][index]).all():
-            _give_up((values, *vectors), info, index)
+            give_up((values, *vectors), info, index)
             continue
         left, values[index], right, info[index] = lapack("gesdd", values.dtype)(
             inputs[0][index], compute_uv=len(vectors) > 0, full_matrices=full
@@ -211,13 +168,8 @@ def _gesdd(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attrib
             out[index] = made
 
 
-def _give_up(outputs: Sequence[Array], info: Array, index: tuple[int, ...]) -> None:
-    for out in outputs:
-        out[index] = np.nan
-    info[index] = 1
-
-
 FUNCTIONS: dict[str, Function] = {
+    **lapack_forms.FUNCTIONS,
     "geqrf": Function(_geqrf, _check_geqrf, "(a) -> (r above Householder vectors, their factors tau)", 2),
     "gesdd": Function(
         _gesdd,

@@ -165,6 +165,11 @@ F32, SQUARE = np.float32, (4, 4)
         ("orgqr", [(4, 3), ()], [(4, 3)], {}, "tau of shape [] for 4 rows and 3 columns"),
         ("ormqr", [(4, 3), (3,), (5, 2)], [(5, 2)], {}, "a has shape [4, 3], [5, 3] wanted"),
         ("ormqr", [(4, 3), (4,), (4, 2)], [(4, 2)], {}, "tau of shape [4] for a of shape [4, 3]"),
+        ("gees", [SQUARE], [SQUARE, (4,), (3,), ()], {}, "result 2 has shape [3], [4] wanted"),
+        ("geev", [SQUARE], [(4,), (4,), ()], {"left": True}, "3 results, 5 wanted"),
+        ("gehrd", [SQUARE], [SQUARE, (3,), ()], {"high": 5}, "rows 1 to 5 of 4"),
+        ("gtsv", [(3,), (4,), (4,), (4, 2)], [(4, 2), ()], {}, "dl has shape [3], [4] wanted"),
+        ("sytrd", [SQUARE], [SQUARE, (4,), (4,), (3,), ()], {}, "result 2 has shape [4], [3] wanted"),
         ("syevd", [SQUARE], [SQUARE, (3,), ()], {}, "result 1 has shape [3], [4] wanted"),
         ("gesdd", [(5, 3)], [(3,), (5, 5), (3, 4), ()], {}, "result 1 has shape [5, 5], [5, 3] wanted"),
         ("gesdd", [(5, 3)], [(3,), (5, 3), (3, 3)], {}, "3 results, 4 wanted"),
@@ -196,6 +201,11 @@ SQUARE = (60, 60)
     ("name", "inputs", "outputs"),
     [
         ("geqrf", [SQUARE], [SQUARE, (60,)]),
+        ("gees", [SQUARE], [SQUARE, SQUARE, (60,), (60,), ()]),
+        ("geev", [SQUARE], [(60,), (60,), SQUARE, SQUARE, ()]),
+        ("gehrd", [SQUARE], [SQUARE, (59,), ()]),
+        ("gtsv", [(60,), (60,), (60,), SQUARE], [SQUARE, ()]),
+        ("sytrd", [SQUARE], [SQUARE, (60,), (59,), (59,), ()]),
         ("gesdd", [SQUARE], [(60,), SQUARE, SQUARE, ()]),
         ("gesdd", [(200, 20)], [(20,), (200, 200), (20, 20), ()]),
         ("gesdd", [SQUARE], [(60,), ()]),
@@ -211,14 +221,15 @@ def test_a_run_takes_no_more_memory_than_is_said(name: str, inputs: Any, outputs
     """`memory.temporaries` counts results twice: SciPy makes some of its own."""
     function, rng = find(f"lapack.{name}"), np.random.default_rng(1)
     arrays = [rng.normal(size=shape) for shape in inputs]
-    arrays[0] = arrays[0] + 100 * np.eye(*inputs[0])
+    arrays[0] = arrays[0] + 100 * np.eye(*inputs[0]) if len(inputs[0]) > 1 else arrays[0] + 100
     whole = {"getrf": 2, "geqrf": 0, "orgqr": 0, "ormqr": 0}.get(name, 1)
     types = [np.float64] * (len(outputs) - whole) + [np.int32] * whole
     results = [np.empty(shape, kind) for shape, kind in zip(outputs, types, strict=True)]
-    function.run(arrays, results, {})
+    attributes = {"geev": {"right": True}, "gehrd": {"high": 60}}.get(name, {})
+    function.run(arrays, results, attributes)
     tracemalloc.start()
     try:
-        function.run(arrays, results, {})
+        function.run(arrays, results, attributes)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -1,0 +1,61 @@
+"""What the functions of LAPACK have in common: how calls are checked, the matrices of a batch, what is no number."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .blas import routine
+from .registry import Array, Spec
+from .signature import Call, Shape, same, scipy_module
+
+TRIANGLE = {"lower": True}
+_INT32 = np.dtype(np.int32)
+
+
+@cache
+def lapack(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    return routine(name, dtype, "linalg.lapack")
+
+
+def checked(inputs: Sequence[Spec], outputs: Sequence[Spec], operands: int, results: int, whole: int = 0) -> Call:
+    """`whole`: how many of the results, the last ones, are of whole numbers."""
+    scipy_module("linalg.lapack")
+    call = Call(inputs, outputs)
+    call.count(operands, operands, results)
+    call.floats((*inputs, *outputs[: results - whole]))
+    for place, spec in enumerate(outputs[results - whole :], results - whole):
+        if spec.dtype != _INT32:
+            raise ValueError(f"result {place} is of {spec.dtype}, int32 wanted")
+    return call
+
+
+def matrix(spec: Spec) -> tuple[Shape, int, int]:
+    """Batch, rows and columns of a."""
+    if len(spec.shape) < 2:
+        raise ValueError(f"a has shape {list(spec.shape)}, rank 2 at least wanted")
+    *batch, rows, columns = spec.shape
+    return tuple(batch), rows, columns
+
+
+def square(spec: Spec) -> tuple[Shape, int]:
+    batch, rows, columns = matrix(spec)
+    if rows != columns:
+        raise ValueError(f"a has shape {list(spec.shape)}, a square matrix wanted")
+    return batch, rows
+
+
+def results(outputs: Sequence[Spec], *wanted: Shape) -> None:
+    for place, (spec, shape) in enumerate(zip(outputs, wanted, strict=True)):
+        same(f"result {place}", spec.shape, shape)
+
+
+def batches(array: Array) -> Iterator[tuple[int, ...]]:
+    yield from np.ndindex(array.shape[:-2])
+
+
+def give_up(outputs: Sequence[Array], info: Array, index: tuple[int, ...]) -> None:
+    for out in outputs:
+        out[index] = np.nan
+    info[index] = 1

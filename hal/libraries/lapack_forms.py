@@ -1,0 +1,165 @@
+"""LAPACK's condensed forms through SciPy: eigenvalues of any matrix, Schur's and Hessenberg's form, a tridiagonal one,
+QR with columns exchanged, and solves with three diagonals. The rules are those of `lapack`, whose table has these rows.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .lapack_calls import TRIANGLE, batches, checked, give_up, lapack, matrix, results, square
+from .registry import Array, Function, Spec
+from .signature import Attributes, same, settings
+
+_SIDES = {"left": False, "right": False}
+_ROWS = {"low": 1, "high": 1}
+
+
+def _check_geev(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
+    given = settings(attributes, _SIDES)
+    sides = given["left"] + given["right"]
+    checked(inputs, outputs, 1, 3 + 2 * sides, whole=1)
+    batch, order = square(inputs[0])
+    results(outputs, *[(*batch, order)] * 2, *[inputs[0].shape] * 2 * sides, batch)
+
+
+def _geev(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
+    given, (*parts, info) = settings(attributes, _SIDES), outputs
+    for index in batches(inputs[0]):
+        a = inputs[0][index]
+        if not np.isfinite(a).all():
+            give_up(parts, info, index)
+            continue
+        left, right = given["left"], given["right"]
+        *values, lv, rv, info[index] = lapack("geev", a.dtype)(a, compute_vl=left, compute_vr=right)
+        vectors = [part for wanted, v in ((left, lv), (right, rv)) if wanted for part in _parts(values[1], v)]
+        for out, made in zip(parts, (*values, *vectors), strict=True):
+            out[index] = made
+
+
+def _parts(imaginary: Array, packed: Array) -> tuple[Array, Array]:
+    """Real and imaginary parts of vectors: the columns of a conjugate pair hold the parts of its first one."""
+    real, other, first = packed.copy(), np.zeros_like(packed), np.flatnonzero(imaginary > 0)
+    other[:, first], other[:, first + 1] = packed[:, first + 1], -packed[:, first + 1]
+    real[:, first + 1] = packed[:, first]
+    return real, other
+
+
+def _check_gees(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
+    settings(attributes, {})
+    count = 5 if len(outputs) > 4 else 4
+    checked(inputs, outputs, 1, count, whole=1)
+    batch, order = square(inputs[0])
+    results(outputs, *[inputs[0].shape] * (count - 3), *[(*batch, order)] * 2, batch)
+
+
+def _gees(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
+    form, *vectors, real, imaginary, info = outputs
+    for index in batches(inputs[0]):
+        a = inputs[0][index]
+        if not np.isfinite(a).all():
+            give_up((form, *vectors, real, imaginary), info, index)
+            continue
+        made = lapack("gees", a.dtype)(_unsorted, a, compute_v=len(vectors))
+        form[index], _, real[index], imaginary[index], found, _, info[index] = made
+        if vectors:
+            vectors[0][index] = found
+
+
+def _unsorted(*_: float) -> bool:
+    """What SciPy would ask for each eigenvalue, if they were to be sorted."""
+    return False
+
+
+def _check_gehrd(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
+    given = settings(attributes, _ROWS)
+    checked(inputs, outputs, 1, 3, whole=1)
+    batch, order = square(inputs[0])
+    if not 1 <= given["low"] <= given["high"] <= order:
+        raise ValueError(f"rows {given['low']} to {given['high']} of {order}")
+    results(outputs, inputs[0].shape, (*batch, order - 1), batch)
+
+
+def _gehrd(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
+    given, (form, tau, info) = settings(attributes, _ROWS), outputs
+    for index in batches(form):
+        form[index], tau[index], info[index] = lapack("gehrd", form.dtype)(
+            inputs[0][index], lo=given["low"] - 1, hi=given["high"] - 1
+        )
+
+
+def _check_sytrd(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
+    settings(attributes, TRIANGLE)
+    checked(inputs, outputs, 1, 5, whole=1)
+    batch, order = square(inputs[0])
+    results(outputs, inputs[0].shape, (*batch, order), *[(*batch, order - 1)] * 2, batch)
+
+
+def _sytrd(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
+    lower = settings(attributes, TRIANGLE)["lower"]
+    for index in batches(inputs[0]):
+        made = lapack("sytrd", inputs[0].dtype)(inputs[0][index], lower=lower)
+        for out, value in zip(outputs, made, strict=True):
+            out[index] = value
+
+
+def _check_geqp3(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
+    settings(attributes, {})
+    call = checked(inputs[:1], (*outputs[::2], *outputs[1:2]), 1, 3, whole=1)
+    batch, rows, columns = matrix(call.inputs[0])
+    results(outputs, inputs[0].shape, (*batch, columns), (*batch, min(rows, columns)))
+
+
+def _geqp3(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
+    packed, order, tau = outputs
+    for index in batches(packed):
+        packed[index], order[index], tau[index], *_ = lapack("geqp3", packed.dtype)(inputs[0][index])
+
+
+def _check_gtsv(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
+    settings(attributes, {})
+    checked(inputs, outputs, 4, 2, whole=1)
+    batch, order, _ = matrix(inputs[3])
+    for what, spec in zip(("dl", "d", "du"), inputs, strict=False):
+        same(what, spec.shape, (*batch, order))
+    results(outputs, inputs[3].shape, batch)
+
+
+def _gtsv(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
+    (below, diagonal, above, b), (x, info) = inputs, outputs
+    for index in batches(b):
+        *_, x[index], info[index] = lapack("gtsv", b.dtype)(
+            below[index][1:], diagonal[index], above[index][:-1], b[index]
+        )
+
+
+FUNCTIONS: dict[str, Function] = {
+    "gees": Function(
+        _gees,
+        _check_gees,
+        "(a) -> (Schur form, vectors, real and imaginary parts of eigenvalues, info), or without vectors",
+        workspace=4,
+    ),
+    "geev": Function(
+        _geev,
+        _check_geev,
+        "(a) -> (real and imaginary parts of eigenvalues, then of left and of right vectors where wanted, info); "
+        "left, right (false)",
+        workspace=8,
+    ),
+    "gehrd": Function(
+        _gehrd,
+        _check_gehrd,
+        "(a) -> (Hessenberg form above Householder vectors, their factors tau, info); low, high: rows, counted from 1",
+        workspace=2,
+    ),
+    "geqp3": Function(_geqp3, _check_geqp3, "(a) -> (as geqrf, the columns' order counted from 1, tau)", workspace=4),
+    "gtsv": Function(
+        _gtsv, _check_gtsv, "(lower, main, upper diagonal, b) -> (x of a x = b, info); all of the order's length", 2
+    ),
+    "sytrd": Function(
+        _sytrd,
+        _check_sytrd,
+        "(a) -> (Householder vectors beside a tridiagonal form, its diagonals, their factors tau, info); lower",
+        workspace=2,
+    ),
+}
