@@ -2,7 +2,7 @@
 
 The invocations stand in a grid, 8 down and 16 across. Each has a tile of results, whose rows are 8 apart and whose
 columns are 16, so that neighbours write neighbours. In turns all of them fetch a slice of either operand, with whatever
-is fused in front of it, wait for each other, and add the products of what is there.
+is fused in front of it, put it into shared memory between two barriers, and add the products of what is there.
 
 The sums are those of the other schedules, bit for bit: blocks of 64 along the axes of the fold, as `loops.Nest` cuts
 them; no slice reaches into the next block. At the edges of the result the last row or column that there is stands for
@@ -106,17 +106,18 @@ class Slice:
         self.array = b.shared(depth * self.pitch, dtype)
 
     def fetched(self, deep: bool) -> list[tuple[Value, Value, Value]]:
-        """What an invocation fetches: a row or column and a place of the slice, and where that lies in the array, all
-        words. Neighbours fetch neighbouring places if `deep`, else neighbouring rows or columns."""
+        """What an invocation fetches: a row or column and a place of the slice, and, a word, where that lies in the
+        array. Neighbours fetch neighbouring places if `deep`, else neighbouring rows or columns."""
         b, along = self.builder, self.depth if deep else self.size
         fast, slow = (
             b.op(f"unchecked_{name}", b.local_id(), b.const(along, "ui32")) for name in ("remainder", "divide")
         )
         step = LANES // along
         base = self._at(fast, slow) if deep else self._at(slow, fast)
+        fast, slow = (b.op("convert", word, to=b.index_type) for word in (fast, slow))
         found = []
         for number in range(self.size * self.depth // LANES):
-            moved = b.op("add", slow, b.const(number * step, "ui32"))
+            moved = b.op("add", slow, b.index(number * step))
             where = b.op("add", base, b.const(number * step * (1 if deep else self.pitch), "ui32"))
             found.append((moved, fast, where) if deep else (fast, moved, where))
         return found
@@ -150,12 +151,12 @@ class Operand:
         of_batch, zero = delinearize(b, batch, extents.batch), b.index(0)
         share = []
         for row, place, where in slice.fetched(fastest_axis(operand) in contract):
-            position = b.op("add", first, b.op("convert", row, to=b.index_type))
+            position = b.op("add", first, row)
             position = b.op("minimum", position, b.index(extent - 1)) if ragged else position
             of_row = delinearize(b, position, extents.left if left else extents.right)
             rest = (*of_row, *[zero] * len(extents.right)) if left else (*[zero] * len(extents.left), *of_row)
             at = Index(b, shape_of(dot.out), (*of_batch, *rest))
-            share.append((Factors(b, dot, at), b.op("convert", place, to=b.index_type), where))
+            share.append((Factors(b, dot, at), place, where))
         return cls(left, slice, share)
 
 
@@ -202,10 +203,14 @@ class StagedNest(Nest):
         first, end = (b.op("multiply", bound, b.index(inside)) for bound in bounds)
         loop = b.begin_loop(first, end, b.index(depth), start)
         last = None if self._fills_slices(level) else b.op("subtract", end, b.index(1))
-        b.barrier()
+        fetched = []
         for operand in self.operands:
-            yield from self._fetch(operand, level, outer, loop.index, last)
-        b.barrier()
+            fetched.append((yield from self._fetch(operand, level, outer, loop.index, last)))
+        b.barrier()  # what was there before is read
+        for operand, values in zip(self.operands, fetched, strict=True):
+            for (_, _, where), value in zip(operand.share, values, strict=True):
+                b.store_shared(value, operand.slice.array, where)
+        b.barrier()  # what is there now is written
         count = b.const(depth, "ui32")
         if last is not None:
             left = b.op("minimum", b.op("subtract", end, loop.index), b.index(depth))
@@ -219,8 +224,8 @@ class StagedNest(Nest):
         return all(end * self._inside(level + 1) % depth == 0 for end in ends)
 
     def _fetch(self, operand: Operand, level: int, outer: Sequence[Value], start: Value, last: Value | None) -> Scalars:
-        """Puts this invocation's share into the slice: all is loaded before the first is stored. Beyond the
-        last element of the block is that one once more; nobody reads it."""
+        """The elements of this invocation's share of a slice. Beyond the last element of the block is that one once
+        more, for nobody to read."""
         b, values = self.builder, list[Value]()
         for factors, place, _ in operand.share:
             position = b.op("add", start, place)
@@ -228,9 +233,7 @@ class StagedNest(Nest):
                 position = b.op("minimum", position, last)
             folded = (*outer, *delinearize(b, position, self.fold.sizes[level:]))
             values += yield from factors.left(folded) if operand.left else factors.right(folded)
-        for (_, _, where), value in zip(operand.share, values, strict=True):
-            b.store_shared(value, operand.slice.array, where)
-        return []
+        return values
 
     def _products(self, count: Value, start: Sequence[Value]) -> Scalars:
         """Adds the products of so many places of the slices, in their order."""

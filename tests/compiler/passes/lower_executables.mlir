@@ -49,18 +49,18 @@
         %29 = "kernel.add"(%28, %19) : (ui32, ui32) -> ui32
         %30:2 = "kernel.for"(%3, %4, %4, %10, %10) ({
         ^bb0(%33: ui32, %34: f32, %35: f32):
-          "kernel.barrier"() : () -> ()
           %36 = "kernel.add"(%15, %33) : (ui32, ui32) -> ui32
           %37 = "kernel.load"(%0, %36) : (!ll_seq.binding, ui32) -> f32
           %38 = "kernel.add"(%36, %12) : (ui32, ui32) -> ui32
           %39 = "kernel.load"(%0, %38) : (!ll_seq.binding, ui32) -> f32
-          "kernel.store_shared"(%37, %20, %23) : (f32, !kernel.shared<288xf32>, ui32) -> ()
-          "kernel.store_shared"(%39, %20, %24) : (f32, !kernel.shared<288xf32>, ui32) -> ()
           %40 = "kernel.multiply"(%33, %6) : (ui32, ui32) -> ui32
           %41 = "kernel.add"(%29, %40) : (ui32, ui32) -> ui32
           %42 = "kernel.load"(%1, %41) : (!ll_seq.binding, ui32) -> f32
           %43 = "kernel.add"(%41, %13) : (ui32, ui32) -> ui32
           %44 = "kernel.load"(%1, %43) : (!ll_seq.binding, ui32) -> f32
+          "kernel.barrier"() : () -> ()
+          "kernel.store_shared"(%37, %20, %23) : (f32, !kernel.shared<288xf32>, ui32) -> ()
+          "kernel.store_shared"(%39, %20, %24) : (f32, !kernel.shared<288xf32>, ui32) -> ()
           "kernel.store_shared"(%42, %21, %26) : (f32, !kernel.shared<288xf32>, ui32) -> ()
           "kernel.store_shared"(%44, %21, %27) : (f32, !kernel.shared<288xf32>, ui32) -> ()
           "kernel.barrier"() : () -> ()
