@@ -75,9 +75,21 @@ def is_free(op: Operation) -> bool:
     if isinstance(op, GENERATORS):
         return True
     if not isinstance(op, BroadcastInDim | Reshape):
-        return False
+        return _is_of_sizes(op)
     source = op.operand_.defining_op
     return source is not None and is_free(source)
+
+
+def _is_of_sizes(op: Operation, depth: int = 4) -> bool:
+    """A scalar computed of sizes of the call, such as 1 / b: not worth a dispatch, even where each element has it."""
+    if not isinstance(op, Elementwise) or tensor_of(op.results[0]).shape or not depth:
+        return False
+    makers = [value.defining_op for value in op.operands]
+    if not any(isinstance(maker, Size) or (maker and _is_of_sizes(maker, depth - 1)) for maker in makers):
+        return False
+    return all(
+        isinstance(maker, GENERATORS) or (maker is not None and _is_of_sizes(maker, depth - 1)) for maker in makers
+    )
 
 
 def keeps_order(op: Operation) -> bool:

@@ -33,7 +33,7 @@ MOST_FOLDED: Final = 120_000
 #: below so many, folds of a length that a call brings have a workgroup each
 FEW_FOLDS: Final = 1024
 #: folds fewer than -> invocations of such a workgroup; most calls bring short ones, of which many wait for each other
-SHARED: Final = {16: 128, FEW_FOLDS: 16}
+SHARED: Final = {8: 128, FEW_FOLDS: 16}
 
 #: what there is so much of -> what is said of it
 SAID: Final = {

@@ -49,8 +49,8 @@ def test_real_program_of_any_batch(program: RealProgram, load_on: LoadOn) -> Non
     leaves, tree = jax.tree.flatten(arguments)
     with jax.enable_x64(False):
         jitted = jax.jit(function)
-        module = compiler.compile(export.export(jitted)(*_symbolic(program, leaves, tree)))
-        calls = [_sized(program, leaves, size) for size in SIZES]
+        module = compiler.compile(export.export(jitted)(*program.symbolic(leaves, tree)))
+        calls = [program.sized(leaves, size) for size in SIZES]
         wanted = [jax.tree.leaves(jitted(*jax.tree.unflatten(tree, call))) for call in calls]
     for device in ("reference", "opencl", "vulkan") if ALL else ("reference", "vulkan"):
         loaded = load_on(module, device)
@@ -58,25 +58,6 @@ def test_real_program_of_any_batch(program: RealProgram, load_on: LoadOn) -> Non
             _compare(program, device, loaded.main(*call), want)
         counts = loaded.statistics()["calls"][-1]
         assert (counts["submissions"], counts["waits"], counts["executables_created"]) == (1, 1, 0)
-
-
-def _symbolic(program: RealProgram, leaves: Sequence[Any], tree: Any) -> Any:
-    """What the program takes, with a symbol for the batch."""
-    (symbol,) = export.symbolic_shape("b")
-    shapes = [list(leaf.shape) for leaf in leaves]
-    for argument, axis in program.batch:
-        shapes[argument][axis] = symbol
-    specs = [jax.ShapeDtypeStruct(tuple(shape), leaf.dtype) for shape, leaf in zip(shapes, leaves, strict=True)]
-    return jax.tree.unflatten(tree, specs)
-
-
-def _sized(program: RealProgram, leaves: Sequence[Any], size: int) -> list[Any]:
-    """The arguments for a batch of that size: rows taken anyhow, the same ones of each argument."""
-    taken = list(leaves)
-    for argument, axis in program.batch:
-        rows = np.random.default_rng(size).integers(0, leaves[argument].shape[axis], size)
-        taken[argument] = np.take(leaves[argument], rows, axis)
-    return taken
 
 
 def _compare(program: RealProgram, device: str, got: Any, wanted: Sequence[Any]) -> None:

@@ -5,7 +5,7 @@ Floats are compared with JAX on CPU by a tolerance per program: a gradient throu
 one product. `exact` programs give integers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import networks as n
 import numpy as np
-from jax import lax
+from jax import export, lax
 
 Made = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -33,6 +33,23 @@ class RealProgram:
 
     def made(self) -> Made:
         return self.make(np.random.default_rng(sum(self.name.encode())))
+
+    def symbolic(self, leaves: Sequence[Any], tree: Any) -> Any:
+        """What the program takes, with a symbol for the batch."""
+        (symbol,) = export.symbolic_shape("b")
+        shapes = [list(leaf.shape) for leaf in leaves]
+        for argument, axis in self.batch:
+            shapes[argument][axis] = symbol
+        specs = [jax.ShapeDtypeStruct(tuple(shape), leaf.dtype) for shape, leaf in zip(shapes, leaves, strict=True)]
+        return jax.tree.unflatten(tree, specs)
+
+    def sized(self, leaves: Sequence[Any], size: int) -> list[Any]:
+        """The arguments for a batch of that size: rows taken anyhow, the same ones of each argument."""
+        taken = list(leaves)
+        for argument, axis in self.batch:
+            rows = np.random.default_rng(size).integers(0, leaves[argument].shape[axis], size)
+            taken[argument] = np.take(leaves[argument], rows, axis)
+        return taken
 
 
 def _floats(random: np.random.Generator, *shape: int) -> Any:
