@@ -13,7 +13,7 @@ from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.attributes import DialectAttr, IntegerAttr, SymbolRef
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Region, UnregisteredOp
-from orchestrion.compiler.ir.dims import is_less
+from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
 from orchestrion.compiler.ir.verifier import declaration_problems, problems
@@ -227,7 +227,7 @@ def _sort(op: Operation) -> Iterator[str]:
         type is not None
         and is_supported(type)
         and isinstance(type, TensorType)
-        and not all(is_less(size, 2**31) for size in type.shape)
+        and any(bounds(size)[0] >= 2**31 for size in type.shape)
     ):
         yield f"sorts {type}; no dimension may have more than {2**31 - 1} elements"
 

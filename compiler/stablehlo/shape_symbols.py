@@ -55,7 +55,10 @@ def solve(names: Iterable[str], asserted: Sequence[Comparison], called: Mapping[
     multiples = _multiples(asserted)
     sizes: dict[str, int] = {}
     symbols: list[tuple[Symbol, int]] = []
-    for name in names:
+    waiting = list(names)
+    while waiting:
+        name = next((name for name in waiting if not _is_made_of(name, asserted, waiting)), waiting[0])
+        waiting.remove(name)
         equal = _equal_to(name, asserted, sizes)
         if equal is not None:
             sizes[name] = equal
@@ -83,8 +86,29 @@ def _own_name(wanted: str | None, taken: Sequence[tuple[Symbol, int]]) -> str:
 def _equalities(asserted: Sequence[Comparison]) -> Iterable[tuple[int, int]]:
     for one in asserted:
         if one.direction == "EQ":
-            yield one.lhs, one.rhs
-            yield one.rhs, one.lhs
+            yield _as_sum(one.lhs, one.rhs)
+            yield _as_sum(one.rhs, one.lhs)
+
+
+def _as_sum(lhs: int, rhs: int) -> tuple[int, int]:
+    """`y == x + z` for `x == y - z`: a sum of sizes is known not to be negative."""
+    terms = rhs.terms if isinstance(rhs, Dim) else ()
+    added = [atoms for count, atoms in terms if count > 0]
+    taken = [atoms for count, atoms in terms if count < 0 and atoms]
+    if not taken or len(added) != 1 or len(added[0]) != 1 or not isinstance(added[0][0], Symbol):
+        return lhs, rhs
+    whole = dims.symbol(added[0][0].name)
+    return (whole, lhs + whole - rhs) if (1, added[0]) in terms else (lhs, rhs)
+
+
+def _is_made_of(name: str, asserted: Sequence[Comparison], waiting: Sequence[str]) -> bool:
+    """Whether it is asserted to be an expression over sizes of which some are not defined yet."""
+    this = dims.symbol(name)
+    for lhs, rhs in _equalities(asserted):
+        others = {symbol.name for symbol in symbols_of(rhs)} - {name}
+        if lhs == this and rhs not in map(dims.symbol, others) and others & set(waiting):
+            return True
+    return False
 
 
 def _equal_to(name: str, asserted: Sequence[Comparison], sizes: dict[str, int]) -> int | None:

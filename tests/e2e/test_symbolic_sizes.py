@@ -110,6 +110,10 @@ CASES: dict[str, Case] = {
     "pooling": Case(pooling, ("b, 4, 4",), BATCH),
     "rows": Case(rows, ("b, s, t", "b, 20"), tuple({"b": b, "s": s, "t": t} for b, s, t in ROWS)),
     "roll": Case(lambda x: jnp.roll(x, 1, axis=0) - jnp.roll(x, -1, axis=0), ("b, 3",), ({"b": 2}, {"b": 5})),
+    "whole": Case(
+        lambda x, y: (jnp.concatenate([y[:, 0], y[0, 1:]]) * x[1:], jnp.sort(jnp.pad(x, (1, 2)))), ("b + s", "b, s"),
+        ({"b": 2, "s": 3}, {"b": 4, "s": 2}),
+    ),
     "halves": Case(lambda x: x.reshape(-1, 2, 3).sum(axis=1), ("2*b, 3",), ({"b": 1}, {"b": 6})),
 }  # fmt: skip
 
