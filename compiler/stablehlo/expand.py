@@ -173,7 +173,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "stablehlo.composite": (_composite,),
     "stablehlo.convolution": (_plain, one_type),
     "stablehlo.return": (_return,),
-    "stablehlo.custom_call": (_identity, expand_approx_top_k, canonical, jax_lapack.replace),
+    "stablehlo.custom_call": (_identity, expand_approx_top_k, canonical, jax_lapack.replace, lapack_loops.of_complex),
     "stablehlo.dot": (_dot,),
     "stablehlo.dot_general": (_plain, algorithm, one_type),
     "stablehlo.optimization_barrier": (_same,),

@@ -1,6 +1,6 @@
 """QR factors by Householder reflections, as loops of products: what LAPACK's geqrf, orgqr and ormqr give.
 
-A reflection is 1 - tau v v^T, with ones in v at its own place and zeros above; what is below lies under the diagonal of
+A reflection is 1 - tau v v^H, with ones in v at its own place and zeros above; what is below lies under the diagonal of
 the packed factor. A turn of a loop makes or applies one, to all matrices of a batch and to all columns at once: a
 product of v with the matrix, and an update of each element. Values are scaled by the greatest of a column before they
 are squared, so that none overflows. Signs are LAPACK's. (Golub and Van Loan, Matrix Computations, 5.1 and 5.2.)
@@ -19,6 +19,7 @@ from orchestrion.compiler.ir.types import I32, TensorType
 
 from .base import tensor_of
 from .build import compare, constant, elementwise
+from .complex_parts import conjugate, joined, parts_of
 from .contraction import DotDimensions
 from .loops import loop
 from .movement import dot, numbers, part, read, reshape, spread, write, zeros
@@ -43,23 +44,54 @@ def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[
     shape = tensor_of(a).shape
     batch, rows, columns = shape
     zero = constant(rewriter, 0, TensorType((), I32))
-    column = Real(rewriter, reshape(rewriter, read(rewriter, a, [zero, zero, turn], (batch, rows, 1)), (batch, rows)))
+    column = reshape(rewriter, read(rewriter, a, [zero, zero, turn], (batch, rows, 1)), (batch, rows))
     here, below = places(rewriter, (batch, rows), turn)
-    largest = (here | below).pick(abs(column), 0.0).total((1,), "maximum")
+    given = parts_of(rewriter, column)
+    largest = (here | below).pick(sum_of([abs(part) for part in given]), 0.0).total((1,), "maximum")
     scale = largest.test("EQ", 0.0).pick(1.0, largest)
-    scaled = column / _down(scale, (batch, rows))
-    alpha = Real(rewriter, reshape(rewriter, read(rewriter, scaled.value, [zero, turn], (batch, 1)), (batch,)))
-    tail = below.pick(scaled * scaled, 0.0).total((1,))
-    is_flat, norm = tail.test("EQ", 0.0), (alpha * alpha + tail).op("sqrt")
-    beta = is_flat.pick(alpha, alpha.test("GE", 0.0).pick(-norm, norm))
-    tau = is_flat.pick(0.0, (beta - alpha) / is_flat.pick(1.0, beta))
-    pivot = _down(is_flat.pick(1.0, alpha - beta), (batch, rows))
-    vector = below.pick(scaled / pivot, here.pick(column.of(1.0), 0.0))
-    packed = here.pick(_down(beta * scale, (batch, rows)), below.pick(vector, column))
-    reflected = _reflected(rewriter, a, vector, tau)
+    scaled = [part / _down(scale, (batch, rows)) for part in given]
+    alpha = [_element(rewriter, part, turn) for part in scaled]
+    tail = below.pick(sum_of([part * part for part in scaled]), 0.0).total((1,))
+    norm = (sum_of([part * part for part in alpha]) + tail).op("sqrt")
+    is_flat = tail.test("EQ", 0.0)
+    for imaginary in alpha[1:]:
+        is_flat &= imaginary.test("EQ", 0.0)
+    beta = is_flat.pick(alpha[0], alpha[0].test("GE", 0.0).pick(-norm, norm))
+    divisor = is_flat.pick(1.0, beta)
+    tau = [is_flat.pick(0.0, part / divisor) for part in (beta - alpha[0], *(-part for part in alpha[1:]))]
+    pivot = [is_flat.pick(1.0, alpha[0] - beta), *alpha[1:]]
+    type, some = tensor_of(column), tensor_of(taus).with_shape((batch,))
+    quotient = Real(rewriter, joined(rewriter, type, scaled)) / Real(
+        rewriter, joined(rewriter, type, [_down(part, (batch, rows)) for part in pivot])
+    )
+    vector = below.pick(quotient, _unit(rewriter, here, column))
+    diagonal = Real(rewriter, joined(rewriter, type, [_down(beta * scale, (batch, rows))]))
+    packed = here.pick(diagonal, below.pick(vector, Real(rewriter, column)))
+    factor = joined(rewriter, some, tau)
+    reflected = _reflected(rewriter, a, vector, Real(rewriter, conjugate(rewriter, factor)))
     this, right = places(rewriter, shape, turn, 2)
     made = right.pick(reflected, this.pick(_down(packed, shape), Real(rewriter, a)))
-    return [made.value, write(rewriter, taus, reshape(rewriter, tau.value, (batch, 1)), [zero, turn])]
+    return [made.value, write(rewriter, taus, reshape(rewriter, factor, (batch, 1)), [zero, turn])]
+
+
+def sum_of(parts: Sequence[Real]) -> Real:
+    first, *others = parts
+    for other in others:
+        first = first + other
+    return first
+
+
+def _element(rewriter: Rewriter, column: Real, turn: Value) -> Real:
+    """Of each column [batch, m] the one with the turn's number."""
+    batch, _ = column.type.shape
+    zero = constant(rewriter, 0, TensorType((), I32))
+    return Real(rewriter, reshape(rewriter, read(rewriter, column.value, [zero, turn], (batch, 1)), (batch,)))
+
+
+def _unit(rewriter: Rewriter, here: Truth, like: Value) -> Real:
+    """One where it is true, else zero, of the type of a value."""
+    part = parts_of(rewriter, like)[0]
+    return Real(rewriter, joined(rewriter, tensor_of(like), [here.pick(part.of(1.0), 0.0)]))
 
 
 def places(rewriter: Rewriter, shape: Sequence[int], turn: Value, axis: int = 1) -> tuple[Truth, Truth]:
@@ -75,14 +107,14 @@ def _down(value: Real, shape: Sequence[int]) -> Real:
 
 
 def _reflected(rewriter: Rewriter, a: Value, vector: Real, tau: Real) -> Real:
-    """a - tau v (v^T a)."""
+    """a - tau v (v^H a)."""
     shape = tensor_of(a).shape
-    product = Real(rewriter, dot(rewriter, vector.value, a, _BY_COLUMNS)).spread(shape, (0, 2))
+    product = Real(rewriter, dot(rewriter, conjugate(rewriter, vector.value), a, _BY_COLUMNS)).spread(shape, (0, 2))
     return Real(rewriter, a) - _down(vector * _down(tau, shape[:2]), shape) * product
 
 
 def reflected(rewriter: Rewriter, packed: Value, taus: Value, c: Value, turned: bool = False) -> Value:
-    """Q c, or Q^T c, for the Q of m x m whose reflections are packed [batch, m, at least k], and c [batch, m, any]."""
+    """Q c, or Q^H c, for the Q of m x m whose reflections are packed [batch, m, at least k], and c [batch, m, any]."""
     batch, rows, _ = tensor_of(packed).shape
     turns = tensor_of(taus).shape[1]
 
@@ -91,10 +123,10 @@ def reflected(rewriter: Rewriter, packed: Value, taus: Value, c: Value, turned: 
         at = turn if turned else elementwise(rewriter, "subtract", last, turn)
         column = reshape(rewriter, read(rewriter, packed, [zero, zero, at], (batch, rows, 1)), (batch, rows))
         here, below = places(rewriter, (batch, rows), at)
-        given = Real(rewriter, column)
-        vector = below.pick(given, here.pick(given.of(1.0), 0.0))
-        tau = Real(rewriter, reshape(rewriter, read(rewriter, taus, [zero, at], (batch, 1)), (batch,)))
-        return [_reflected(rewriter, carried[0], vector, tau).value]
+        vector = below.pick(Real(rewriter, column), _unit(rewriter, here, column))
+        tau = reshape(rewriter, read(rewriter, taus, [zero, at], (batch, 1)), (batch,))
+        tau = conjugate(rewriter, tau) if turned else tau
+        return [_reflected(rewriter, carried[0], vector, Real(rewriter, tau)).value]
 
     return loop(rewriter, turns, [c], apply)[0]
 
@@ -102,8 +134,7 @@ def reflected(rewriter: Rewriter, packed: Value, taus: Value, c: Value, turned: 
 def eye(rewriter: Rewriter, type: TensorType) -> Value:
     """Ones on the diagonals."""
     rows, columns = (numbers(rewriter, type.shape, axis) for axis in (1, 2))
-    one, zero = (constant(rewriter, number, type) for number in (1.0, 0.0))
-    return elementwise(rewriter, "select", compare(rewriter, "EQ", rows, columns), one, zero)
+    return _unit(rewriter, Truth(rewriter, compare(rewriter, "EQ", rows, columns)), zeros(rewriter, type)).value
 
 
 def upper(rewriter: Rewriter, packed: Value) -> Value:

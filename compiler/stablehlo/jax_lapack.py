@@ -18,11 +18,14 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import Attribute, TensorType
 
 from .base import is_complex, is_known, part_type, tensor_of
+from .complex_parts import conjugate
 from .custom_call import TYPED, CustomCall
 from .elementwise import OPS
 from .structural import BroadcastInDim, Constant
 
-_NAME: Final = re.compile(r"lapack_[sd](\w+)_ffi")
+_NAME: Final = re.compile(r"lapack_([sdcz])(\w+)_ffi")
+#: routines for complex numbers -> the row for real ones, which has the same operands and results
+_OF_COMPLEX: Final = {name: name for name in ("geqrf", "getrf", "potrf", "trsm")} | {"ungqr": "orgqr", "unmqr": "ormqr"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
     """A call of LAPACK in the form of `custom_call.canonical`; nothing where a character is unknown."""
     target = op.get_as("call_target_name", StringAttr)
     name = _NAME.fullmatch(target.value) if isinstance(op, CustomCall) and target is not None else None
-    row = ROWS.get(name[1]) if name is not None else None
+    row = _row(*name.groups()) if name is not None else None
     config = op.properties.get("backend_config")
     if row is None or not isinstance(config, DictAttr):
         return False
@@ -89,9 +92,12 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
     results, attributes = _results(op, row, given), _attributes(row, given)
     if results is None or attributes is None or not all(_is_zero(op, index) for index in row.zeros):
         return False
+    inputs = [value for index, value in enumerate(op.operands) if index not in row.zeros]
+    if _character(given.get("trans_x")) == "C" and is_complex(inputs[0]):
+        inputs[0] = conjugate(rewriter, inputs[0])
     made = rewriter.build(
         CustomCall,
-        inputs=[value for index, value in enumerate(op.operands) if index not in row.zeros],
+        inputs=inputs,
         call_target_name=row.function,
         backend_config=attributes,
         api_version=TYPED,
@@ -105,6 +111,10 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
             new[index] = rewriter.insert(OPS["stablehlo.complex"](parts, [op.results[index].type])).result
     rewriter.replace(op, [new.get(index, made.results[0]) for index in range(len(op.results))])  # others have no use
     return True
+
+
+def _row(type: str, routine: str) -> Row | None:
+    return ROWS.get(routine) if type in "sd" else ROWS.get(_OF_COMPLEX.get(routine, ""))
 
 
 def _types(op: Operation, row: Row, index: int) -> list[TensorType]:

@@ -11,6 +11,7 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 
 from .base import tensor_of
+from .complex_parts import conjugate
 from .householder import eye, factored, reflected
 from .jacobi import eigen
 from .linear_algebra import matrices
@@ -67,7 +68,7 @@ def orgqr(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
 
 
 def ormqr(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None:
-    """c Q is (Q^T c^T)^T."""
+    """c Q is (Q^H c^H)^H."""
     shape = matrix_shape(op.operands[2]) if len(op.operands) == 3 else None
     if shape is None or not _are_reflections(op.operands[:2]):
         return None
@@ -78,9 +79,9 @@ def ormqr(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
         return None
     packed, c = (matrices(rewriter, op.operands[index]) for index in (0, 2))
     taus = vectors(rewriter, op.operands[1])
-    c = c if left else transpose(rewriter, c, (0, 2, 1))
+    c = c if left else _adjoint(rewriter, c)
     made = reflected(rewriter, packed, taus, c, turned=flags["trans"] == left)
-    made = made if left else transpose(rewriter, made, (0, 2, 1))
+    made = made if left else _adjoint(rewriter, made)
     return [reshape(rewriter, made, (*batch, rows, columns))]
 
 
@@ -111,6 +112,10 @@ def gesdd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
         return None
     vectors, values, info = singular(rewriter, matrices(rewriter, op.operands[0]), with_vectors, full)
     return [_shaped(rewriter, *both) for both in zip((values, *vectors, info), op.results, strict=True)]
+
+
+def _adjoint(rewriter: Rewriter, value: Value) -> Value:
+    return transpose(rewriter, conjugate(rewriter, value), (0, 2, 1))
 
 
 def _shaped(rewriter: Rewriter, value: Value, result: Value) -> Value:

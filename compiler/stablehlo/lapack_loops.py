@@ -15,14 +15,16 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import F32, F64, I32, TensorType
 
-from .base import tensor_of
+from .base import is_complex, tensor_of
 from .build import compare, constant, elementwise
+from .complex_parts import joined, parts_of
 from .contraction import Reduce, Return
 from .custom_call import CustomCall
 from .indexing import Gather
 from .linear_algebra import cholesky_of, fit, matrices, solved
 from .loops import loop
 from .movement import numbers, read, reshape, spread, total, write, zeros
+from .real import Truth
 
 Routine = Callable[[Operation, Rewriter, dict[str, bool]], list[Value] | None]
 
@@ -31,11 +33,13 @@ def expand(op: Operation, rewriter: Rewriter) -> bool:
     """Leaves alone what does not have the form it should."""
     if not isinstance(op, CustomCall) or not all(isinstance(x.type, TensorType) for x in (*op.operands, *op.results)):
         return False
-    config, name = op.get_as("backend_config", DictAttr), op.get_as("call_target_name", StringAttr)
-    known, made_by = _ROUTINES.get(name.value, (None, None)) if name is not None else (None, None)
+    config, target = op.get_as("backend_config", DictAttr), op.get_as("call_target_name", StringAttr)
+    name = target.value if target is not None else ""
+    known, made_by = _ROUTINES.get(name, (None, None))
     if known is None or made_by is None or config is None or any(op.check()) or not set(config.mapping) <= set(known):
         return False
-    if any(tensor_of(value).element not in (F32, F64) for value in op.operands):
+    of_complex = name in _OF_COMPLEX and all(map(is_complex, op.operands))
+    if not of_complex and any(tensor_of(value).element not in (F32, F64) for value in op.operands):
         return False
     flags = dict(known)
     for key, value in config.items:
@@ -45,6 +49,11 @@ def expand(op: Operation, rewriter: Rewriter) -> bool:
         return False
     rewriter.replace(op, made)
     return True
+
+
+def of_complex(op: Operation, rewriter: Rewriter) -> bool:
+    """Libraries are over real numbers: a call with complex ones becomes a loop on every target."""
+    return any(map(is_complex, op.operands)) and expand(op, rewriter)
 
 
 def _late(module: str, function: str) -> Routine:
@@ -79,7 +88,8 @@ def _potrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Va
     rows, columns = numbers(rewriter, shape, 1), numbers(rewriter, shape, 2)
     inside = compare(rewriter, "GE" if flags["lower"] else "LE", rows, columns)
     whole = elementwise(rewriter, "select", inside, made, wide)
-    positive = compare(rewriter, "GT", made, zeros(rewriter, tensor_of(made)))
+    pivots = parts_of(rewriter, made)[0]
+    positive = pivots.test("GT", 0.0).value
     fine = elementwise(rewriter, "or", positive, compare(rewriter, "NE", rows, columns))
     return [_shaped(rewriter, whole, op.results[0]), _shaped(rewriter, _first_bad(rewriter, fine), op.results[1])]
 
@@ -167,17 +177,20 @@ def _updated(
 
 
 def _one(rewriter: Rewriter, like: Value) -> Value:
-    return constant(rewriter, 1.0, tensor_of(like))
+    part = parts_of(rewriter, like)[0]
+    return joined(rewriter, tensor_of(like), [part.of(1.0)])
 
 
 def _largest(rewriter: Rewriter, column: Value, turn: Value) -> Value:
-    """The row from `turn` on of the element of the greatest magnitude, the first of several, per batch."""
+    """The row from `turn` on of the element of the greatest magnitude, the first of several, per batch. That of a
+    complex one is the sum of its parts' magnitudes, as in BLAS."""
     shape = tensor_of(column).shape
     place = numbers(rewriter, shape, 1)
     open_ = compare(rewriter, "GE", place, spread(rewriter, turn, shape))
-    below = constant(rewriter, -1.0, tensor_of(column))
-    size = elementwise(rewriter, "select", open_, elementwise(rewriter, "abs", column), below)
-    scalars = [tensor_of(column).with_shape(()), TensorType((), I32)]
+    sizes = [abs(part) for part in parts_of(rewriter, column)]
+    whole = sizes[0] + sizes[1] if len(sizes) > 1 else sizes[0]
+    size = Truth(rewriter, open_).pick(whole, -1.0).value
+    scalars = [whole.type.with_shape(()), TensorType((), I32)]
     body = Block([*scalars, *scalars])
     end = Return.build(values=[])
     body.append(end)
@@ -224,5 +237,10 @@ _ROUTINES: Final[dict[str, tuple[dict[str, bool], Routine]]] = {
     "lapack.potrf": ({"lower": True}, _potrf),
     "lapack.syevd": ({"lower": True}, _late("lapack_factors", "syevd")),
 }
+
+#: those that take complex numbers, too
+_OF_COMPLEX: Final = frozenset(
+    {"blas.trsm", "lapack.geqrf", "lapack.getrf", "lapack.orgqr", "lapack.ormqr", "lapack.potrf"}
+)
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {"stablehlo.custom_call": (expand,)}

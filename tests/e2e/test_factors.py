@@ -7,12 +7,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from orchestrion import compiler
 
 LoadOn = Callable[[bytes, str], Any]
 RANDOM = np.random.default_rng(11)
-TARGETS = {"vulkan": "spirv", "opencl": "opencl"}
+TARGETS = {"reference": "reference", "vulkan": "spirv", "opencl": "opencl"}
 
 
 def compare(function: Any, arguments: list[Any], device: str, load_on: LoadOn, others: int = 0) -> list[Any]:
@@ -29,7 +30,7 @@ def compare(function: Any, arguments: list[Any], device: str, load_on: LoadOn, o
 
 
 def eps(value: Any) -> float:
-    return float(np.finfo(value.dtype).eps) if value.dtype.kind == "f" else 0.0
+    return float(np.finfo(value.dtype).eps) if value.dtype.kind in "fc" else 0.0
 
 
 def normal(*shape: int, dtype: Any = np.float32) -> Any:
@@ -119,3 +120,21 @@ def test_svd(load_on: LoadOn) -> None:
         assert np.abs((one[:, :rank] * lengths) @ other[:rank] - matrix).max() <= least
         assert np.abs(lengths - np.linalg.svd(matrix.astype(np.float64))[1]).max() <= least
     assert np.isnan(u[-1]).all() and np.isnan(s[-1]).all() and np.isnan(vt[-1]).all()
+
+
+@pytest.mark.parametrize("device", ["reference", "vulkan"])
+def test_complex_numbers(device: str, load_on: LoadOn) -> None:
+    """Loops on every device, for libraries are over real numbers."""
+
+    def program(a: Any, b: Any) -> Any:
+        packed, tau = jnp.linalg.qr(b, mode="raw")
+        square = a @ jnp.swapaxes(jnp.conj(a), -1, -2) + jnp.eye(4, dtype=a.dtype)
+        products = [jax.lax.linalg.ormqr(packed.T, tau, b, left=True, transpose=True)]
+        products += [jax.lax.linalg.ormqr(packed.T, tau, b.T, left=False, transpose=trans) for trans in (False, True)]
+        adjoint = jax.lax.linalg.triangular_solve(a, a, conjugate_a=True, transpose_a=True, lower=True)
+        factors = jnp.linalg.cholesky(square), jnp.isnan(jnp.linalg.cholesky(-square))
+        return jnp.linalg.qr(a), packed, tau, products, adjoint, factors, jnp.linalg.solve(a, a[:, ::-1])
+
+    a = normal(2, 4, 4) + 1j * normal(2, 4, 4) + 4 * np.eye(4, dtype=np.complex64)
+    b = normal(5, 3, dtype=np.float64) + 1j * normal(5, 3, dtype=np.float64)
+    compare(program, [a.astype(np.complex64), b], device, load_on)
