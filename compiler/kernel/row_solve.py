@@ -1,8 +1,8 @@
 """The schedule of `flow.solve_rows`: a workgroup takes as many rows as it has invocations, each substitutes one.
 
 The triangle lies in shared memory. Its factor, where that is wanted, every workgroup makes for itself, an invocation a
-row of it: a column at a time, a barrier behind each. The diagonal is kept apart, so that nobody overwrites what others
-still read. An invocation's own elements lie in shared memory, too, since registers have no places.
+row of it: a column at a time, a barrier behind each. Pivots lie above the diagonal, so that nobody overwrites what
+others still read. An invocation's own elements lie in shared memory, too, since registers have no places.
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ def emit(elemental: Elemental, op: RowSolve, binding: Value) -> None:
     b = elemental.builder
     dtype = element_of(op.rows)
     square, own = (b.shared(BLOCK * BLOCK, dtype) for _ in range(2))
-    _Rows(elemental, op, binding, square, own, b.shared(BLOCK, dtype)).emit()
+    _Rows(elemental, op, binding, square, own).emit()
 
 
 @dataclass(slots=True)
@@ -37,7 +37,6 @@ class _Rows:
     binding: Value
     triangle: Value
     own: Value
-    diagonal: Value
     batch: Value = field(init=False)
     share: Value = field(init=False)
 
@@ -78,7 +77,7 @@ class _Rows:
         b.store_shared(self._given(self.op.matrix, row, loop.index), self.triangle, self._place(row, loop.index))
         b.end_loop(loop, ())
         own = b.load_shared(self.triangle, self._place(row, row))
-        b.store_shared(own, self.diagonal, self._in_block(row))
+        b.store_shared(own, self.triangle, self._pivot(row))
         b.end_if(branch)
 
     def _column(self, column: Value) -> None:
@@ -95,7 +94,7 @@ class _Rows:
         rest = b.end_loop(loop, rest)
         pivot = b.op("sqrt", rest[1])
         at = b.begin_if(b.op("compare_eq", row, column))
-        b.store_shared(pivot, self.diagonal, self._in_block(row))
+        b.store_shared(pivot, self.triangle, self._pivot(row))
         b.begin_else(at)
         b.store_shared(b.op("divide", rest[0], pivot), self.triangle, self._place(row, column))
         b.end_if(at)
@@ -111,7 +110,7 @@ class _Rows:
         known = b.load_shared(self.own, self._place(inner.index, local))
         factor = b.load_shared(self.triangle, self._place(outer.index, inner.index))
         (rest,) = b.end_loop(inner, [b.op("subtract", inner.carried[0], b.op("multiply", known, factor))])
-        made = b.op("divide", rest, b.load_shared(self.diagonal, self._in_block(outer.index)))
+        made = b.op("divide", rest, b.load_shared(self.triangle, self._pivot(outer.index)))
         b.store_shared(made, self.own, self._place(outer.index, local))
         b.store(made, self.binding, at.linear)
         b.end_loop(outer, ())
@@ -131,5 +130,6 @@ class _Rows:
         at = b.op("add", b.op("multiply", row, b.const(BLOCK, "ui32")), column)
         return b.op("and", at, b.const(BLOCK * BLOCK - 1, "ui32"))
 
-    def _in_block(self, place: Value) -> Value:
-        return self.builder.op("and", place, self.builder.const(BLOCK - 1, "ui32"))
+    def _pivot(self, row: Value) -> Value:
+        """Where a pivot lies: in the last column, which of all rows but the last is above the diagonal."""
+        return self._place(row, self.builder.const(BLOCK - 1, "ui32"))

@@ -152,3 +152,17 @@ def test_a_fold_stays_below_the_turns_that_llvmpipe_makes(count: int) -> None:
         turns += left
     assert turns < 65535
     assert unroll == 1 or count > MOST_TURNS / 2
+
+
+LINE = "tensor<3x{0}x2x{2}>", "tensor<{0}x2x{2}>", '"flow.fft"(%a0, %a1) <{{dimension = 1 : i64, inverse = false}}>'
+SOLVE = "tensor<1x{0}x{0}x{2}>", "tensor<1x40x{0}x{2}>", '"flow.solve_rows"(%a0, %a1) <{{factor = true}}>'
+
+
+@pytest.mark.parametrize(
+    ("op", "size", "dtype"), [(LINE, 2048, "f32"), (LINE, 1024, "f64"), (SOLVE, 32, "f32"), (SOLVE, 32, "f64")]
+)
+def test_shared_memory_is_what_every_device_has(lowered: Any, op: tuple[str, str, str], size: int, dtype: str) -> None:
+    first, second, text = (part.format(size, 0, dtype) for part in op)
+    out = first if op is LINE else second
+    made = lowered(main([first, second], [f"%r = {text} : ({first}, {second}) -> {out}"], [("%r", out)]), "spirv")
+    assert 0 < made.payload.shared_memory_bytes <= 16 << 10
