@@ -52,6 +52,7 @@ bless: $(VENV)/ready-test ## rewrite expected texts; review the diff
 fuzz: $(VENV)/ready-test ## the long runs: mutants of modules, random programs (some ten minutes each)
 	ORCHESTRION_MUTANTS=200000 $(BIN)/python -m pytest -q tests/fuzz
 	$(BIN)/python tests/fuzz/long_run.py --programs=$(or $(ORCHESTRION_PROGRAMS),4000) --jobs=2
+	ORCHESTRION_PROGRAMS=500 $(BIN)/python -m pytest -q -n 2 tests/e2e/test_random_symbolic.py
 
 programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device
 	ORCHESTRION_REAL_PROGRAMS=all $(BIN)/python -m pytest -q -rs tests/e2e/test_real_programs.py tests/e2e/test_devices.py

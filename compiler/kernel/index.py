@@ -6,7 +6,7 @@ Components are values of the builder's index type and always in range.
 """
 
 from collections.abc import Hashable, Sequence
-from math import gcd, prod
+from math import gcd
 
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.dims import Dim
@@ -82,13 +82,12 @@ def _without_ones(shape: Shape) -> Shape:
 def delinearize(b: KernelBuilder, linear: Value, shape: Shape) -> list[Value]:
     """The coordinates of a position. Dimensions of size 1 have coordinate 0; the outermost other needs no remainder."""
     coordinates = [b.index(0)] * len(shape)
-    rest, left = linear, prod(shape)
+    rest, outermost = linear, next((axis for axis, size in enumerate(shape) if size != 1), None)
     for axis in reversed(range(len(shape))):
         size = shape[axis]
         if size == 1:
             continue
-        left //= size
-        if left == 1:
+        if axis == outermost:
             coordinates[axis] = rest
             break
         divisor = b.index(size)
