@@ -10,7 +10,7 @@ from orchestrion.compiler.ir.types import TensorType
 
 from .base import is_complex, part_type, tensor_of
 from .elementwise import OPS
-from .movement import zeros
+from .movement import transpose, zeros
 from .real import Real
 
 
@@ -28,6 +28,40 @@ def joined(rewriter: Rewriter, type: TensorType, parts: Sequence[Real]) -> Value
         return real
     both = [real, *(imaginary or [zeros(rewriter, tensor_of(real))])]
     return rewriter.insert(OPS["stablehlo.complex"](both, [type])).result
+
+
+def scaled_by(rewriter: Rewriter, value: Value, factor: Real) -> Value:
+    """Times a real number for each element."""
+    return joined(rewriter, tensor_of(value), [part * factor for part in parts_of(rewriter, value)])
+
+
+def squared(rewriter: Rewriter, value: Value) -> Real:
+    """The square of the magnitude."""
+    return sum_of([part * part for part in parts_of(rewriter, value)])
+
+
+def magnitude(rewriter: Rewriter, value: Value) -> Real:
+    if not is_complex(value):
+        return abs(Real(rewriter, value))
+    return Real(rewriter, rewriter.insert(OPS["stablehlo.abs"]([value], [part_type(tensor_of(value))])).result)
+
+
+def greatest(rewriter: Rewriter, value: Value, axes: Sequence[int]) -> Real:
+    """The greatest magnitude of a part along axes."""
+    first, *others = [abs(part).total(axes, "maximum") for part in parts_of(rewriter, value)]
+    return first.op("maximum", *others) if others else first
+
+
+def sum_of(parts: Sequence[Real]) -> Real:
+    first, *others = parts
+    for other in others:
+        first = first + other
+    return first
+
+
+def adjoint(rewriter: Rewriter, value: Value) -> Value:
+    """The matrices [batch, m, n] transposed and conjugate."""
+    return transpose(rewriter, conjugate(rewriter, value), (0, 2, 1))
 
 
 def conjugate(rewriter: Rewriter, value: Value) -> Value:

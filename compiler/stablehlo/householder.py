@@ -19,7 +19,7 @@ from orchestrion.compiler.ir.types import I32, TensorType
 
 from .base import tensor_of
 from .build import compare, constant, elementwise
-from .complex_parts import conjugate, joined, parts_of
+from .complex_parts import conjugate, joined, parts_of, sum_of
 from .contraction import DotDimensions
 from .loops import loop
 from .movement import dot, numbers, part, read, reshape, spread, write, zeros
@@ -72,13 +72,6 @@ def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[
     this, right = places(rewriter, shape, turn, 2)
     made = right.pick(reflected, this.pick(_down(packed, shape), Real(rewriter, a)))
     return [made.value, write(rewriter, taus, reshape(rewriter, factor, (batch, 1)), [zero, turn])]
-
-
-def sum_of(parts: Sequence[Real]) -> Real:
-    first, *others = parts
-    for other in others:
-        first = first + other
-    return first
 
 
 def _element(rewriter: Rewriter, column: Real, turn: Value) -> Real:

@@ -25,7 +25,11 @@ from .structural import BroadcastInDim, Constant
 
 _NAME: Final = re.compile(r"lapack_([sdcz])(\w+)_ffi")
 #: routines for complex numbers -> the row for real ones, which has the same operands and results
-_OF_COMPLEX: Final = {name: name for name in ("geqrf", "getrf", "potrf", "trsm")} | {"ungqr": "orgqr", "unmqr": "ormqr"}
+_OF_COMPLEX: Final = {name: name for name in ("geqrf", "gesdd", "gesvd", "getrf", "potrf", "trsm")} | {
+    "heevd": "syevd",
+    "ungqr": "orgqr",
+    "unmqr": "ormqr",
+}
 
 
 @dataclass(frozen=True, slots=True)

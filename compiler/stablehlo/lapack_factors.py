@@ -11,11 +11,11 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 
 from .base import tensor_of
-from .complex_parts import conjugate
+from .complex_parts import adjoint
 from .householder import eye, factored, reflected
 from .jacobi import eigen
 from .linear_algebra import matrices
-from .movement import reshape, transpose
+from .movement import reshape
 from .one_sided import singular
 
 Flags = dict[str, bool]
@@ -79,9 +79,9 @@ def ormqr(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
         return None
     packed, c = (matrices(rewriter, op.operands[index]) for index in (0, 2))
     taus = vectors(rewriter, op.operands[1])
-    c = c if left else _adjoint(rewriter, c)
+    c = c if left else adjoint(rewriter, c)
     made = reflected(rewriter, packed, taus, c, turned=flags["trans"] == left)
-    made = made if left else _adjoint(rewriter, made)
+    made = made if left else adjoint(rewriter, made)
     return [reshape(rewriter, made, (*batch, rows, columns))]
 
 
@@ -112,10 +112,6 @@ def gesdd(op: Operation, rewriter: Rewriter, flags: Flags) -> list[Value] | None
         return None
     vectors, values, info = singular(rewriter, matrices(rewriter, op.operands[0]), with_vectors, full)
     return [_shaped(rewriter, *both) for both in zip((values, *vectors, info), op.results, strict=True)]
-
-
-def _adjoint(rewriter: Rewriter, value: Value) -> Value:
-    return transpose(rewriter, conjugate(rewriter, value), (0, 2, 1))
 
 
 def _shaped(rewriter: Rewriter, value: Value, result: Value) -> Value:

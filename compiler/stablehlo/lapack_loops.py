@@ -38,8 +38,8 @@ def expand(op: Operation, rewriter: Rewriter) -> bool:
     known, made_by = _ROUTINES.get(name, (None, None))
     if known is None or made_by is None or config is None or any(op.check()) or not set(config.mapping) <= set(known):
         return False
-    of_complex = name in _OF_COMPLEX and all(map(is_complex, op.operands))
-    if not of_complex and any(tensor_of(value).element not in (F32, F64) for value in op.operands):
+    elements = {tensor_of(value).element for value in op.operands}
+    if not all(map(is_complex, op.operands)) and not elements <= {F32, F64}:
         return False
     flags = dict(known)
     for key, value in config.items:
@@ -237,10 +237,5 @@ _ROUTINES: Final[dict[str, tuple[dict[str, bool], Routine]]] = {
     "lapack.potrf": ({"lower": True}, _potrf),
     "lapack.syevd": ({"lower": True}, _late("lapack_factors", "syevd")),
 }
-
-#: those that take complex numbers, too
-_OF_COMPLEX: Final = frozenset(
-    {"blas.trsm", "lapack.geqrf", "lapack.getrf", "lapack.orgqr", "lapack.ormqr", "lapack.potrf"}
-)
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {"stablehlo.custom_call": (expand,)}

@@ -15,8 +15,9 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 
-from .base import tensor_of
+from .base import is_complex, part_type, tensor_of
 from .build import constant
+from .complex_parts import adjoint, conjugate, greatest, magnitude, parts_of, scaled_by, squared, sum_of
 from .householder import eye, factored, reflected, upper
 from .loops import loop
 from .movement import total, write, zeros
@@ -26,38 +27,36 @@ from .rotations import (
     diagonal,
     finished,
     in_order,
-    largest,
     mixed,
     or_nan,
     partners,
     sweeps,
     taken,
-    turned,
     turns,
     unless_resting,
 )
 
 
 def singular(rewriter: Rewriter, a: Value, with_vectors: bool, full: bool) -> tuple[list[Value], Value, Value]:
-    """u and v^T of [batch, m, n] if wanted, whole or thin, values downwards, and info [batch]. Where a matrix is not
+    """u and v^H of [batch, m, n] if wanted, whole or thin, values downwards, and info [batch]. Where a matrix is not
     finite, NaN and 1."""
     batch, rows, columns = tensor_of(a).shape
     if rows < columns:
-        vectors, values, info = singular(rewriter, turned(rewriter, a), with_vectors, full)
-        return [turned(rewriter, x) for x in reversed(vectors)], values, info
-    given = Real(rewriter, a)
-    size, bias = largest(given), given.format.bias
-    scaled = (given * size.power(2 * bias - size.exponent()).spread(given.type.shape, (0,))).value
+        vectors, values, info = singular(rewriter, adjoint(rewriter, a), with_vectors, full)
+        return [adjoint(rewriter, x) for x in reversed(vectors)], values, info
+    size = greatest(rewriter, a, (1, 2))
+    factor = size.power(2 * size.format.bias - size.exponent())
+    scaled = scaled_by(rewriter, a, factor.spread(tensor_of(a).shape, (0,)))
     packed, taus = factored(rewriter, scaled) if rows > columns else (scaled, None)
     square = upper(rewriter, packed) if taus is not None else scaled
     left, found, *lines = _orthogonal(rewriter, square, with_vectors)
     fine, info = finished(rewriter, left, _bound(rewriter, square), size)
-    lengths = _lengths(Real(rewriter, found))
+    lengths = _lengths(rewriter, found)
     values, *lines = in_order(rewriter, lengths.value, "GT", [found, *lines] if with_vectors else [])
     shown = Real(rewriter, values) * size.power(size.exponent()).spread((batch, columns), (0,))
     if not with_vectors:
         return [], or_nan(rewriter, fine, shown.value), info
-    u, vt = turned(rewriter, lines[1]), _directions(rewriter, lines[0])
+    u, vt = adjoint(rewriter, lines[1]), _directions(rewriter, lines[0])
     if taus is not None:
         u = reflected(rewriter, packed, taus, _below(rewriter, u, rows, full))
     return [or_nan(rewriter, fine, x) for x in (u, vt)], or_nan(rewriter, fine, shown.value), info
@@ -65,9 +64,15 @@ def singular(rewriter: Rewriter, a: Value, with_vectors: bool, full: bool) -> tu
 
 def _bound(rewriter: Rewriter, square: Value) -> Real:
     """The cosine between two rows that are orthogonal but for the rounding of a product of so many elements."""
-    batch, n, _ = tensor_of(square).shape
-    type = tensor_of(square).with_shape((batch,))
-    return Real(rewriter, constant(rewriter, 0.0, type)) + n * 2.0 ** -Real(rewriter, square).format.fraction
+    _, n, _ = tensor_of(square).shape
+    zero = Real(rewriter, zeros(rewriter, _real_type(square, 1)))
+    return zero + n * 2.0**-zero.format.fraction
+
+
+def _real_type(matrices: Value, rank: int) -> TensorType:
+    """Of a real number for each matrix, or for each row."""
+    type = tensor_of(matrices)
+    return (part_type(type) if is_complex(matrices) else type).with_shape(type.shape[:rank])
 
 
 def _orthogonal(rewriter: Rewriter, square: Value, with_vectors: bool) -> list[Value]:
@@ -78,48 +83,41 @@ def _orthogonal(rewriter: Rewriter, square: Value, with_vectors: bool) -> list[V
 
 
 def _sweep(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
-    batch, n, _ = tensor_of(carried[1]).shape
-    none = zeros(rewriter, tensor_of(carried[1]).with_shape((batch, n)))
-    cosines, *made = loop(rewriter, turns(n), [none, *carried[1:]], _rotate)
+    none = zeros(rewriter, _real_type(carried[1], 2))
+    cosines, *made = loop(rewriter, turns(tensor_of(none).shape[1]), [none, *carried[1:]], _rotate)
     return [total(rewriter, cosines, (1,), "maximum"), *made]
 
 
 def _rotate(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
     """Rows so short that their products have few digits are rotated, but do not keep the sweeps going."""
     cosines, rows, *rotations = carried
-    given = Real(rewriter, rows)
-    partner = partners(rewriter, turn, given.type.shape[1])
-    own, product = _sum(given * given), _sum(given * taken(rewriter, rows, partner, 1))
+    partner = partners(rewriter, turn, tensor_of(rows).shape[1])
+    theirs = Real(rewriter, conjugate(rewriter, taken(rewriter, rows, partner, 1).value))
+    own, product = squared(rewriter, rows).total((2,)), (Real(rewriter, rows) * theirs).total((2,))
     between, other = unless_resting(rewriter, partner, product), taken(rewriter, own.value, partner, 1)
     k, sine = angles(rewriter, partner, own, other, between)
-    least = 2.0 ** -(given.format.bias * 3 // 4)
+    least = 2.0 ** -(own.format.bias * 3 // 4)
     is_nothing = own.test("LT", least) | other.test("LT", least)
-    cosine = is_nothing.pick(0.0, abs(between) / (own.op("sqrt") * other.op("sqrt")))
+    cosine = is_nothing.pick(0.0, magnitude(rewriter, between.value) / (own.op("sqrt") * other.op("sqrt")))
     greatest = Real(rewriter, cosines).op("maximum", cosine)
     return [greatest.value, *(mixed(rewriter, x, partner, k, sine) for x in (rows, *rotations))]
 
 
-def _sum(products: Real) -> Real:
-    """Along the rows."""
-    return products.total((2,))
-
-
-def _lengths(rows: Real) -> Real:
+def _lengths(rewriter: Rewriter, rows: Value) -> Real:
     """Of each row; none of its squares overflows, nor vanishes."""
-    greatest = abs(rows).total((2,), "maximum")
-    scale = greatest.test("EQ", 0.0).pick(1.0, greatest)
-    scaled = rows / scale.spread(rows.type.shape, (0, 1))
-    return greatest * _sum(scaled * scaled).op("sqrt")
+    most = greatest(rewriter, rows, (2,))
+    scale = most.test("EQ", 0.0).pick(1.0, most).spread(tensor_of(rows).shape, (0, 1))
+    scaled = [part / scale for part in parts_of(rewriter, rows)]
+    return most * sum_of([part * part for part in scaled]).total((2,)).op("sqrt")
 
 
 def _directions(rewriter: Rewriter, rows: Value) -> Value:
     """Orthogonal rows of length one, from orthogonal ones whose lengths go down to zero."""
-    packed, taus = factored(rewriter, turned(rewriter, rows))
+    packed, taus = factored(rewriter, adjoint(rewriter, rows))
     q = reflected(rewriter, packed, taus, eye(rewriter, tensor_of(packed)))
     signs = diagonal(rewriter, packed)
     signs = signs.test("LT", 0.0).pick(signs.of(-1.0), 1.0)
-    made = Real(rewriter, turned(rewriter, q))
-    return (made * signs.spread(made.type.shape, (0, 1))).value
+    return scaled_by(rewriter, adjoint(rewriter, q), signs.spread(tensor_of(q).shape, (0, 1)))
 
 
 def _below(rewriter: Rewriter, u: Value, rows: int, full: bool) -> Value:

@@ -16,11 +16,12 @@ from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 
-from .base import tensor_of
+from .base import is_complex, tensor_of
 from .build import compare, constant, elementwise
+from .complex_parts import joined, magnitude, parts_of
 from .indexing import Gather
 from .loops import Body, repeat
-from .movement import numbers, reshape, spread, total, transpose
+from .movement import numbers, reshape, spread, total, zeros
 from .real import Real, Truth
 from .sort import Sort, ordering
 from .structural import Slice
@@ -54,13 +55,18 @@ def _wrapped(rewriter: Rewriter, test: Value, number: Value, modulus: Value) -> 
 
 
 def angles(rewriter: Rewriter, partner: Value, own: Real, other: Real, between: Real) -> tuple[Real, Real]:
-    """(k, s) with which row i becomes (1 - k) row i - s row partner(i): cosine 1 - k and sine s of the smaller angle
-    that makes the element `between` of [[own, between], [between, other]] vanish. All are [batch, n]; the partner's s
-    is the negative one. A small k has all its digits, which the cosine has not: with that, rows would lose their
-    length turn by turn."""
+    """(k, s) with which row i becomes (1 - k) row i - s row partner(i): cosine 1 - k and sine s of the smaller angle,
+    times a phase, that makes the element `between` of [[own, between], [its conjugate, other]] vanish. All are
+    [batch, n]; the partner's s is the negative conjugate. A small k has all its digits, which the cosine has not: with
+    that, rows would lose their length turn by turn."""
     shape = own.type.shape
     row, partner = numbers(rewriter, shape, 1), spread(rewriter, partner, shape, (1,))
     is_first = Truth(rewriter, compare(rewriter, "LT", row, partner))
+    type, phase = between.type, []
+    if is_complex(between.value):
+        size = magnitude(rewriter, between.value)
+        length = size.test("EQ", 0.0).pick(1.0, size)
+        phase, between = [part / length for part in parts_of(rewriter, between.value)], size
     apart = (other - own) / (between * 2.0)
     is_up = apart.test("GT", 0.0) | (apart.test("EQ", 0.0) & is_first)
     size = abs(apart)
@@ -68,23 +74,21 @@ def angles(rewriter: Rewriter, partner: Value, own: Real, other: Real, between: 
     tangent = between.test("EQ", 0.0).pick(0.0, is_up.pick(tangent, -tangent))
     cosine = 1.0 / (tangent * tangent + 1.0).op("sqrt")
     sine = tangent * cosine
-    return sine * sine / (cosine + 1.0), sine
+    parts = [part * sine for part in phase] or [sine]
+    k = sine * sine / (cosine + 1.0)
+    return Real(rewriter, joined(rewriter, type, [k])), Real(rewriter, joined(rewriter, type, parts))
 
 
 def unless_resting(rewriter: Rewriter, partner: Value, between: Real) -> Real:
     """Zero for rows that are their own partners."""
     shape = between.type.shape
     row, partner = numbers(rewriter, shape, 1), spread(rewriter, partner, shape, (1,))
-    return Truth(rewriter, compare(rewriter, "EQ", row, partner)).pick(0.0, between)
-
-
-def largest(a: Real) -> Real:
-    """The greatest magnitude of each matrix; NaN where it has one."""
-    return abs(a).total((1, 2), "maximum")
+    none = Real(rewriter, zeros(rewriter, between.type))
+    return Truth(rewriter, compare(rewriter, "EQ", row, partner)).pick(none, between)
 
 
 def diagonal(rewriter: Rewriter, a: Value) -> Real:
-    """The diagonals [batch, n] of matrices, every n + 1st element."""
+    """The diagonals [batch, n] of matrices, every n + 1st element; their real parts."""
     batch, n, _ = tensor_of(a).shape
     made = rewriter.build(
         Slice,
@@ -94,7 +98,7 @@ def diagonal(rewriter: Rewriter, a: Value) -> Real:
         strides=dense_ints(1, n + 1),
         out=tensor_of(a).with_shape((batch, n)),
     )
-    return Real(rewriter, made.result)
+    return parts_of(rewriter, made.result)[0]
 
 
 def sweeps(rewriter: Rewriter, made: Sequence[Value], left: Real, bound: Real, sweep: Body) -> list[Value]:
@@ -119,7 +123,9 @@ def finished(rewriter: Rewriter, left: Value, bound: Real, size: Real) -> tuple[
 def or_nan(rewriter: Rewriter, fine: Truth, value: Value) -> Value:
     """NaN for the matrices [batch] that are not fine."""
     shape = tensor_of(value).shape
-    return Truth(rewriter, spread(rewriter, fine.value, shape, (0,))).pick(Real(rewriter, value), float("nan")).value
+    whole = Truth(rewriter, spread(rewriter, fine.value, shape, (0,)))
+    parts = [whole.pick(part, float("nan")) for part in parts_of(rewriter, value)]
+    return joined(rewriter, tensor_of(value), parts)
 
 
 def in_order(rewriter: Rewriter, values: Value, direction: str, lines: Sequence[Value]) -> list[Value]:
@@ -168,11 +174,6 @@ def _gather(
         slice_sizes=dense_ints(*sizes),
         out=tensor_of(value).with_shape(shape),
     ).result
-
-
-def turned(rewriter: Rewriter, value: Value) -> Value:
-    """The matrices transposed."""
-    return transpose(rewriter, value, (0, 2, 1))
 
 
 def mixed(rewriter: Rewriter, rows: Value, partner: Value, k: Real, sine: Real) -> Value:

@@ -127,13 +127,17 @@ def test_complex_numbers(device: str, load_on: LoadOn) -> None:
     """Loops on every device, for libraries are over real numbers."""
 
     def program(a: Any, b: Any) -> Any:
+        values, v = jnp.linalg.eigh(b[:3] + b[:3].conj().T)
+        u, s, vh = jnp.linalg.svd(a, full_matrices=False)
+        same = v.conj().T @ v, (v * values) @ v.conj().T, (u * s[:, None]) @ vh, vh @ jnp.swapaxes(vh, 1, 2).conj()
         packed, tau = jnp.linalg.qr(b, mode="raw")
         square = a @ jnp.swapaxes(jnp.conj(a), -1, -2) + jnp.eye(4, dtype=a.dtype)
         products = [jax.lax.linalg.ormqr(packed.T, tau, b, left=True, transpose=True)]
         products += [jax.lax.linalg.ormqr(packed.T, tau, b.T, left=False, transpose=trans) for trans in (False, True)]
         adjoint = jax.lax.linalg.triangular_solve(a, a, conjugate_a=True, transpose_a=True, lower=True)
         factors = jnp.linalg.cholesky(square), jnp.isnan(jnp.linalg.cholesky(-square))
-        return jnp.linalg.qr(a), packed, tau, products, adjoint, factors, jnp.linalg.solve(a, a[:, ::-1])
+        solved = jnp.linalg.solve(a, a[:, ::-1])
+        return jnp.linalg.qr(a), packed, tau, products, adjoint, factors, solved, values, s, same
 
     a = normal(2, 4, 4) + 1j * normal(2, 4, 4) + 4 * np.eye(4, dtype=np.complex64)
     b = normal(5, 3, dtype=np.float64) + 1j * normal(5, 3, dtype=np.float64)
