@@ -45,7 +45,7 @@ class HeldRow(Row):
         """The share of this invocation, in runs of neighbours that are loaded and stored together."""
         b, lanes, width = self.builder, self.lanes, self._width(length)
         runs, each = length // width, self._each(length)
-        local = b.op("convert", self.local, to=b.index_type)
+        local = b.index(0) if lanes == 1 else b.op("convert", self.local, to=b.index_type)
         ordered = self._in_order()
         share = []
         for turn in range(each):
@@ -75,6 +75,8 @@ class HeldRow(Row):
     def _folded(self, op: Reduce, fold: Fold) -> list[Value]:
         b = self.builder
         values = self._share_of(op, fold)
+        if self.lanes == 1:
+            return self.elemental.run(_onto_start(fold, values))
         shared = [b.shared(self.lanes, element_of(result)) for result in op.results]
         store_parts(b, values, shared, self.local)
         b.barrier()
@@ -144,6 +146,10 @@ class HeldRow(Row):
             write()
         else:
             b.branch(inside, write, list)
+
+
+def _onto_start(fold: Fold, values: Sequence[Value]) -> Scalars:
+    return (yield from fold.combine((yield from fold.start()), values))
 
 
 def _elements(outputs: Sequence[Result], places: Sequence[Index]) -> Scalars:

@@ -36,7 +36,8 @@ class Machine:
     one of up to so many elements by itself, without barriers; 0 where only the shortest are taken so. `block`: the most
     rows and columns of a dot's result that an invocation computes of a workgroup's block, staged in shared memory; None
     where invocations load for themselves. `packs`: operands of dots are put in tiles where the target gains by it.
-    `short_row`: what a row is taken for of which a call brings the length, where it is chosen how many share it."""
+    `holders`: the fewest invocations that hold a row of more than 16 elements among them. `short_row`: what a row is
+    taken for of which a call brings the length, where it is chosen how many share it."""
 
     tile: tuple[int, int] = (8, 8)
     vectors: bool = False
@@ -44,6 +45,7 @@ class Machine:
     row: int = 0
     block: tuple[int, int] | None = None
     packs: bool = True
+    holders: int = 8
     short_row: int = TYPICAL
 
 

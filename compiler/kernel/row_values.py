@@ -11,10 +11,14 @@ from orchestrion.compiler.stablehlo.base import dtype_of
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 
+from .machine import Machine
+
 #: bytes of shared memory for what several turns over a row need: with the parts of folds within what all devices have
 KEPT_BYTES = 8 << 10
-#: invocations that may hold a row among them
-HOLDERS = (16, 32, 64, 128)
+#: invocations that may hold a row among them, where it is not short enough for one
+HOLDERS = (8, 16, 32, 64, 128)
+#: rows up to this length are one invocation's
+SHORT = 16
 #: elements of a row that an invocation may hold, and about how many primitives may be written for all of them
 MOST_HELD, MOST_TEXT = 64, 1200
 #: about how many primitives an element takes, of ops whose names do not say it: `_text` has the others
@@ -106,14 +110,15 @@ def is_costly(op: Operation) -> bool:
 # rows that are held
 
 
-def held_lanes(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> int:
+def held_lanes(ops: Sequence[Operation], rows: int, results: Sequence[Value], machine: Machine) -> int:
     """How many invocations hold a row among them, the fewest that can; 0 where no number of them can."""
     reduced = [op.inputs[0] for op in ops if isinstance(op, Reduce)]
     lengths = [elements(value) // rows for value in (*reduced, *results)]
     if any(isinstance(length, Dim) for length in lengths):
         return 0
     most = min(MOST_HELD, MOST_TEXT // max(sum(map(_text, ops)), 1))
-    return next((lanes for lanes in HOLDERS if max(lengths) <= lanes * most), 0)
+    few = [1] if max(lengths) <= SHORT else [lanes for lanes in HOLDERS if lanes >= machine.holders]
+    return next((lanes for lanes in few if max(lengths) <= lanes * most), 0)
 
 
 def _text(op: Operation) -> int:

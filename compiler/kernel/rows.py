@@ -27,11 +27,9 @@ from .fold import FOLDS
 from .index import Index, delinearize
 from .loops import ALL_TURNS, MOST_TURNS, Fold, Scalars, most_of, sequential, symbolic, turns
 from .machine import Machine
-from .row_values import array_length, held_lanes, kept_values, of_a_row, reached
+from .row_values import SHORT, array_length, held_lanes, kept_values, of_a_row, reached
 from .rules import element_of, shape_of
 
-#: rows up to this length are one invocation's
-SHORT = 16
 #: rows from which on an invocation may take a longer one by itself, where the machine likes it
 MANY_ROWS = 1024
 #: longest row -> invocations that share one, the last for all longer ones; a row has as many elements as that at least
@@ -59,7 +57,7 @@ def lanes_of(ops: Sequence[Operation], rows: int, results: Sequence[Value], mach
         and not kept_values(ops, rows, results)
     ):
         return 1
-    held = held_lanes(ops, rows, results)
+    held = held_lanes(ops, rows, results, machine)
     if held:
         return held
     lanes = next(count for most, count in LANES.items() if length <= most)

@@ -7,7 +7,7 @@ one invocation does the rest.
 `tiled`: one invocation computes a block of a dot's results (`tiled.py`).
 `blocked`: a workgroup computes a block of a dot's results, staged in shared memory (`blocked.py`).
 `packed`: as `tiled`, of operands that lie in such blocks (`packed.py`).
-`rows_of_16` to `rows_of_128`: a workgroup of so many takes a row through all reductions of an entry (`rows.py`);
+`rows_of_8` to `rows_of_128`: a workgroup of so many takes a row through all reductions of an entry (`rows.py`);
 `rows_of_1`: an invocation does, for short rows, on some machines for many.
 `pack`: one invocation makes a row of a tile of a result that lies in tiles.
 `merge`: one invocation makes neighbours of two merged runs (`merge.py`).
@@ -46,8 +46,8 @@ from .indexing import moved, starts_of
 from .loops import MOST_ELEMENTS, Fold, Loops, Scalars, elements_per_turn, most_of, symbolic
 from .machine import Machine
 from .packed import emit_packed_tile, write_results
-from .row_values import held_lanes
-from .rows import LANES, Row, lanes_of
+from .row_values import HOLDERS, held_lanes
+from .rows import Row, lanes_of
 from .rules import element_of, shape_of
 from .tiled import Extents, Tile, Write, emit_tile, write_all, write_fresh
 
@@ -457,7 +457,7 @@ def _emit_rows(lanes: int) -> Callable[[Elemental, Work], None]:
         number = _position(b, "rows_of_1") if lanes == 1 else b.workgroup_id()
         inside = b.op("compare_lt", number, b.index(rows))
         number = b.op("minimum", number, b.index(rows - 1))
-        held = held_lanes(work.ops, rows, [value for value, _ in outputs]) == lanes
+        held = held_lanes(work.ops, rows, [value for value, _ in outputs], b.machine) == lanes
         (HeldRow if held else Row)(elemental, work.ops, rows, number, lanes).emit(outputs, inside)
 
     return emit
@@ -483,7 +483,7 @@ SCHEDULES: dict[str, Schedule] = {
         Schedule("pack", 64, runs, emit_pack),
         Schedule("merge", 64, merging, emit_merge),
         Schedule("scatter", 64, scattering, emit_scatter),
-        *map(_row_schedule, (1, *LANES.values())),
+        *map(_row_schedule, (1, *HOLDERS)),
         *map(_fft_schedule, fft.LANES),
         Schedule("solve_rows", BLOCK, solving, emit_solve),
     )

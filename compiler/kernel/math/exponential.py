@@ -9,16 +9,23 @@ from typing import Any
 from orchestrion.compiler.kernel.emitter import Emitter
 
 from .coefficients_generated import TABLES, Table
-from .number import Double, Number, polynomial, power_of_two, scale, select, sign_of, two_sum, with_sign
+from .number import Number, polynomial, power_of_two, scale, select, sign_of, with_sign
 
 VANISHING = 60
 
 
-def reduce_exponent(x: Number, table: Table, low: Number | None = None) -> tuple[Number, Double]:
-    """k (signed integer) and r = x + low - k ln 2 as a double word, |r| <= ln(2) / 2. `x` is in range already."""
+def reduce_exponent(x: Number, table: Table, low: Number | None = None) -> tuple[Number, Number, Number]:
+    """k (signed integer), and two numbers whose sum is r = x + low - k ln 2, |r| <= ln(2) / 2: the first is exact, the
+    second small. `x` is in range already."""
     k = (x * table.log2_e).rounded()
-    rest = -(k * table.ln2_low) if low is None else low - k * table.ln2_low
-    return k.integer(), two_sum(x - k * table.ln2_high, rest)
+    rest = k * -table.ln2_low if low is None else low - k * table.ln2_low
+    return k.integer(), x - k * table.ln2_high, rest
+
+
+def change_of(r: Number, rest: Number, table: Table) -> Number:
+    """e^(r + rest) - 1 = (r + rest) + (r + rest)^2 P; the square does not mind a rounded sum."""
+    rounded = r + rest
+    return r + (rounded * rounded * polynomial(rounded, table.exp) + rest)
 
 
 def exponential_of(x: Number, table: Table, low: Number | None = None) -> Number:
@@ -26,9 +33,8 @@ def exponential_of(x: Number, table: Table, low: Number | None = None) -> Number
     clamped = select(x > table.exp_most, x.constant(table.exp_most), x)
     clamped = select(clamped < table.exp_least, x.constant(table.exp_least), clamped)
     kept = None if low is None else select(clamped.equals(x), low, 0.0)
-    k, r = reduce_exponent(clamped, table, kept)
-    tail = r.high * r.high * polynomial(r.high, table.exp)
-    return scale((r.high + (tail + r.low)) + 1.0, k)
+    k, r, rest = reduce_exponent(clamped, table, kept)
+    return scale(change_of(r, rest, table) + 1.0, k)
 
 
 def expand_exponential(e: Emitter[Any], value: Any) -> Any:
@@ -39,9 +45,8 @@ def expand_exponential(e: Emitter[Any], value: Any) -> Any:
 def exponential_minus_one_of(x: Number, table: Table) -> Number:
     clamped = select(x > table.exp_most, x.constant(table.exp_most), x)
     clamped = select(clamped < table.expm1_least, x.constant(table.expm1_least), clamped)
-    k, r = reduce_exponent(clamped, table)
-    # e^r - 1 = r + r^2 P(r); the low word corrects the linear term
-    change = r.high + (r.high * r.high * polynomial(r.high, table.exp) + r.low)
+    k, r, rest = reduce_exponent(clamped, table)
+    change = change_of(r, rest, table)
     # 2^-k vanishes beside one long before it leaves the range of normal numbers
     bounded = select(k < VANISHING, k, k.constant(VANISHING))
     grown = scale(change + (1.0 - power_of_two(-bounded, x.format)), k)

@@ -15,7 +15,7 @@ from .render import FunctionWords, ModuleVariables
 #: have such loads, too
 MACHINES = {
     "cpu": Machine(tile=(8, 8), vectors=True, short_row=32),
-    "gpu": Machine(tile=(8, 8), vectors=True, block=(8, 4), packs=False),
+    "gpu": Machine(tile=(8, 8), vectors=True, block=(8, 4), packs=False, holders=32),
 }
 
 
