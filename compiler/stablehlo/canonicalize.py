@@ -8,6 +8,7 @@ Nothing here changes a bit of a result: `x * 1` is `x` for floats too, `x + 0` i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, dense_ints
@@ -280,7 +281,8 @@ def _gather(op: Operation, rewriter: Rewriter) -> bool:
     assert isinstance(op, Gather)
     axes, known, shape, window = op.axes, _constant(op.start_indices), tensor_of(op.operand_).shape, op.slice_sizes.ints
     count = len(axes.start_index_map)
-    if known is None or tensor_of(op.start_indices).num_elements != count or axes.operand_batching_dims:
+    single = tensor_of(op.start_indices).num_elements == count and tensor_of(op.out).num_elements == prod(window)
+    if known is None or not single or axes.operand_batching_dims:
         return False
     places = known.scalars() * (count if known.is_splat else 1)
     at = dict(zip(axes.start_index_map, map(int, places), strict=True))

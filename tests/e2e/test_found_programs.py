@@ -28,6 +28,14 @@ FOUND = {
           }) : (tensor<2x3x2xi32>, tensor<2x3x2xi32>, tensor<i32>, tensor<i32>) -> (tensor<3x2xi32>, tensor<3x2xi32>)
           return %r#0, %r#1 : tensor<3x2xi32>, tensor<3x2xi32>
         }""",
+    "a gather without index vectors, into a batch, was taken for one slice": """
+        func.func @main(%x: tensor<4xi32>) -> (tensor<4x3x2xi32>, tensor<4xi32>) {
+          %i = stablehlo.constant dense<> : tensor<3x0x2xi16>
+          %y = "stablehlo.gather"(%x, %i) <{
+            dimension_numbers = #stablehlo.gather<offset_dims = [0], index_vector_dim = 1>, slice_sizes = array<i64: 4>
+          }> : (tensor<4xi32>, tensor<3x0x2xi16>) -> tensor<4x3x2xi32>
+          return %y, %x : tensor<4x3x2xi32>, tensor<4xi32>
+        }""",
 }
 
 
