@@ -42,6 +42,12 @@ class Rewriter:
         self._op = op
         self._loc = loc
 
+    @property
+    def loc(self) -> Location:
+        """The location that what is built gets."""
+        assert self._op is not None, "inside a pattern"
+        return self._op.loc if self._loc is UNKNOWN else self._loc
+
     def build(self, cls: type[Op], **fields: Any) -> Op:
         """A new op before the one looked at, with its location unless `loc` is given."""
         return self.insert(cls.build(**fields))
@@ -50,7 +56,7 @@ class Rewriter:
         """Inserts a detached op before the one looked at."""
         assert self._op is not None, "inside a pattern"
         if op.loc is UNKNOWN:
-            op.loc = self._loc
+            op.loc = self.loc
         Builder.before(self._op).insert(op)
         self._worklist[op] = None
         return op

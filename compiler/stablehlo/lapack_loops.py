@@ -192,7 +192,7 @@ def _largest(rewriter: Rewriter, column: Value, turn: Value) -> Value:
     size = Truth(rewriter, open_).pick(whole, -1.0).value
     scalars = [whole.type.with_shape(()), TensorType((), I32)]
     body = Block([*scalars, *scalars])
-    end = Return.build(values=[])
+    end = Return.build(values=[], loc=rewriter.loc)
     body.append(end)
     inner = Rewriter({})
     inner.at(end)

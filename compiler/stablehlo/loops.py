@@ -26,7 +26,7 @@ def repeat(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Body) -
     types = [TensorType((), I32), *map(tensor_of, inits)]
     regions = [Block(types), Block(types)]
     for block in regions:
-        block.append(Return.build(values=[]))
+        block.append(Return.build(values=[], loc=rewriter.loc))
     inner = Rewriter({})
     for block, make in zip(regions, (test, _turn(body)), strict=True):
         end = block.ops[-1]

@@ -2,8 +2,13 @@
 
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.driver import compile as compile_module
+from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.schema.container import open_bytes
 from orchestrion.schema.decoder import decode
 
@@ -60,3 +65,10 @@ def test_text_without_names_is_taken(tmp_path: Path) -> None:
     assert stripped != text
     Compilation(("reference",), start="executables").write(stripped, path)
     assert ops(path.read_bytes(), 0) == [()]
+
+
+def test_what_a_loop_of_ours_does_has_a_place() -> None:
+    """QR factors are a loop that the compiler writes: each op of it stands where the call stood."""
+    module = Compilation(targets=("spirv",)).module(jax.jit(jnp.linalg.qr).lower(np.ones((6, 4), np.float32)), "flow")
+    functions = [op for op in module.walk() if op.name == "func.func"]
+    assert not [op.name for func in functions for op in func.walk() if op is not func and op.loc is UNKNOWN]
