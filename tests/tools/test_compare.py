@@ -49,7 +49,7 @@ def faulty(tmp_path: Path) -> Path:
     pytest.importorskip("jaxlib")
     text = Compilation(targets=("reference", "opencl")).text(PROGRAM, "executables")
     wrong, count = re.subn(r'"kernel.multiply"(?=\(%\w+, %\w+\) : \(f32, f32\))', '"kernel.add"', text)
-    assert count == 1
+    assert count > 0  # the one op, for each element that an invocation holds
     rows = Compilation(targets=("reference", "opencl"), start="executables").rows(wrong)
     path = tmp_path / "faulty.fb"
     path.write_bytes(write(rows))
