@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from harness import measure
 
 from orchestrion import compiler, vm
 
@@ -25,16 +26,6 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[..., Array]]] = {
     "eigh": (jnp.linalg.eigh, lambda values, vectors: (vectors * values) @ vectors.T),
     "svd": (jnp.linalg.svd, lambda u, s, vt: (u * s) @ vt),
 }
-
-
-def least(call: Callable[[], Any], repeats: int) -> float:
-    """The least time of a call, in milliseconds."""
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        call()
-        times.append(perf_counter() - start)
-    return min(times) * 1e3
 
 
 def error(a: Array, built: Array) -> float:
@@ -58,8 +49,12 @@ def main() -> None:
             lowered, start = compiled.lower(a), perf_counter()
             program = vm.load(compiler.compile(lowered), device=given.device, allow_native_code=True)
             taken = perf_counter() - start
-            ours = least(lambda p=program, a=a: p.main(a), given.repeats)
-            theirs = least(lambda f=compiled, a=a: jax.block_until_ready(f(a)), given.repeats)
+            candidates: dict[str, Callable[[], object]] = {
+                "ours": lambda p=program, a=a: p.main(a),
+                "theirs": lambda f=compiled, a=a: jax.block_until_ready(f(a)),
+            }
+            timings = measure(candidates, calls=1, rounds=given.repeats)
+            ours, theirs = (min(timings[name].rounds) * 1e3 for name in ("ours", "theirs"))
             launches = program.statistics()["calls"][-1]["dispatches"]
             found, wanted = (
                 error(a, rebuilt(*(np.asarray(x, np.float64) for x in factors)))

@@ -6,12 +6,12 @@ For each row: launches of a call, the least time of a call here and there, both 
 
 import argparse
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from harness import measure
 
 from orchestrion import compiler, vm
 
@@ -30,16 +30,6 @@ ROWS: tuple[tuple[str, Callable[..., Any], tuple[int, ...]], ...] = (
 )
 
 
-def least(call: Callable[[], Any], repeats: int) -> float:
-    """The least time of a call, in milliseconds."""
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        call()
-        times.append(perf_counter() - start)
-    return min(times) * 1e3
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="vulkan")
@@ -52,8 +42,12 @@ def main() -> None:
         compiled = jax.jit(function)
         module = compiler.compile(compiled.lower(z))
         program = vm.load(module, device=given.device, allow_native_code=True)
-        ours = least(lambda p=program, z=z: p.main(z), given.repeats)
-        theirs = least(lambda f=compiled, z=z: np.asarray(f(z)), given.repeats)
+        candidates: dict[str, Callable[[], object]] = {
+            "ours": lambda p=program, z=z: p.main(z),
+            "theirs": lambda f=compiled, z=z: np.asarray(f(z)),
+        }
+        timings = measure(candidates, calls=1, rounds=given.repeats)
+        ours, theirs = (min(timings[name].rounds) * 1e3 for name in ("ours", "theirs"))
         launches = program.statistics()["calls"][-1]["dispatches"]
         program.close()
         what = f"{name} {'x'.join(map(str, shape))}"

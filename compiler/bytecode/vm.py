@@ -38,7 +38,7 @@ from orchestrion.compiler.ir.declare import (
 )
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import Attribute, DialectType, FunctionType, Type, scalar
-from orchestrion.compiler.kernel.machine import DEFAULT, profile_of
+from orchestrion.compiler.sequencer.hl_seq import TargetProgram
 from orchestrion.schema.isa import INSTRUCTIONS, Instruction
 from orchestrion.schema.isa import Operand as Row
 from orchestrion.schema.signature import BUILTIN_REF_TYPES, NUMBER_TYPES
@@ -60,24 +60,14 @@ def type_name(type: Type) -> str:
     return bare if bare in BUILTIN_REF_TYPES else name
 
 
-class Program(Operation):
+class Program(TargetProgram):
     """All that the module file holds for one target profile and machine, named as `hl_seq.program`; `features` are what
     its device must have."""
 
     name = "vm.program"
-    sym_name = attr(StringAttr)
-    machine = optional(StringAttr)
     features = attr(ArrayAttr)
     body = region()
     traits = _SYMBOLS
-
-    @property
-    def machine_name(self) -> str:
-        return DEFAULT if self.machine is None else self.machine.value
-
-    @property
-    def profile(self) -> str:
-        return profile_of(self.sym_name.value, self.machine_name)
 
 
 class Import(Operation):

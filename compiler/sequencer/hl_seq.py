@@ -69,15 +69,12 @@ def _expression(text: str) -> int | None:
     return found[0] if len(found) == 1 and str(found[0]) == text else None
 
 
-class Program(Operation):
-    """All that is compiled for one target profile and a kind of device, named by both; by the profile alone where it is
-    for the machine that needs no name."""
+class TargetProgram(Operation):
+    """A program of one target profile for a kind of device, named by both; by the profile alone where it is for the
+    machine that needs no name."""
 
-    name = "hl_seq.program"
     sym_name = attr(StringAttr)
     machine = optional(StringAttr)
-    body = region()
-    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.SYMBOL_TABLE, Trait.NO_TERMINATOR})
 
     @property
     def machine_name(self) -> str:
@@ -87,6 +84,14 @@ class Program(Operation):
     def profile(self) -> str:
         """The name of the target profile, if the program is called as it should be."""
         return profile_of(self.sym_name.value, self.machine_name)
+
+
+class Program(TargetProgram):
+    """All that is compiled for one target profile and a kind of device."""
+
+    name = "hl_seq.program"
+    body = region()
+    traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.SYMBOL_TABLE, Trait.NO_TERMINATOR})
 
 
 class Executable(Operation):
