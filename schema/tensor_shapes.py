@@ -49,13 +49,24 @@ class TensorType:
 Types = Sequence[TensorType]
 
 
+def is_negative(size: int) -> bool:
+    """Of a size that a call brings, an expression of the compiler's, that is seen when it is there."""
+    return type(size) is int and size < 0
+
+
+def greater(x: int, y: int) -> int:
+    """The greater of two sizes; an expression knows how to be one."""
+    expression: Any = x if type(x) is not int else y
+    return max(x, y) if type(expression) is int else expression.greater(x, y)
+
+
 def tensor_type(dtype: DType, shape: Ints) -> TensorType:
     """A type with everything checked that a stranger may get wrong."""
     if len(shape) > MAX_RANK:
         raise ShapeError(f"rank {len(shape)} above {MAX_RANK}")
     span = dtype.itemsize
     for size in shape:
-        if size < 0:
+        if is_negative(size):
             raise ShapeError(f"negative dimension in shape {list(shape)}")
         span *= 1 if size == 0 else size
     if type(span) is int and span > MAX_BYTES:  # sizes that a call brings are checked when they are there
@@ -133,7 +144,7 @@ def slice_(operands: Types, starts: Ints, limits: Ints, strides: Ints) -> Types:
 def window_count(size: int, window: int, stride: int, dilation: int) -> int:
     """How many windows lie in an axis: of `window` elements each, `dilation` apart, the next `stride` further on."""
     span = (window - 1) * dilation + 1
-    return (size - span) // stride + 1 if span <= size else 0
+    return greater((size - span) // stride + 1, 0)
 
 
 def windows(operands: Types, axes: Ints, sizes: Ints, strides: Ints, dilations: Ints) -> Types:
@@ -149,6 +160,11 @@ def windows(operands: Types, axes: Ints, sizes: Ints, strides: Ints, dilations: 
     return (tensor_type(operand.dtype, (*shape, *sizes)),)
 
 
+def spread(size: int, gap: int) -> int:
+    """The size of an axis with `gap` more elements between each two."""
+    return size if gap == 0 else size + greater(size - 1, 0) * gap
+
+
 def pad(operands: Types, low: Ints, high: Ints, interior: Ints) -> Types:
     operand, value = operands
     if value != TensorType(operand.dtype, ()):
@@ -156,8 +172,8 @@ def pad(operands: Types, low: Ints, high: Ints, interior: Ints) -> Types:
     _check_ranks(operand, low=low, high=high, interior=interior)
     shape = []
     for size, before, after, between in zip(operand.shape, low, high, interior, strict=True):
-        padded = before + size + max(size - 1, 0) * between + after
-        if between < 0 or padded < 0:
+        padded = before + spread(size, between) + after
+        if between < 0 or is_negative(padded):
             raise ShapeError(f"padding ({before}, {after}, {between}) of a dimension of {size}")
         shape.append(padded)
     return (tensor_type(operand.dtype, tuple(shape)),)
@@ -272,7 +288,7 @@ def gather(operands: Types, *attributes: Any) -> Types:
     axes, sizes = GatherAxes(*attributes[:-1]), attributes[-1]
     if indices.dtype.kind not in (SIGNED, UNSIGNED):
         raise ShapeError(f"indices of type {indices}")
-    _check_window(operand, sizes, None)
+    _check_ranks(operand, sizes=sizes)
     _check_gathered(operand, indices, axes, sizes)
     batch = [size for axis, size in enumerate(indices.shape) if axis != axes.index_vector_dim]
     kept = [sizes[axis] for axis in axes.kept_dims(operand.rank)]
@@ -282,6 +298,7 @@ def gather(operands: Types, *attributes: Any) -> Types:
     _check_sorted("offset_dims", axes.offset_dims, rank)
     rest, own = iter(batch), iter(kept)
     shape = tuple(next(own) if axis in axes.offset_dims else next(rest) for axis in range(rank))
+    _check_window(operand, sizes, None, nothing=0 in shape)
     return (tensor_type(operand.dtype, shape),)
 
 
@@ -310,11 +327,12 @@ def _check_gathered(operand: TensorType, indices: TensorType, axes: GatherAxes, 
         raise ShapeError(f"batching axes {list(ours)} of {operand} and {list(theirs)} of {indices} differ")
 
 
-def _check_window(operand: TensorType, sizes: Ints, starts: Types | None) -> None:
-    """Sizes that fit, and as many starts: integers of rank 0. None: the starts are elsewhere."""
+def _check_window(operand: TensorType, sizes: Ints, starts: Types | None, nothing: bool = False) -> None:
+    """Sizes that fit, and as many starts: integers of rank 0. None: the starts are elsewhere; `nothing`: no window is
+    taken, which may then be of any size."""
     _check_ranks(operand, sizes=sizes)
     for whole, size in zip(operand.shape, sizes, strict=True):
-        if not 0 <= size <= whole:
+        if is_negative(size) or is_negative(whole - size) and not nothing:
             raise ShapeError(f"slice of {size} of a dimension of {whole}")
     if starts is None:
         return

@@ -165,4 +165,4 @@ def _entry(entry: ll_seq.Entry) -> dict[str, object]:
 def _binding(row: DictAttr) -> DictAttr:
     """As the module has it: a length that is an expression at its least."""
     least, _ = bounds(ll_seq.length_of(row))
-    return DictAttr.of({**row.mapping, "length": attribute_of(max(least, 1))})
+    return DictAttr.of({**row.mapping, "length": attribute_of(max(least, 0))})

@@ -96,7 +96,7 @@ def _own(op: Scatter) -> tuple[int, ...]:
 
 def _scatter(op: Operation, rewriter: Rewriter) -> bool:
     assert isinstance(op, Scatter)
-    if not tensor_of(op.inputs[0]).num_elements or not tensor_of(op.updates[0]).num_elements:
+    if 0 in (tensor_of(op.inputs[0]).num_elements, tensor_of(op.updates[0]).num_elements):
         rewriter.replace(op, op.inputs)
         return True
     plan = _Plan.of(op)

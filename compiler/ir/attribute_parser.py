@@ -28,7 +28,8 @@ from .attributes import (
     SymbolRef,
     UnitAttr,
 )
-from .dims import Dim, parse_sizes
+from .dims import Dim
+from .dims_parser import parse_sizes
 from .elements import bytes_of_body, bytes_of_numbers, float_bits, integer_of
 from .lexer import NUMBER, STRING, Tokens
 from .locations import UNKNOWN, CallSiteLoc, FileLoc, FusedLoc, Location, NameLoc

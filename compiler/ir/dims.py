@@ -12,7 +12,6 @@ behind its name, `b{4..64}`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,8 @@ from typing import TYPE_CHECKING, Final
 #: bounds of a symbol that says nothing else: no size is larger, and none of JAX's is smaller
 LEAST: Final = 1
 GREATEST: Final = 2**31 - 1
+#: calls in a sum beyond which its bounds are what intervals tell
+MOST_RELAXED: Final = 4
 #: what a symbol is taken for where something must be estimated
 TYPICAL: Final = 64
 
@@ -182,6 +183,11 @@ class Dim(_Number):
     def __rmod__(self, other: int) -> int:
         return mod(other, self)
 
+    @staticmethod
+    def greater(x: int, y: int) -> int:
+        """What `schema.tensor_shapes` asks of a size that is no number."""
+        return dim_max(x, y)
+
     def __bool__(self) -> bool:
         low, high = bounds(self)
         if low > 0 or high < 0:
@@ -217,14 +223,31 @@ def bounds(size: int) -> tuple[int, int]:
 
 
 def _lower(size: int) -> int:
-    """What intervals tell, or more where a remainder is taken away, which is less than its divisor."""
+    """What intervals tell, or more where a call is replaced by what it is not less than."""
     if not isinstance(size, Dim):
         return size
     found = _lower_by_intervals(size)
-    for count, factors in size.terms:
-        if count < 0 and len(factors) == 1 and isinstance(factors[0], Call) and factors[0].op == "mod":
-            found = max(found, _lower(size - count * Dim(((1, factors),)) + count * (factors[0].rhs - 1)))
+    calls = [(count, factors[0]) for count, factors in size.terms if len(factors) == 1 and isinstance(factors[0], Call)]
+    for count, call in calls if len(calls) <= MOST_RELAXED else ():
+        rest = size - count * Dim(((1, (call,)),))
+        for least, divisor in _relaxed(call, count):
+            found = max(found, ceildiv(_lower(rest * divisor + least), divisor))
     return found
+
+
+def _relaxed(call: Call, count: int) -> list[tuple[int, int]]:
+    """Sizes, each with a number that it is divided by, that so many times the call is not less than."""
+    match call.op:
+        case "mod" if count < 0:
+            return [(count * (call.rhs - 1), 1)]
+        case "floordiv" if count < 0 and not isinstance(call.rhs, Dim):
+            return [(count * call.lhs, call.rhs)]
+        case "min" if count < 0:
+            return [(count * call.lhs, 1), (count * call.rhs, 1)]
+        case "max" if count > 0:
+            return [(count * call.lhs, 1), (count * call.rhs, 1)]
+        case _:
+            return []
 
 
 def _lower_by_intervals(size: Dim) -> int:
@@ -456,11 +479,11 @@ def _replaced(atom: Atom, sizes: Mapping[str, int]) -> int:
         return sizes.get(atom.name, Dim(((1, (atom,)),)))
     assert isinstance(atom, Call)
     lhs, rhs = substitute(atom.lhs, sizes), substitute(atom.rhs, sizes)
-    return _FUNCTIONS[atom.op](lhs, rhs)
+    return FUNCTIONS[atom.op](lhs, rhs)
 
 
 #: name -> how it is made of sizes
-_FUNCTIONS: Final[dict[str, Callable[[int, int], int]]] = {
+FUNCTIONS: Final[dict[str, Callable[[int, int], int]]] = {
     "floordiv": floordiv,
     "mod": mod,
     "max": dim_max,
@@ -493,98 +516,3 @@ def _text_of(terms: tuple[tuple[int, Factors], ...]) -> str:
         sign = "-" if count < 0 else "+"
         text += f" {sign} {shown}" if text else shown if count > 0 else f"-{shown}"
     return text
-
-
-_TOKEN: Final = re.compile(
-    r"\s*(?:(?P<number>[0-9]{1,18})|(?P<name>[A-Za-z_]\w*)(?:\{(?P<least>[0-9]{0,10})\.\.(?P<greatest>[0-9]{0,10})\})?"
-    r"|(?P<sign>[-+*(),]))"
-)
-_DEEPEST: Final = 32
-
-
-class _Reader:
-    """Reads expressions from their text. Raises ValueError."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens: list[re.Match[str]] = []
-        at = 0
-        while text[at:].strip():
-            match = _TOKEN.match(text, at)
-            if match is None:
-                raise ValueError(f"{text!r} is no list of sizes")
-            self.tokens.append(match)
-            at = match.end()
-        self.at = 0
-        self.depth = 0
-
-    @property
-    def sign(self) -> str:
-        token = self.tokens[self.at] if self.at < len(self.tokens) else None
-        return (token["sign"] or "") if token is not None else ""
-
-    def accept(self, sign: str) -> bool:
-        found = self.sign == sign
-        self.at += found
-        return found
-
-    def expect(self, sign: str) -> None:
-        if not self.accept(sign):
-            raise ValueError(f"{self.text!r} is no list of sizes: expected {sign!r}")
-
-    def sizes(self) -> tuple[int, ...]:
-        if not self.tokens:
-            return ()
-        found = [self.size()]
-        while self.accept(","):
-            found.append(self.size())
-        if self.at != len(self.tokens):
-            raise ValueError(f"{self.text!r} is no list of sizes: something follows {found[-1]}")
-        return tuple(found)
-
-    def size(self) -> int:
-        total = -self.product() if self.accept("-") else self.product()
-        while self.sign and self.sign in "+-":
-            minus = self.accept("-")
-            if not minus:
-                self.expect("+")
-            total = total - self.product() if minus else total + self.product()
-        return total
-
-    def product(self) -> int:
-        found = self.factor()
-        while self.accept("*"):
-            found = found * self.factor()
-        return found
-
-    def factor(self) -> int:
-        if self.at >= len(self.tokens) or self.sign:
-            raise ValueError(f"{self.text!r} is no list of sizes: expected a number or a symbol")
-        token = self.tokens[self.at]
-        self.at += 1
-        if token["number"]:
-            return int(token["number"])
-        name = token["name"]
-        if name in _FUNCTIONS and self.accept("("):
-            return self.call(name)
-        least = int(token["least"]) if token["least"] else LEAST
-        greatest = int(token["greatest"]) if token["greatest"] else GREATEST
-        if least > greatest or greatest > GREATEST:
-            raise ValueError(f"{self.text!r} is no list of sizes: {name} lies between {least} and {greatest}")
-        return symbol(name, least, greatest)
-
-    def call(self, name: str) -> int:
-        self.depth += 1
-        if self.depth > _DEEPEST:
-            raise ValueError(f"{self.text!r} is no list of sizes: calls in more than {_DEEPEST} others")
-        lhs = self.size()
-        self.expect(",")
-        rhs = self.size()
-        self.expect(")")
-        self.depth -= 1
-        return _FUNCTIONS[name](lhs, rhs)
-
-
-def parse_sizes(text: str) -> tuple[int, ...]:
-    """`4, 2 * b + 1`. Raises ValueError."""
-    return _Reader(text).sizes()

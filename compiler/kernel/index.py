@@ -9,7 +9,7 @@ from collections.abc import Hashable, Sequence
 from math import gcd
 
 from orchestrion.compiler.ir.core import Block, Value
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import Dim, dim_max, is_less
 
 from .affine import Sum, added, emit, sum_of
 from .builder import KernelBuilder
@@ -90,7 +90,7 @@ def delinearize(b: KernelBuilder, linear: Value, shape: Shape) -> list[Value]:
         if axis == outermost:
             coordinates[axis] = rest
             break
-        divisor = b.index(size)
+        divisor = b.index(size if is_less(0, size) else dim_max(size, 1))  # no position is asked for of nothing
         coordinates[axis] = b.op("unchecked_remainder", rest, divisor)
         rest = b.op("unchecked_divide", rest, divisor)
     return coordinates

@@ -39,6 +39,11 @@ def element_of(value: Value) -> str:
     return str(tensor_of(value).element)
 
 
+def may_be_empty(shape: Shape) -> bool:
+    """Whether a call's sizes may leave a tensor without a place that could be read."""
+    return any(isinstance(size, Dim) and not is_less(0, size) for size in shape)
+
+
 def scalar_index(b: KernelBuilder) -> Index:
     """The only place in a tensor of rank 0."""
     return Index(b, (), ())
@@ -149,8 +154,11 @@ def pad(b: KernelBuilder, op: ops.Pad, result: int, at: Index) -> Requests:
         coordinate, holds = _unpad(b, at.coordinates[axis], at.shape[axis], size, low[axis], interior[axis] + 1)
         coordinates.append(b.select(holds, coordinate, b.index(0)))
         inside = b.op("and", inside, holds)
-    element = yield operand, at.at(shape, coordinates)
-    return b.select(inside, element, padding)
+    if not may_be_empty(shape):
+        return b.select(inside, (yield operand, at.at(shape, coordinates)), padding)
+    branch = b.begin_if(inside)
+    b.begin_else(branch, [(yield operand, at.at(shape, coordinates))])
+    return b.end_if(branch, [padding])[0]
 
 
 def _unpad(b: KernelBuilder, padded: Value, count: int, size: int, low: int, step: int) -> tuple[Value, Value]:
@@ -212,7 +220,7 @@ def _part(b: KernelBuilder, parts: Sequence[tuple[Value, int]], axis: int, at: I
     below = b.op("compare_lt", position, b.index(first))
     if (known := b.known(below)) is not None:
         return (yield from _part(b, parts[:middle] if known else parts[middle:], axis, at))
-    if b.depth >= DEEPEST_BRANCH:
+    if b.depth >= DEEPEST_BRANCH and not any(may_be_empty(shape_of(operand)) for operand, _ in parts):
         low = yield from _part(b, parts[:middle], axis, _moved(b, at, axis, "minimum", first - 1))
         high = yield from _part(b, parts[middle:], axis, _moved(b, at, axis, "maximum", first))
         return b.select(below, low, high)

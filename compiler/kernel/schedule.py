@@ -30,7 +30,7 @@ from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.row_solve import BLOCK, RowSolve
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_max, typical
+from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_max, is_less, typical
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
@@ -258,7 +258,7 @@ def emit_workgroup(elemental: Elemental, work: Work, size: int) -> None:
     _fold_tree(elemental, fold, shared, local, size, parts)
     first = b.op("compare_eq", local, b.const(0, "ui32"))
     branch = b.begin_if(b.op("and", first, b.op("compare_lt", group, b.index(count))))
-    values = elemental.run(_finish(fold, _loaded(b, shared, local)))
+    values = elemental.run(_finish(b, fold, _loaded(b, shared, local)))
     for result, value in zip(hero.results, values, strict=True):
         b.memo.set((result, at.key), value)
     _write(elemental, work.outputs, position)
@@ -273,7 +273,7 @@ def _workgroup_schedule(size: int) -> Schedule:
 def _fold_parts(elemental: Elemental, fold: Fold, shared: Sequence[Value], local: Value, size: int) -> int:
     """Each invocation folds its part into its place of the shared arrays; gives the number of parts."""
     b = elemental.builder
-    length = ceildiv(fold.count, size)
+    length = dim_max(ceildiv(fold.count, size), 1)
     parts = ceildiv(fold.count, length)
     lower = b.op("multiply", b.op("convert", local, to=b.index_type), b.index(length))
     upper = b.op("minimum", b.op("add", lower, b.index(length)), b.index(fold.count))
@@ -301,9 +301,14 @@ def _fold_tree(elemental: Elemental, fold: Fold, shared: Sequence[Value], local:
         distance *= 2
 
 
-def _finish(fold: Fold, folded: Sequence[Value]) -> Scalars:
+def _finish(b: KernelBuilder, fold: Fold, folded: Sequence[Value]) -> Scalars:
+    """The initial values in front; they are all there is where a call brings nothing to fold."""
     start = yield from fold.start()
-    return (yield from fold.combine(start, folded))
+    values = yield from fold.combine(start, folded)
+    if is_less(0, fold.count):
+        return values
+    some = b.op("compare_ne", b.index(fold.count), b.index(0))
+    return [b.select(some, value, first) for value, first in zip(values, start, strict=True)]
 
 
 def _loaded(b: KernelBuilder, shared: Sequence[Value], place: Value) -> list[Value]:

@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, String
 from orchestrion.compiler.ir.core import Operation, OpResult, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
-from orchestrion.compiler.ir.dims import parse_sizes
+from orchestrion.compiler.ir.dims_parser import parse_sizes
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
 from orchestrion.compiler.kernel.machine import DEFAULT, profile_of
 

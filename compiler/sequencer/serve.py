@@ -77,17 +77,16 @@ class Serving:
         for op in self.sources[0]:
             if isinstance(op, util.Assert):
                 self.builder.insert(op.clone())
-        for demand in demands(self.signature, self.func.dims, self._tensors()):
+        for demand in demands(self.signature, self.func.dims, self._computed()):
             self.builder.insert(demand)
 
-    def _tensors(self) -> list[TensorType]:
-        """The types of all that the function's dispatches compute with."""
+    def _computed(self) -> list[Operation]:
+        """What the function's dispatches compute."""
         program = self.func.parent_op
         assert program is not None
         used = {op.entry.root for block in self.sources for op in block if isinstance(op, hl_seq.Dispatch)}
         entries = [op for op in program.regions[0].block if isinstance(op, ll_seq.Executable) and op.symbol in used]
-        values = [value for entry in entries for op in entry.walk() for value in op.results]
-        return [value.type for value in values if isinstance(value.type, TensorType)]
+        return [op for entry in entries for op in entry.walk()]
 
     def _states(self) -> None:
         """Blocks take their arguments; loops with a state get its two buffers."""

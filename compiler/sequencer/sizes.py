@@ -1,21 +1,23 @@
 """What a function of symbolic shapes demands of the sizes of a call, as assertions in front of all that relies on them.
 
 In this order: what the program itself asserts; that each symbol lies within its bounds; that the arguments have the
-sizes that their types say; that no tensor of a kernel has no elements, or more than 32 bits count. What is true for all
-symbols within their bounds is not asserted.
+sizes that their types say; that no tensor of a kernel has a size below 0, or more elements than 32 bits count; that
+what is taken out of one is there. What is true for all symbols within their bounds is not asserted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.attributes import ArrayAttr, attribute_of, dense_ints
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.ir.dims import Dim, bounds, symbol, symbols_of
+from orchestrion.compiler.ir.dims import Dim, bounds, dim_min, symbol, symbols_of
 from orchestrion.compiler.ir.types import DIMS, FunctionType, TensorType
+from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.function_dims import Row, rows_of
+from orchestrion.compiler.stablehlo.indexing import Gather
 
 #: kernels index in 32 bits where a size is an expression
 MOST_ELEMENTS: Final = 2**31 - 1
@@ -44,13 +46,15 @@ def measured(signature: FunctionType) -> list[Measured]:
     ]
 
 
-def demands(signature: FunctionType, dims: ArrayAttr | None, tensors: Iterable[TensorType]) -> Iterator[Operation]:
-    """The assertions beside the program's own; `tensors` are the types of what its kernels hold."""
+def demands(signature: FunctionType, dims: ArrayAttr | None, computed: Sequence[Operation]) -> Iterator[Operation]:
+    """The assertions beside the program's own; `computed` is what its kernels hold."""
     symbols = rows_of(dims)
     yield from _bounds(symbols)
     for axis in measured(signature):
         yield from _same(axis, symbols)
-    yield from _elements(tensors)
+    types = [value.type for op in computed for value in op.results]
+    yield from _elements([type for type in types if isinstance(type, TensorType)])
+    yield from _slices(computed)
 
 
 def _bounds(symbols: Iterable[Row]) -> Iterator[Operation]:
@@ -78,13 +82,33 @@ def _is(size: int, name: str) -> bool:
 def _elements(tensors: Iterable[TensorType]) -> Iterator[Operation]:
     counts = {type.num_elements: type for type in tensors if not type.is_static}
     for count, type in counts.items():
-        low, high = bounds(count)
-        name = str(type).replace(DIMS, "")[:-1]
-        if low < 1:
-            yield _assertion(count, "ge", 1, f"{name} has {{0}} elements, 1 is the least", count)
+        high = bounds(count)[1]
+        name = _name(type)
+        for axis, size in enumerate(type.shape):
+            if bounds(size)[0] < 0:
+                yield _assertion(size, "ge", 0, f"dimension {axis} of {name} would be {{0}}, 0 is the least", size)
         if high > MOST_ELEMENTS:
             message = f"{name} has {{0}} elements, {MOST_ELEMENTS} are the most"
             yield _assertion(count, "le", MOST_ELEMENTS, message, count)
+
+
+def _slices(computed: Iterable[Operation]) -> Iterator[Operation]:
+    """A gather that takes slices takes them out of something as large."""
+    seen = set()
+    for op in computed:
+        if not isinstance(op, Gather):
+            continue
+        whole, count = tensor_of(op.operand_), tensor_of(op.out).num_elements
+        for axis, (size, limit) in enumerate(zip(op.slice_sizes.ints, whole.shape, strict=True)):
+            excess = dim_min(size - limit, count)
+            if bounds(excess)[1] > 0 and (excess, axis) not in seen:
+                seen.add((excess, axis))
+                message = f"slices of {{0}} are taken of {{1}} along dimension {axis} of {_name(whole)}"
+                yield _assertion(excess, "le", 0, message, size, limit)
+
+
+def _name(type: TensorType) -> str:
+    return str(type).replace(DIMS, "")[:-1]
 
 
 def _assertion(lhs: int, predicate: str, rhs: int, message: str, *numbers: int) -> Operation:

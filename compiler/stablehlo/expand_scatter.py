@@ -58,7 +58,7 @@ def _is_one_window(op: Scatter) -> bool:
     """Whether there is one window only, of size 1 along the axes that are chosen, and something to be written."""
     whole, update = tensor_of(op.inputs[0]), tensor_of(op.updates[0])
     window = op.axes.window(whole.rank, update.shape)
-    if len(op.inputs) != 1 or prod(window) != update.num_elements or not update.num_elements:
+    if len(op.inputs) != 1 or prod(window) != update.num_elements or update.num_elements == 0:
         return False
     return all(window[axis] == 1 for axis in op.axes.scatter_dims_to_operand_dims)
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, DialectAttr
 from orchestrion.compiler.ir.core import Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, result
+from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema import tensor_shapes
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
@@ -130,7 +131,15 @@ class Gather(StablehloOp):
             (out,) = tensor_shapes.gather(types, *astuple(self.axes), self.slice_sizes.ints)
         except tensor_shapes.ShapeError as error:
             raise ShapeError(str(error)) from None
+        if all(is_less(0, size) for size in out.shape):
+            self._check_sizes()
         return [tensor_of(self.operand_).with_shape(out.shape)]
+
+    def _check_sizes(self) -> None:
+        """Slices that are taken fit; where a call may take none, it is seen with its sizes."""
+        for size, whole in zip(self.slice_sizes.ints, tensor_of(self.operand_).shape, strict=True):
+            if size > whole:
+                raise ShapeError(f"slice of {size} of a dimension of {whole}")
 
 
 OPS: Final = {cls.name: cls for cls in (DynamicSlice, DynamicUpdateSlice, Gather)}

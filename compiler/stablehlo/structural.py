@@ -8,9 +8,10 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, IntegerAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, operands, result
-from orchestrion.compiler.ir.dims import ceildiv
+from orchestrion.compiler.ir.dims import ceildiv, is_less
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import BOOL
+from orchestrion.schema.tensor_shapes import spread
 
 from .base import ShapeError, StablehloOp, axes, dtype_of, per_axis, tensor_of
 
@@ -143,8 +144,8 @@ class Pad(StablehloOp):
             raise ShapeError(f"interior_padding {list(inner)} is negative")
         shape = []
         for axis, size in enumerate(source.shape):
-            padded = lows[axis] + size + max(size - 1, 0) * inner[axis] + highs[axis]
-            if padded < 0:
+            padded = lows[axis] + spread(size, inner[axis]) + highs[axis]
+            if is_less(padded, 0):
                 raise ShapeError(f"axis {axis} would have size {padded}")
             shape.append(padded)
         return [source.with_shape(tuple(shape))]

@@ -15,8 +15,9 @@ from typing import Final
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, DenseElements, DialectAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
+from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.ir.types import I1, I64, TensorType
-from orchestrion.schema.tensor_shapes import window_count
+from orchestrion.schema.tensor_shapes import spread, window_count
 
 from .base import ShapeError, StablehloOp, per_axis, tensor_of
 from .contraction import check_inits, check_region
@@ -50,7 +51,7 @@ class Window:
         given = {"strides": strides, "base dilations": base_dilations, "window dilations": dilations}
         steps = {name: _ones(rank) if x is None else per_axis(name, x, rank) for name, x in given.items()}
         for name, values in {"window sizes": sizes, **steps}.items():
-            if any(value < 1 for value in values):
+            if any(is_less(value, 1) for value in values):
                 raise ShapeError(f"{name} {list(values)} must be positive")
         return cls(sizes, steps["strides"], low, high, steps["base dilations"], steps["window dilations"])
 
@@ -58,9 +59,8 @@ class Window:
         """The sizes that the windows move over, of axes of these sizes. Raises ShapeError."""
         found = []
         for axis, size in enumerate(shape):
-            spread = size + max(size - 1, 0) * (self.base_dilations[axis] - 1)
-            found.append(self.low[axis] + spread + self.high[axis])
-            if found[-1] < 0:
+            found.append(self.low[axis] + spread(size, self.base_dilations[axis] - 1) + self.high[axis])
+            if is_less(found[-1], 0):
                 raise ShapeError(f"padding leaves {found[-1]} elements of an axis of size {size}")
         return tuple(found)
 

@@ -121,7 +121,7 @@ def _match(entry: Entry, code: EntryCode, parameters: int) -> None:
     if entry.parameter_words != parameters:
         raise ModuleError(f"entry {entry.name}: {entry.parameter_words} parameter words, its code takes {parameters}")
     for position, ((access, length), (allowed, least)) in enumerate(zip(code.accesses, entry.bindings, strict=True)):
-        if length > least:
+        if length > least and not parameters:  # with parameters, what a dispatch binds is held against what they make
             raise ModuleError(f"entry {entry.name}, binding {position}: code touches {length} bytes of {least}")
         if length and access != allowed and allowed != "readwrite":
             raise ModuleError(f"entry {entry.name}, binding {position}: code is {access}, the module says {allowed}")

@@ -7,7 +7,8 @@ import pytest
 from orchestrion.compiler.errors import ParseError
 from orchestrion.compiler.ir import dims
 from orchestrion.compiler.ir.attributes import DimArray, dense_ints
-from orchestrion.compiler.ir.dims import Dim, UndecidedError, bounds, dim_max, dim_min, evaluate, parse_sizes, symbol
+from orchestrion.compiler.ir.dims import Dim, UndecidedError, bounds, dim_max, dim_min, evaluate, symbol
+from orchestrion.compiler.ir.dims_parser import parse_sizes
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.types import TensorType, scalar
@@ -76,6 +77,13 @@ def test_a_remainder_is_below_its_divisor() -> None:
         assert shift % B <= B and bounds(B - shift % B)[0] == 1
     assert bounds(1 % B) == (0, 1)
     assert bounds(2 * B - 2 * ((S - 1) % B))[0] == 2
+
+
+def test_what_calls_are_not_more_than_bounds_a_sum() -> None:
+    """A half, the smaller and the larger of two."""
+    assert bounds(B - B // 2)[0] == 1
+    assert bounds(3 * S - 2 * (S // 2) - 1)[0] == 7
+    assert bounds(B - dim_min(B, 3))[0] == bounds(dim_max(B, S) - B)[0] == 0
 
 
 @pytest.mark.parametrize("text", ["b +", "b{5..4}", "max(b)", "(b)", "b b", "1.5", "b{1..99999999999}", "max(" * 40])

@@ -80,6 +80,20 @@ def rows(x: Any, y: Any) -> Any:
     )  # fmt: skip
 
 
+def nothing(x: Any) -> Any:
+    """Where b is 1, `rest` has no rows: it is read, folded by one and by many, written beside others, and returned."""
+    x = jnp.asarray(x)
+    rest, half = x[1:], x[x.shape[0] // 2 :]
+    scores = rest @ rest.T
+    return (
+        jnp.roll(x, 1, axis=0), rest - x[:-1], rest.sum(), rest.sum(0) + x[:3].sum(), rest.T.max(1, initial=3.0),
+        jnp.pad(rest, ((1, 1), (0, 2))), jax.nn.softmax(rest), jnp.exp(scores - scores.sum(1)[:, None]) @ rest,
+        jnp.sort(rest, axis=0), jax.grad(lambda x: ((x[1:] - x[:-1]) ** 2).sum())(x), half * 2, x.at[1:].set(rest * 2),
+        jnp.concatenate([rest.T.reshape(-1), x.reshape(-1)]), jnp.einsum("ab,ac->bc", rest, rest),
+        lax.reduce_window(x, 0.0, lax.add, (3, 1), (2, 1), "VALID"), lax.fori_loop(0, 3, lambda i, y: y * 2 + i, rest),
+    )  # fmt: skip
+
+
 ROWS = ((3, 2, 9), (1, 1, 1), (2, 3, 70))
 SCATTERED: tuple[dict[str, int], ...] = ({"b": 7, "c": 3}, {"b": 1, "c": 1}, {"b": 9, "c": 22})
 BATCH = tuple({"b": size} for size in (3, 1, 17, 3))
@@ -114,6 +128,7 @@ CASES: dict[str, Case] = {
         lambda x, y: (jnp.concatenate([y[:, 0], y[0, 1:]]) * x[1:], jnp.sort(jnp.pad(x, (1, 2)))), ("b + s", "b, s"),
         ({"b": 2, "s": 3}, {"b": 4, "s": 2}),
     ),
+    "nothing": Case(nothing, ("b, 4",), ({"b": 1}, {"b": 2}, {"b": 5}, {"b": 1})),
     "halves": Case(lambda x: x.reshape(-1, 2, 3).sum(axis=1), ("2*b, 3",), ({"b": 1}, {"b": 6})),
 }  # fmt: skip
 
@@ -154,7 +169,7 @@ def inputs(case: Case, sizes: dict[str, int], seed: int = 0) -> list[Any]:
 @cache
 def wanted(name: str, sizes: tuple[tuple[str, int], ...], seed: int) -> list[Any]:
     """What JAX computes."""
-    found = jax.tree.leaves(CASES[name].function(*inputs(CASES[name], dict(sizes), seed)))
+    found = jax.tree.leaves(jax.jit(CASES[name].function)(*inputs(CASES[name], dict(sizes), seed)))
     return [np.asarray(one) for one in found]
 
 

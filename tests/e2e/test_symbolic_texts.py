@@ -11,6 +11,7 @@ from orchestrion.compiler import Compilation, compile
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.pipeline import PHASES
 from orchestrion.schema.writer import write
+from orchestrion.vm.errors import CallerError
 
 jax = pytest.importorskip("jax")
 from jax import export  # noqa: E402
@@ -53,6 +54,31 @@ def test_sorts_and_sums_along_a_symbolic_axis() -> None:
         ordered, sums = main(x)
         np.testing.assert_array_equal(ordered, np.sort(x, axis=0))
         np.testing.assert_array_equal(sums, np.cumsum(x, axis=0))
+
+
+def test_slices_that_do_not_fit_are_refused_at_the_call() -> None:
+    """As many are taken as y has elements but one: none of a y of one, whatever is in x."""
+    text = """
+      func.func @main(%x: tensor<?xf32>, %y: tensor<?xi32>) -> tensor<?x2xf32> {
+        %c = stablehlo.constant dense<1> : tensor<i32>
+        %0 = stablehlo.get_dimension_size %y, dim = 0 : (tensor<?xi32>) -> tensor<i32>
+        %1 = stablehlo.reshape %0 : (tensor<i32>) -> tensor<1xi32>
+        %2 = stablehlo.constant dense<1> : tensor<1xi32>
+        %at = stablehlo.real_dynamic_slice %y, %2, %1, %2
+            : (tensor<?xi32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<?xi32>
+        %z = "stablehlo.gather"(%x, %at) {
+          dimension_numbers = #stablehlo.gather<offset_dims = [1], start_index_map = [0], index_vector_dim = 1>,
+          slice_sizes = array<i64: 2>, indices_are_sorted = false
+        } : (tensor<?xf32>, tensor<?xi32>) -> tensor<?x2xf32>
+        return %z : tensor<?x2xf32>
+      }
+    """
+    main = vm.load(compile(text, targets=["reference"]), "reference")["main"]
+    x, at = np.arange(3, dtype=np.float32), np.array([7, 9, 0], np.int32)
+    np.testing.assert_array_equal(main(x, at), [[1, 2], [0, 1]])
+    assert main(x[:1], at[:1]).shape == (0, 2)
+    with pytest.raises(CallerError, match=r"slices of 2 are taken of 1 along dimension 0 of tensor<\?xf32"):
+        main(x[:1], at)
 
 
 def test_a_size_that_a_value_decides_is_refused() -> None:

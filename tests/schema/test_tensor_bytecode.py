@@ -183,7 +183,7 @@ REFUSED = [
             ("map twice", ((), (0, 1), (), (), (0, 0), 0, (1, 1)), "start_index_map and operand_batching_dims [0, 0]"),
             ("collapsed", ((), (1, 0), (), (), (0, 1), 0, (1, 1)), "collapsed_slice_dims [1, 0] are not in order"),
             ("collapsed size", ((), (0, 1), (), (), (0, 1), 0, (1, 0)), "slice of 0 along axis 1"),
-            ("sizes", ((), (0, 1), (), (), (0, 1), 0, (1, 4)), "slice of 4 of a dimension of 3"),
+            ("sizes", ((0,), (0,), (), (), (0, 1), 0, (1, 4)), "slice of 4 of a dimension of 3"),
             ("offsets", ((), (0,), (), (), (0, 1), 0, (1, 3)), "0 offset_dims for 1 axes"),
             ("offset", ((2,), (0,), (), (), (0, 1), 0, (1, 3)), "offset_dims [2] for rank 2"),
             ("batching", ((0,), (), (0,), (2,), (1,), 2, (1, 3)), "start_indices_batching_dims [2] for rank 2"),

@@ -1,0 +1,104 @@
+"""Sizes from their text, as `dims.py` writes it: `4, 2 * b + floordiv(s{1..64} + 1, 2)`. Numbers, symbols with their
+bounds, sums, products and the calls of `dims.FUNCTIONS`; what else stands there is a ValueError.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .dims import FUNCTIONS, GREATEST, LEAST, symbol
+
+_TOKEN: Final = re.compile(
+    r"\s*(?:(?P<number>[0-9]{1,18})|(?P<name>[A-Za-z_]\w*)(?:\{(?P<least>[0-9]{0,10})\.\.(?P<greatest>[0-9]{0,10})\})?"
+    r"|(?P<sign>[-+*(),]))"
+)
+_DEEPEST: Final = 32
+
+
+class _Reader:
+    """Reads expressions from their text. Raises ValueError."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[re.Match[str]] = []
+        at = 0
+        while text[at:].strip():
+            match = _TOKEN.match(text, at)
+            if match is None:
+                raise ValueError(f"{text!r} is no list of sizes")
+            self.tokens.append(match)
+            at = match.end()
+        self.at = 0
+        self.depth = 0
+
+    @property
+    def sign(self) -> str:
+        token = self.tokens[self.at] if self.at < len(self.tokens) else None
+        return (token["sign"] or "") if token is not None else ""
+
+    def accept(self, sign: str) -> bool:
+        found = self.sign == sign
+        self.at += found
+        return found
+
+    def expect(self, sign: str) -> None:
+        if not self.accept(sign):
+            raise ValueError(f"{self.text!r} is no list of sizes: expected {sign!r}")
+
+    def sizes(self) -> tuple[int, ...]:
+        if not self.tokens:
+            return ()
+        found = [self.size()]
+        while self.accept(","):
+            found.append(self.size())
+        if self.at != len(self.tokens):
+            raise ValueError(f"{self.text!r} is no list of sizes: something follows {found[-1]}")
+        return tuple(found)
+
+    def size(self) -> int:
+        total = -self.product() if self.accept("-") else self.product()
+        while self.sign and self.sign in "+-":
+            minus = self.accept("-")
+            if not minus:
+                self.expect("+")
+            total = total - self.product() if minus else total + self.product()
+        return total
+
+    def product(self) -> int:
+        found = self.factor()
+        while self.accept("*"):
+            found = found * self.factor()
+        return found
+
+    def factor(self) -> int:
+        if self.at >= len(self.tokens) or self.sign:
+            raise ValueError(f"{self.text!r} is no list of sizes: expected a number or a symbol")
+        token = self.tokens[self.at]
+        self.at += 1
+        if token["number"]:
+            return int(token["number"])
+        name = token["name"]
+        if name in FUNCTIONS and self.accept("("):
+            return self.call(name)
+        least = int(token["least"]) if token["least"] else LEAST
+        greatest = int(token["greatest"]) if token["greatest"] else GREATEST
+        if least > greatest or greatest > GREATEST:
+            raise ValueError(f"{self.text!r} is no list of sizes: {name} lies between {least} and {greatest}")
+        return symbol(name, least, greatest)
+
+    def call(self, name: str) -> int:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise ValueError(f"{self.text!r} is no list of sizes: calls in more than {_DEEPEST} others")
+        lhs = self.size()
+        self.expect(",")
+        rhs = self.size()
+        self.expect(")")
+        self.depth -= 1
+        return FUNCTIONS[name](lhs, rhs)
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """`4, 2 * b + 1`. Raises ValueError."""
+    return _Reader(text).sizes()
