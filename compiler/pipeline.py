@@ -115,6 +115,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("group-by-barrier", "ll_seq", "sequencer.group_by_barrier:run", "the order is final before memory is planned"),
     Pass("materialize-copies", "ll_seq", "sequencer.materialize_copies:run", "in the final order, before the ABI"),
     Pass("freeze-abi", "ll_seq", "sequencer.freeze_abi:run", "workloads are still at the dispatches"),
+    Pass("link-executables", "ll_seq", "sequencer.link_executables:run", "entries are final, nobody holds code yet"),
     Pass("convert-to-ll-seq", "ll_seq", "sequencer.convert_to_ll_seq:run", "memory is explicit over final executables"),
     Pass("pack-arena", "ll_seq", "sequencer.pack_arena:run", "lifetimes are those of one function"),
     Pass("coalesce-waits", "ll_seq", "sequencer.coalesce_waits:run", "places are final"),

@@ -109,6 +109,12 @@ class Executable(Operation):
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL, Trait.SYMBOL_TABLE, Trait.NO_TERMINATOR})
 
+    def entries(self) -> Iterator[tuple[SymbolRef, Entry]]:
+        """The entries, by what dispatches call them."""
+        for op in self.body.block:
+            if isinstance(op, Entry):
+                yield SymbolRef(self.sym_name.value, (op.sym_name.value,)), op
+
 
 class Entry(Operation):
     """One entry point: bindings with access and least length, and a workload.

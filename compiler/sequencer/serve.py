@@ -84,8 +84,9 @@ class Serving:
         """What the function's dispatches compute."""
         program = self.func.parent_op
         assert program is not None
-        used = {op.entry.root for block in self.sources for op in block if isinstance(op, hl_seq.Dispatch)}
-        entries = [op for op in program.regions[0].block if isinstance(op, ll_seq.Executable) and op.symbol in used]
+        used = {op.entry for block in self.sources for op in block if isinstance(op, hl_seq.Dispatch)}
+        executables = [op for op in program.regions[0].block if isinstance(op, ll_seq.Executable)]
+        entries = [entry for op in executables for ref, entry in op.entries() if ref in used]
         return [op for entry in entries for op in entry.walk()]
 
     def _states(self) -> None:

@@ -27,11 +27,13 @@ class Payload:
 
 class Target(ABC):
     """One executable format. `name` is the profile's in `schema.profiles.PROFILES`; `tiles`: how many rows of the left
-    operand of a dot, and columns of the right one, lie side by side when they lie in tiles; `machines`: the rows of
+    operand of a dot, and columns of the right one, lie side by side when they lie in tiles; `most_entries`: how many
+    entries an executable may have, since drivers build it as a whole; `machines`: the rows of
     `kernel.machine.MACHINES`, of a target whose code is shaped for a kind of device."""
 
     name: str
     tiles: tuple[int, int] = (1, 1)
+    most_entries: int = 1
     machines: Mapping[str, Machine] = {}
 
     @abstractmethod

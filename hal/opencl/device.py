@@ -7,6 +7,7 @@ elsewhere buffers are `cl_mem` objects that are copied to and from.
 from typing import Any, ClassVar
 
 import pyopencl as cl
+from pyopencl.characterize import has_src_build_cache
 
 from orchestrion.hal.backend import BackendBuffer, BackendDevice, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
 from orchestrion.hal.cache import Cache
@@ -28,9 +29,15 @@ class OpenCLDevice(BackendDevice):
     queue_properties: ClassVar[Any] = 0
 
     def __init__(
-        self, info: DeviceInfo, device: cl.Device, shared: bool | None = None, recorded: bool | None = None
+        self,
+        info: DeviceInfo,
+        device: cl.Device,
+        shared: bool | None = None,
+        recorded: bool | None = None,
+        builds_kept: bool | None = None,
     ) -> None:
-        """False leaves what a device has unused: `shared` its shared memory, `recorded` its command buffers."""
+        """False leaves what a device has unused: `shared` its shared memory, `recorded` its command buffers,
+        `builds_kept` what its driver keeps of programs on disk."""
         self.info = info
         self._device = device
         self._shared = shares_memory(device) if shared is None else shared
@@ -41,7 +48,8 @@ class OpenCLDevice(BackendDevice):
         except cl.Error as error:
             raise translate(f"device {info.id} cannot be opened", error) from error
         self._api = Api(device, self._recorded)
-        self._cache = Cache("opencl")
+        kept = bool(has_src_build_cache(device)) if builds_kept is None else builds_kept
+        self._cache = None if kept else Cache("opencl")
         self._queue = self.queue_class(self._api, self._handle)
         self.queue = self._queue
 

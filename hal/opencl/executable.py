@@ -1,5 +1,8 @@
 """OpenCL C source built for one device: from the cache of binaries, else by the device's compiler.
 
+Drivers that keep what they built themselves are not asked for binaries: PoCL, which chooses the code of a kernel when it
+is launched, would build every kernel twice for it (docs/decisions/linked-executables.md).
+
 A payload is UTF-8 text; entry `i` is the kernel of that name, which takes a `__global` pointer per binding and then a
 `uint` per parameter word, and states `reqd_work_group_size`. Built so that arithmetic stays IEEE: nothing is relaxed,
 and division and square root are correctly rounded where the device can. Without warnings, which some drivers print.
@@ -80,7 +83,7 @@ class OpenCLExecutable(BackendExecutable):
         api: Api,
         context: cl.Context,
         device: cl.Device,
-        cache: Cache,
+        cache: Cache | None,
         payload: memoryview,
         entries: tuple[Entry, ...],
     ) -> None:
@@ -105,10 +108,12 @@ class OpenCLExecutable(BackendExecutable):
         del self._program
 
 
-def _build(context: cl.Context, device: cl.Device, cache: Cache, payload: memoryview) -> cl.Program:
+def _build(context: cl.Context, device: cl.Device, cache: Cache | None, payload: memoryview) -> cl.Program:
     options: list[str] = list(OPTIONS)
     if device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT:
         options.append(ROUNDED)
+    if cache is None or not cache.usable:
+        return _compile(context, device, payload, options)
     key = (
         device.platform.name,
         device.platform.version,

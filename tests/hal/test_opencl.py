@@ -42,10 +42,12 @@ def opencl() -> Device:
 
 
 class PlainDriver(OpenCLDriver):
-    """The driver with what devices have left unused, as on one without: shared memory, command buffers."""
+    """The driver with what devices have left unused, as on one without: shared memory, command buffers, kept builds."""
 
-    def __init__(self, shared: bool | None = None, recorded: bool | None = None) -> None:
-        self._unused = {"shared": shared, "recorded": recorded}
+    def __init__(
+        self, shared: bool | None = None, recorded: bool | None = None, builds_kept: bool | None = None
+    ) -> None:
+        self._unused = {"shared": shared, "recorded": recorded, "builds_kept": builds_kept}
 
     def open(self, info: DeviceInfo) -> OpenCLDevice:
         from orchestrion.hal.opencl.device import OpenCLDevice
@@ -361,18 +363,29 @@ def built(device: Device, value: int) -> int:
     return int(rig.contents(target).view("<u4")[0])
 
 
+def forgetful() -> Device:
+    """A device whose driver keeps no builds."""
+    return Device.of(PlainDriver(builds_kept=False).device(), policy=Policy(allow_native_code=True))
+
+
 def test_binaries_are_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second open finds the binary, and the compiler is not called."""
     from orchestrion.hal.opencl import executable
 
-    with opencl() as device:
+    with forgetful() as device:
         assert built(device, 5) == 5
         assert built(device, 6) == 6
     assert len(list((tmp_path / "opencl").iterdir())) == 2
     monkeypatch.setattr(executable, "_compile", None)
-    with opencl() as device:
+    with forgetful() as device:
         assert built(device, 6) == 6
         assert built(device, 5) == 5
+
+
+def test_a_driver_that_keeps_builds_is_not_asked_for_binaries(tmp_path: Path) -> None:
+    with Device.of(PlainDriver(builds_kept=True).device(), policy=Policy(allow_native_code=True)) as device:
+        assert built(device, 9) == 9
+    assert not (tmp_path / "opencl").exists()
 
 
 def test_damaged_binary_is_built_again(
@@ -380,16 +393,16 @@ def test_damaged_binary_is_built_again(
 ) -> None:
     from orchestrion.hal.opencl import executable
 
-    with opencl() as device:
+    with forgetful() as device:
         assert built(device, 7) == 7
     (row,) = (tmp_path / "opencl").iterdir()
     good = row.read_bytes()
     row.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
-    with caplog.at_level(logging.WARNING, "orchestrion.hal.cache"), opencl() as device:
+    with caplog.at_level(logging.WARNING, "orchestrion.hal.cache"), forgetful() as device:
         assert built(device, 7) == 7
     assert "is damaged and not used" in caplog.text
     monkeypatch.setattr(executable, "_compile", None)
-    with opencl() as device:
+    with forgetful() as device:
         assert built(device, 7) == 7
 
 
@@ -404,10 +417,10 @@ def test_foreign_binary_is_built_again(tmp_path: Path) -> None:
             keys.append(key)
             super().put(b"not a program", *key)
 
-    with opencl() as device:
+    with forgetful() as device:
         device.home.backend._cache = Spy("opencl")  # type: ignore[attr-defined]
         assert built(device, 8) == 8
     assert Cache("opencl").get(*keys[0]) == b"not a program"
-    with opencl() as device:
+    with forgetful() as device:
         assert built(device, 8) == 8
     assert Cache("opencl").get(*keys[0]) != b"not a program"

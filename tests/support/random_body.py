@@ -42,6 +42,7 @@ class Body:
     depth: int = 0  #: regions around it
     types: tuple[str, ...] = COMPUTED  #: element types of this program
     rare: float = 0.1  #: how many of its ops are of rare kinds
+    used: set[str] = field(default_factory=set)  #: names of values that are operands
 
     def fresh(self) -> str:
         self.count += 1
@@ -66,6 +67,12 @@ class Body:
         names = ", ".join(x.name for x in operands)
         self.lines.append(f'{left}"{name}"({names}){properties}{body} : ({types}) -> ({outs})')
         self.values += results
+        self.used.update(x.name for x in operands)
+
+    def some(self, most: int) -> list[Value]:
+        """Values to be returned: what nobody uses, or it would be computed in vain, and another one."""
+        unused = [v for v in self.values if v.name not in self.used]
+        return self.rng.sample(unused, min(len(unused), most)) + [self.rng.choice(self.values)]
 
     # Values of a wanted kind.
 

@@ -1,0 +1,89 @@
+"""link-executables: executables that one build of the driver makes become one, each with its entries.
+
+A driver that compiles source pays for every program, whatever is in it: PoCL reads the header of all built-in functions
+each time (docs/decisions/linked-executables.md). How many entries a program may have is the target's. What initializers
+alone run stays apart: they need not be built where what they compute is found in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from orchestrion.compiler.ir.attributes import SymbolRef
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, Region
+from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.targets.target import target
+
+from . import hl_seq, ll_seq
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.pipeline import Options
+
+#: what linked executables are called, with a number behind it
+LINKED = "linked"
+
+
+def run(module: Module, options: Options) -> None:
+    for program in module.block:
+        if isinstance(program, hl_seq.Program):
+            most = target(program.profile).most_entries
+            renamed: dict[SymbolRef, SymbolRef] = {}
+            for ordinal, group in enumerate(_groups(program, most)):
+                renamed |= _link(group, _free_name(program, ordinal))
+            for op in program.walk():
+                if isinstance(op, hl_seq.Dispatch):
+                    op.entry = renamed.get(op.entry, op.entry)
+
+
+def _groups(program: hl_seq.Program, most: int) -> Iterator[list[ll_seq.Executable]]:
+    """Executables to be linked, two at least, no two entries of one name, in their order."""
+    executables = [op for op in program.body.block if isinstance(op, ll_seq.Executable)]
+    called = {
+        op.entry.root
+        for func in program.body.block
+        if isinstance(func, Func)
+        for op in func.walk()
+        if isinstance(op, hl_seq.Dispatch)
+    }
+    for served in (False, True):
+        group, names = list[ll_seq.Executable](), set[str]()
+        for executable in [op for op in executables if (op.sym_name.value in called) == served]:
+            own = {entry.sym_name.value for _, entry in executable.entries()}
+            if len(names) + len(own) > most or names & own:
+                yield from _if_several(group)
+                group, names = [], set()
+            group.append(executable)
+            names |= own
+        yield from _if_several(group)
+
+
+def _if_several(group: list[ll_seq.Executable]) -> Iterator[list[ll_seq.Executable]]:
+    if len(group) > 1:
+        yield group
+
+
+def _free_name(program: hl_seq.Program, ordinal: int) -> str:
+    """A name that no symbol of the program has."""
+    taken = {op.symbol for op in program.body.block}
+    name = f"{LINKED}_{ordinal}"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _link(group: list[ll_seq.Executable], name: str) -> dict[SymbolRef, SymbolRef]:
+    """Puts one executable in the place of the first; what each entry was called, and is."""
+    body, renamed = Block(), dict[SymbolRef, SymbolRef]()
+    for executable in group:
+        renamed |= {ref: SymbolRef(name, ref.nested) for ref, _ in executable.entries()}
+        for op in executable.body.block.ops:
+            op.detach()
+            body.append(op)
+    linked = ll_seq.Executable.build(sym_name=name, body=Region([body]), loc=group[0].loc)
+    Builder.before(group[0]).insert(linked)
+    for executable in group:
+        executable.erase()
+    return renamed
