@@ -1,7 +1,7 @@
 """Where two devices part: a function runs on both, dispatch by dispatch, and the first that differs is told.
 
-Both programs of a module come from one flow of dispatches, so an executable of the same name computes the same tensors
-on every device, from the same op of the source; what only one has (encodings into a layout of its own) is passed over.
+Both programs of a module come from one flow of dispatches, so an entry of the same name computes the same tensors on
+every device, from the same op of the source; what only one has (encodings into a layout of its own) is passed over.
 The devices run side by side, each on values of its own. A dispatch of the one meets the same dispatch, in the same turn
 of a loop, of the other; what both wrote is compared after layouts were undone. At the first difference both calls end,
 and what the dispatch read and wrote is saved for `vm-run --replay`.
@@ -25,12 +25,13 @@ from orchestrion.schema.module import Module
 
 from .arrays import mismatch, type_text
 from .cli import InputError
+from .entries import entries_by_name
 from .layouts import decode, tensor_type
 from .replay import save
 
 Array = npt.NDArray[Any]
-#: an executable of the module, by name, and an entry of it
-Place = tuple[str, int]
+#: an entry of the module, by name
+Place = str
 
 #: bytes of one device's values that may wait for the other's
 MOST_WAITING = 1 << 28
@@ -82,9 +83,7 @@ class Side:
             self.device.close()  # the program has a share of its own
         self.module: Module = self.program.module
         self.ordinal = self.program.ordinal
-        row = self.module.programs[self.ordinal]
-        rows = self.module.executables[row.executables_start : row.executables_end]
-        self.names = [self.module.strings[row.name] for row in rows]
+        self.names = {place: name for name, place in entries_by_name(self.module, self.ordinal).items()}
         self.failure: BaseException | None = None
         self.results: tuple[Any, ...] | None = None
 
@@ -93,8 +92,8 @@ class Side:
 
         def observer(step: Step) -> None:
             tag: Any = step.tag
-            if getattr(tag, "executable", None) is not None:
-                told((self.names[tag.executable], tag.entry), self._seen(step, tag))
+            if getattr(tag, "executable", None) is not None and (tag.executable, tag.entry) in self.names:
+                told(self.names[tag.executable, tag.entry], self._seen(step, tag))
 
         observe(self.program.device, observer)
         try:
@@ -237,19 +236,15 @@ def compare(
 
 
 def _places(side: Side) -> set[Place]:
-    row = side.module.programs[side.ordinal]
-    rows = side.module.executables[row.executables_start : row.executables_end]
-    return {
-        (side.module.strings[row.name], entry) for row in rows for entry in range(row.entries_end - row.entries_start)
-    }
+    return set(side.names.values())
 
 
 def _told(difference: Difference, want: str, got: str) -> str:
-    (executable, entry), seen = difference.place, difference.got
+    seen = difference.got
     what = seen.ops[0] if seen.ops else "a dispatch"
     fused = f" with {', '.join(seen.ops[1:])}" if seen.ops[1:] else ""
     where = f", {seen.location}" if seen.location else ""
-    head = f"{got} parts from {want} at {what}{fused}{where}: entry {entry} of {executable}, run {difference.turn + 1}"
+    head = f"{got} parts from {want} at {what}{fused}{where}: {difference.place}, run {difference.turn + 1}"
     return "\n  ".join([head, *difference.lines])
 
 
@@ -258,11 +253,9 @@ def _whole(meeting: Meeting, sides: tuple[Side, Side], shared: set[Place], toler
     want, got = sides
     alone = meeting.alone()
     if alone is not None:
-        (executable, _), side = alone
+        place, side = alone
         other = sides[1 - side].name
-        return Report(
-            False, f"{sides[side].name} ran {executable} once more than {other}: they took different branches"
-        )
+        return Report(False, f"{sides[side].name} ran {place} once more than {other}: they took different branches")
     if meeting.unknown and not meeting.compared:
         raise InputError("the module does not say which tensors its dispatches read and write: compile it again")
     assert want.results is not None and got.results is not None
@@ -270,7 +263,7 @@ def _whole(meeting: Meeting, sides: tuple[Side, Side], shared: set[Place], toler
         found = mismatch(np.asarray(b), np.asarray(a), *tolerances)
         if found is not None:
             return Report(False, f"result[{index}] {found}, though every dispatch agrees: no dispatch wrote it")
-    own = sorted({name for name, _ in _places(got) ^ shared})
+    own = sorted(_places(got) ^ shared)
     extra = f"; of {got.name} alone are {', '.join(own)}" if own else ""
     if meeting.unknown:
         extra += f"; {meeting.unknown} dispatches of tensors without a fixed shape were not compared"

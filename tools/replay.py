@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .cli import InputError, write_whole
+from .entries import entries_by_name
 
 if TYPE_CHECKING:
     from orchestrion.hal.buffer import Buffer
@@ -38,8 +39,7 @@ def save(folder: Path, difference: "Difference", devices: tuple[str, str]) -> No
                     np.save(data, array, allow_pickle=False)
                     write_whole(folder / f"{_plain(device)}.{kind}-{index}.npy", data.getvalue())
     note = {
-        "executable": difference.place[0],
-        "entry": difference.place[1],
+        "entry": difference.place,
         "workload": list(difference.want.workload),
         "parameters": difference.want.step.parameters.hex(),
         "right": _plain(devices[0]),
@@ -75,7 +75,7 @@ def replay(
         found = mismatch(got, _array(folder, note, "output", index), relative, absolute)
         agrees &= found is None
         lines.append(f"output {index}, {type_text(got)}, {found or 'agrees'}")
-    return agrees, "\n".join([f"{note['executable']} on {device}, with the inputs of {note['right']}:", *lines])
+    return agrees, "\n".join([f"{note['entry']} on {device}, with the inputs of {note['right']}:", *lines])
 
 
 def _note(folder: Path) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _note(folder: Path) -> dict[str, Any]:
         note = json.loads(place.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{place}: not what --compare writes: {error}") from None
-    wanted = {"executable": str, "entry": int, "workload": list, "parameters": str, "right": str}
+    wanted = {"entry": str, "workload": list, "parameters": str, "right": str}
     if not isinstance(note, dict) or any(type(note.get(key)) is not kind for key, kind in wanted.items()):
         raise InputError(f"{place}: not what --compare writes: {', '.join(wanted)} are needed")
     known: dict[str, Any] = note
@@ -105,18 +105,13 @@ def _run(module: "Module", device: "Device", folder: Path, note: dict[str, Any])
     from .layouts import decode, encode, tensor_type
 
     program = choose_program(module, device.info)
-    row = module.programs[program]
-    rows = list(module.executables[row.executables_start : row.executables_end])
-    names = [module.strings[one.name] for one in rows]
-    name, entry = note["executable"], note["entry"]
-    if (
-        name not in names
-        or not 0 <= entry < rows[names.index(name)].entries_end - rows[names.index(name)].entries_start
-    ):
-        raise InputError(f"the module's program for {device.info.id} has no entry {entry} of {name}")
-    ordinal = names.index(name)
+    name, places = note["entry"], entries_by_name(module, program)
+    if name not in places:
+        raise InputError(f"the module's program for {device.info.id} has no entry {name}")
+    ordinal, entry = places[name]
     texts = module.binding_types(program, ordinal, entry)
-    chosen = choose_variant(module, rows[ordinal], device.info)
+    row = module.executables[module.programs[program].executables_start + ordinal]
+    chosen = choose_variant(module, row, device.info)
     types = [tensor_type(text) for text in texts]
     accesses = chosen.entries[entry].bindings
     if len(types) != len(accesses) or None in types:

@@ -1,7 +1,7 @@
 """OpenCL C source built for one device: from the cache of binaries, else by the device's compiler.
 
-Drivers that keep what they built themselves are not asked for binaries: PoCL, which chooses the code of a kernel when it
-is launched, would build every kernel twice for it (docs/decisions/linked-executables.md).
+Drivers that keep what they built themselves are not asked for binaries: PoCL, which chooses the code of a kernel when
+it is launched, would build every kernel twice for it (docs/decisions/linked-executables.md).
 
 A payload is UTF-8 text; entry `i` is the kernel of that name, which takes a `__global` pointer per binding and then a
 `uint` per parameter word, and states `reqd_work_group_size`. Built so that arithmetic stays IEEE: nothing is relaxed,

@@ -35,7 +35,12 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 def ops(blob: bytes, program: int) -> list[tuple[str, ...]]:
     module = decode(open_bytes(blob))
     row = module.programs[program]
-    return [module.source_ops(program, at, 0) for at in range(row.executables_end - row.executables_start)]
+    rows = enumerate(module.executables[row.executables_start : row.executables_end])
+    return [
+        module.source_ops(program, ordinal, entry)
+        for ordinal, executable in rows
+        for entry in range(executable.entries_end - executable.entries_start)
+    ]
 
 
 def test_every_target_names_the_same_ops() -> None:

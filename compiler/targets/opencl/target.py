@@ -30,7 +30,7 @@ class OpenCLTarget(Target):
 
     name = "opencl"
     tiles = (4, 16)
-    most_entries = 32
+    most_entries = 64
     machines = MACHINES
 
     def gains(self, encoding: Encoding) -> bool:
