@@ -50,7 +50,7 @@ def _jaxlib_module(given: Read) -> Any:
     """A module of jaxlib from text or bytes."""
     try:
         from jaxlib.mlir import ir
-        from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _stablehlo
+        from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
     except ImportError as error:
         message = f"needs jaxlib to be read ({error}): pip install 'orchestrion[stablehlo]'"
         raise CompileError(f"{given.name}: {message}; the generic form of MLIR is read without it") from None
@@ -58,8 +58,8 @@ def _jaxlib_module(given: Read) -> Any:
     _jax_mlir_ext.register_dialects(registry)
     context = ir.Context()
     context.append_dialect_registry(registry)
-    _stablehlo.register_dialect(context)
-    _chlo.register_dialect(context)
+    for dialect in (_stablehlo, _chlo, _sdy):  # JAX writes rules of sharding in bytecode for one device, too
+        dialect.register_dialect(context)
     context.allow_unregistered_dialects = True  # what we do not know is refused by name, all of it at once
     try:
         return _of_artifact(context, given) if given.kind == "artifact" else ir.Module.parse(given.data, context)

@@ -111,6 +111,15 @@ def test_exported_functions_with_shardings_are_read() -> None:
     assert "sdy" not in simplified(exported)
 
 
+def test_bytecode_with_sharding_rules_is_read() -> None:
+    """JAX puts `sdy.sharding_rule` at its linear algebra, also for one device."""
+    lowered = jax.jit(jnp.linalg.inv).lower(jax.ShapeDtypeStruct((3, 3), "float32"))
+    assert "sdy.sharding_rule" in lowered.as_text()
+    bytecode = _Bytes()
+    lowered.compiler_ir("stablehlo").operation.write_bytecode(bytecode)
+    assert simplified(bytes(bytecode)) == simplified(lowered)
+
+
 def test_a_module_of_jaxlib_is_read(lowered: Any) -> None:
     assert print_module(load(lowered.compiler_ir("stablehlo"))) == print_module(load(lowered))
 
