@@ -18,6 +18,8 @@ MAJOR, MINOR = 1, 0
 KNOWN_FEATURES = 0
 #: An optional ordinal that names nothing.
 NONE = 0xFFFFFFFF
+#: What the name of an entry has behind that of the entry in front of it, for which it stands in where a size is small.
+FEW = "_few"
 
 
 class ImportFlags(IntFlag):

@@ -25,12 +25,12 @@ from orchestrion.schema.module import Module
 
 from .arrays import mismatch, type_text
 from .cli import InputError
-from .entries import entries_by_name
+from .entries import called, entries_by_name, of_few
 from .layouts import decode, tensor_type
 from .replay import save
 
 Array = npt.NDArray[Any]
-#: an entry of the module, by name
+#: what an entry of the module computes, by name
 Place = str
 
 #: bytes of one device's values that may wait for the other's
@@ -52,6 +52,7 @@ class Seen:
     ops: tuple[str, ...]
     location: str
     workload: tuple[int, int, int]
+    of_many: bool  #: its entry has another beside it, for few of something
 
     @property
     def nbytes(self) -> int:
@@ -83,7 +84,8 @@ class Side:
             self.device.close()  # the program has a share of its own
         self.module: Module = self.program.module
         self.ordinal = self.program.ordinal
-        self.names = {place: name for name, place in entries_by_name(self.module, self.ordinal).items()}
+        self.entries = entries_by_name(self.module, self.ordinal)
+        self.names = {place: called(name, self.entries) for name, place in self.entries.items()}
         self.failure: BaseException | None = None
         self.results: tuple[Any, ...] | None = None
 
@@ -111,7 +113,9 @@ class Side:
         types = tuple(map(tensor_type, texts)) if len(texts) == len(step.before) else (None,) * len(step.before)
         inputs = tuple(_decoded(data, type) for data, type in zip(step.before, types, strict=True))
         outputs = tuple(_decoded(data, type) for data, type in zip(step.after, types, strict=True))
-        return Seen(step, types, inputs, outputs, ops, location, tag.workload)
+        name = self.names[tag.executable, tag.entry]
+        of_many = of_few(name) in self.entries and self.entries[name] == (tag.executable, tag.entry)
+        return Seen(step, types, inputs, outputs, ops, location, tag.workload, of_many)
 
 
 def _decoded(data: npt.NDArray[np.uint8] | None, type: TensorType | None) -> Array | None:

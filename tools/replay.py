@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .cli import InputError, write_whole
-from .entries import entries_by_name
+from .entries import entries_by_name, of_few
 
 if TYPE_CHECKING:
     from orchestrion.hal.buffer import Buffer
@@ -40,7 +40,8 @@ def save(folder: Path, difference: "Difference", devices: tuple[str, str]) -> No
                     write_whole(folder / f"{_plain(device)}.{kind}-{index}.npy", data.getvalue())
     note = {
         "entry": difference.place,
-        "workload": list(difference.want.workload),
+        "of_many": difference.got.of_many,
+        "workload": list(difference.got.workload),
         "parameters": difference.want.step.parameters.hex(),
         "right": _plain(devices[0]),
         "ops": list(difference.want.ops),
@@ -84,7 +85,7 @@ def _note(folder: Path) -> dict[str, Any]:
         note = json.loads(place.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{place}: not what --compare writes: {error}") from None
-    wanted = {"entry": str, "workload": list, "parameters": str, "right": str}
+    wanted = {"entry": str, "of_many": bool, "workload": list, "parameters": str, "right": str}
     if not isinstance(note, dict) or any(type(note.get(key)) is not kind for key, kind in wanted.items()):
         raise InputError(f"{place}: not what --compare writes: {', '.join(wanted)} are needed")
     known: dict[str, Any] = note
@@ -108,7 +109,8 @@ def _run(module: "Module", device: "Device", folder: Path, note: dict[str, Any])
     name, places = note["entry"], entries_by_name(module, program)
     if name not in places:
         raise InputError(f"the module's program for {device.info.id} has no entry {name}")
-    ordinal, entry = places[name]
+    few = of_few(name)
+    ordinal, entry = places[few if few in places and not note["of_many"] else name]
     texts = module.binding_types(program, ordinal, entry)
     row = module.executables[module.programs[program].executables_start + ordinal]
     chosen = choose_variant(module, row, device.info)

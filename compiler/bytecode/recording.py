@@ -1,7 +1,8 @@
 """A recording as instructions: the calls that record each command, once.
 
 A binding is (buffer, slot, offset, length); a null buffer means the slot. The symbols of an entry are its parameter
-words.
+words; where it has code for few of something, the
+entry and the workload are chosen by their number.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import symbol
+from orchestrion.compiler.ir.types import I32
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.function_dims import rows_of
 
@@ -86,11 +88,17 @@ class _Commands:
             length = ll_seq.length_of(binding)
             operands += (*self._memory(memory), self.sizes.number(offset), self.sizes.number(length))
         executable = self.values[op.executable]
-        workload = [self.sizes.number(size) for size in entry.workload.ints]
+        workload: list[Value | int] = [self.sizes.number(size) for size in entry.workload.ints]
+        chosen: Value | int = ordinal
+        if entry.few is not None and entry.of_few is not None:
+            few = self.sizes.is_less(*entry.few.ints)
+            chosen = self.emitter.op("i32.add", a=self.emitter.constant("i32", ordinal), b=few, d=I32).result
+            lesser = entry.of_few.workload.ints
+            workload = [self.sizes.chosen(few, a, b) for a, b in zip(lesser, entry.workload.ints, strict=True)]
         words = [self.sizes.word(symbol(one.name)) for one, _ in rows_of(entry.dims)]
         if words:
             self.emitter.call("hal.recording.parameters", self.recording, *words)
-        self.emitter.call("hal.recording.dispatch", self.recording, executable, ordinal, *workload, *operands)
+        self.emitter.call("hal.recording.dispatch", self.recording, executable, chosen, *workload, *operands)
 
 
 def _signed(pattern: int) -> int:

@@ -2,10 +2,14 @@
 
 The entry keeps its name, bindings and binding arguments; its body becomes scalar code for one invocation. It gets a
 `workgroup_size` and a `workload` in invocations. Everything that has no lowering is reported at once.
+
+Where a call may bring few of something, rows of a dot or elements of a fold, another schedule is faster. An invocation
+cannot choose: llvmpipe goes through both arms of a branch. So an entry for few stands behind the one for many, and each
+dispatch is of either (`schedule.few_of`, docs/decisions/few-and-many.md).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -16,7 +20,8 @@ from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.row_solve import RowSolve
 from orchestrion.compiler.flow.rows import taken_rows
 from orchestrion.compiler.flow.scatter import Scatter
-from orchestrion.compiler.ir.attributes import dense_ints
+from orchestrion.compiler.ir.attributes import DenseArray, dense_ints
+from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.effects import erase_dead
@@ -28,6 +33,7 @@ from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.function_dims import rows_of as dims_rows
 from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.structural import Constant, Reshape
+from orchestrion.schema.rows import FEW
 
 from .blocked import block_of
 from .builder import KernelBuilder
@@ -39,7 +45,7 @@ from .lowering import refusal
 from .machine import Machine
 from .packed import packed_tile_of
 from .rules import INLINE_CONSTANT_BYTES
-from .schedule import SCHEDULES, Output, Work, choose, hero_of, may_tile
+from .schedule import SCHEDULES, Output, Schedule, Work, choose, few_of, hero_of, may_tile
 from .tiled import count_ops, tile_of
 from .vectors import load_lanes
 
@@ -52,37 +58,94 @@ ABI = (LoadInput, StoreOutput, End)
 def lower_entry(entry: Operation, machine: Machine) -> None:
     """Replace the body of an `ll_seq.entry`. CompileError has a diagnostic for each op that cannot be lowered."""
     assert isinstance(entry, Entry)
-    old = entry.body.block
-    ops = [op for op in old if not isinstance(op, ABI)]
-    problems = list(diagnose(ops))
+    problems = list(diagnose(op for op in entry.body.block if not isinstance(op, ABI)))
     if problems:
         raise CompileError(problems)
-    block = Block([argument.type for argument in old.arguments], [argument.loc for argument in old.arguments])
-    bindings: dict[Value, Value] = dict(zip(old.arguments, block.arguments, strict=True))
-    inputs: dict[Value, Value] = {op.value: bindings[op.binding] for op in old if isinstance(op, LoadInput)}
-    outputs = _outputs(old, bindings)
-    rows = taken_rows(ops, [output.value for output in outputs])
-    work = Work(outputs, hero_of(ops), ops=ops, rows=rows)
-    symbols = [symbol.name for symbol, _ in dims_rows(entry.dims)]
-    builder = KernelBuilder(block, _index_type(old), machine, symbols)
-    builder.loc = entry.loc
-    if may_tile(work):
-        ops_per_result = _ops_per_result(KernelBuilder(Block(), builder.index_type, symbols=symbols), inputs, work)
-        packed = packed_tile_of(work.hero, ops_per_result)
-        tile = packed or tile_of(work.hero, ops_per_result, machine.tile)
-        share = block_of(work.hero, ops_per_result, machine.block)
-        work = replace(work, tile=tile, packed=packed is not None, block=share)
-    schedule = choose(work, machine)
-    elemental = Elemental(builder, inputs)
-    _prepare(elemental, ops)
-    schedule.emit(elemental, work)
-    builder.insert(Return())
-    if machine.width:
-        load_lanes(block, builder)
-    entry.workgroup_size = dense_ints(schedule.workgroup_size, 1, 1)
-    entry.workload = dense_ints(schedule.invocations(work), 1, 1)
+    plan = _Plan.of(entry, machine)
+    few = few_of(plan.work, plan.schedule) if machine.few else None
+    if few is not None and _may_have_another(entry):
+        _add_entry_of_few(entry, machine)
+        entry.few = dense_ints(*few)
+        plan.work = replace(plan.work, few=False)
+    block = plan.emit()
+    entry.workgroup_size, entry.workload = plan.workgroup_size, plan.workload
     _replace(entry.body, block)
     erase_dead(entry)
+
+
+def _may_have_another(entry: Entry) -> bool:
+    """Whether it has no entry for few yet, and the name for one is free."""
+    taken = [op.symbol for op in entry.parent or ()]
+    return entry.few is None and f"{entry.sym_name.value}{FEW}" not in taken
+
+
+def _add_entry_of_few(entry: Entry, machine: Machine) -> None:
+    """Puts the entry for calls that bring few of `few_of` behind an entry whose body is not yet replaced."""
+    plan = _Plan.of(entry, machine, few=True)
+    behind = Entry.build(
+        sym_name=f"{entry.sym_name.value}{FEW}",
+        workload=plan.workload,
+        workgroup_size=plan.workgroup_size,
+        bindings=entry.bindings,
+        dims=entry.dims,
+        source_ops=entry.source_ops,
+        binding_types=entry.binding_types,
+        body=Region([plan.emit()]),
+        loc=entry.loc,
+    )
+    Builder.after(entry).insert(behind)
+    erase_dead(behind)
+
+
+@dataclass
+class _Plan:
+    """How an entry is computed, and the builder of its new body; the old one stays until that is whole."""
+
+    ops: list[Operation]
+    elemental: Elemental
+    work: Work
+    schedule: Schedule
+
+    @classmethod
+    def of(cls, entry: Entry, machine: Machine, few: bool | None = None) -> "_Plan":
+        old = entry.body.block
+        ops = [op for op in old if not isinstance(op, ABI)]
+        block = Block([argument.type for argument in old.arguments], [argument.loc for argument in old.arguments])
+        bindings: dict[Value, Value] = dict(zip(old.arguments, block.arguments, strict=True))
+        inputs: dict[Value, Value] = {op.value: bindings[op.binding] for op in old if isinstance(op, LoadInput)}
+        outputs = _outputs(old, bindings)
+        rows = taken_rows(ops, [output.value for output in outputs])
+        work = Work(outputs, hero_of(ops), ops=ops, rows=rows, few=few)
+        symbols = [symbol.name for symbol, _ in dims_rows(entry.dims)]
+        builder = KernelBuilder(block, _index_type(old), machine, symbols)
+        builder.loc = entry.loc
+        if may_tile(work):
+            ops_per_result = _ops_per_result(KernelBuilder(Block(), builder.index_type, symbols=symbols), inputs, work)
+            packed = packed_tile_of(work.hero, ops_per_result)
+            tile = packed or tile_of(work.hero, ops_per_result, machine.tile)
+            if few and tile is not None:
+                tile = tile.of_few
+            share = block_of(work.hero, ops_per_result, machine.block)
+            work = replace(work, tile=tile, packed=packed is not None, block=share)
+        return cls(ops, Elemental(builder, inputs), work, choose(work, machine))
+
+    @property
+    def workgroup_size(self) -> DenseArray:
+        return dense_ints(self.schedule.workgroup_size, 1, 1)
+
+    @property
+    def workload(self) -> DenseArray:
+        return dense_ints(self.schedule.invocations(self.work), 1, 1)
+
+    def emit(self) -> Block:
+        """Writes the new body."""
+        builder = self.elemental.builder
+        _prepare(self.elemental, self.ops)
+        self.schedule.emit(self.elemental, self.work)
+        builder.insert(Return())
+        if builder.machine.width:
+            load_lanes(builder.entry, builder)
+        return builder.entry
 
 
 def _outputs(body: Block, bindings: Mapping[Value, Value]) -> list[Output]:

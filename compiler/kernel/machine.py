@@ -37,7 +37,8 @@ class Machine:
     rows and columns of a dot's result that an invocation computes of a workgroup's block, staged in shared memory; None
     where invocations load for themselves. `packs`: operands of dots are put in tiles where the target gains by it.
     `holders`: the fewest invocations that hold a row of more than 16 elements among them. `short_row`: what a row is
-    taken for of which a call brings the length, where it is chosen how many share it."""
+    taken for of which a call brings the length, where it is chosen how many share it. `few`: calls that bring a small
+    size have code of their own, where that is faster."""
 
     tile: tuple[int, int] = (8, 8)
     vectors: bool = False
@@ -47,6 +48,7 @@ class Machine:
     packs: bool = True
     holders: int = 8
     short_row: int = TYPICAL
+    few: bool = False
 
 
 #: one that loads and computes element by element

@@ -30,7 +30,7 @@ from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.row_solve import BLOCK, RowSolve
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_max, is_less, typical
+from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max, is_less, typical
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
 from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
@@ -49,7 +49,7 @@ from .packed import emit_packed_tile, write_results
 from .row_values import HOLDERS, held_lanes
 from .rows import Row, lanes_of
 from .rules import element_of, shape_of
-from .tiled import Extents, Tile, Write, emit_tile, write_all, write_fresh
+from .tiled import FEW_ROWS, Extents, Tile, Write, emit_tile, write_all, write_fresh
 
 #: a fold of more elements than this is worth a workgroup, when there are fewer of them than that
 LONG_FOLD = 256
@@ -86,7 +86,8 @@ class Output:
 class Work:
     """What a body computes: its outputs, the op that folds, and the block of results that an invocation may take, which
     may be a tile of the operands' layouts; `block`: what it may take of a workgroup's block. `ops` and `rows`: of a
-    body that takes rows through several reductions."""
+    body that takes rows through several reductions. `few`: whether this is for calls that bring few of what `few_of`
+    names, or for the others; None for all calls."""
 
     outputs: Sequence[Output]
     hero: Operation | None
@@ -95,6 +96,7 @@ class Work:
     block: Tile | None = None
     ops: Sequence[Operation] = ()
     rows: int | None = None
+    few: bool | None = None
 
     @property
     def most(self) -> int:
@@ -159,12 +161,12 @@ def choose(work: Work, machine: Machine) -> Schedule:
     if hero is None or not _one_size(work):
         return SCHEDULES["thread"]
     length, folds = fold_length(hero), count_of(hero.results[0])
-    long_and_few = is_long_and_few(length, folds)
+    long_and_few = not work.few and is_long_and_few(length, folds)
     if work.block is not None and not long_and_few:
         return SCHEDULES["blocked"]
     if tile is not None and (tile.shares or not long_and_few):
         return SCHEDULES["tiled"]
-    if not long_and_few and most_of(length) <= MOST_ELEMENTS:
+    if work.few or not long_and_few and most_of(length) <= MOST_ELEMENTS:
         return SCHEDULES["thread"]
     return SCHEDULES[f"workgroup_of_{sharing(folds) if isinstance(length, Dim) else SHARING}"]
 
@@ -174,7 +176,22 @@ def is_long_and_few(length: int, folds: int) -> bool:
     many there are, they are many."""
     if isinstance(folds, Dim):
         return False
-    return (isinstance(length, Dim) or length > LONG_FOLD) and folds < FEW_FOLDS
+    return bounds(length)[1] > LONG_FOLD and folds < FEW_FOLDS
+
+
+def few_of(work: Work, schedule: Schedule) -> tuple[int, int] | None:
+    """A size that a call brings, and a number: where it is less, code of another shape is faster, such as it would have
+    if the size were known. The rows of a dot, where there are fewer than a tile has; the elements of a fold, where
+    they are not worth a workgroup."""
+    if work.hero is None:
+        return None
+    size, limit = 0, 0
+    if schedule.name == "tiled" and work.tile is not None and work.tile.rows > FEW_ROWS:
+        assert isinstance(work.hero, DotGeneral)
+        size, limit = Extents.of(work.hero).rows, work.tile.rows
+    elif schedule.name.startswith("workgroup"):
+        size, limit = fold_length(work.hero), LONG_FOLD + 1
+    return (size, limit) if isinstance(size, Dim) and bounds(size)[0] < limit else None
 
 
 def _one_size(work: Work) -> bool:
@@ -393,9 +410,11 @@ def emit_tiled(elemental: Elemental, work: Work) -> None:
     assert isinstance(dot, DotGeneral) and tile is not None
     b, number = elemental.builder, _position(elemental.builder, "tiled")
     branch = b.begin_if(b.op("compare_lt", number, b.index(tiles(work))))
-    places, rows, columns = emit_tile(elemental, dot, tile, number)
+    places, rows, columns = emit_tile(elemental, dot, tile, number, rows_fit=work.few is False)
     write = _writer(elemental, work, tile, places)
     moved = b.op("or", rows.moved(b), columns.moved(b))
+    if not (rows.ragged and columns.ragged):
+        moved = b.const(True, "i1")  # a condition per line costs less than the code of both
     b.branch(moved, lambda: write_fresh(b, rows, columns, write), lambda: write_all(tile, write))
     b.end_if(branch)
 

@@ -7,7 +7,8 @@ not: a compiler for a CPU makes vectors of them.
 
 At an edge that the tile's size does not divide, the last tile is moved back to stay inside: it computes again what the
 tile before it has, and does not write that. Where a call brings the extent, which may be less than a tile, what would
-be outside is the last place once more, and is not written either.
+be outside is the last place once more, and is not written either; calls of few rows may have code of their own
+(`schedule.few_of`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +17,7 @@ from functools import partial
 from math import gcd, prod
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
-from orchestrion.compiler.ir.dims import Dim, ceildiv, typical
+from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, typical
 from orchestrion.compiler.stablehlo.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
@@ -34,6 +35,8 @@ Write = Callable[[int, int], None]
 LEAST_COLUMNS = 4
 #: a tile of this many results needs half as many loads as it has products, or fewer
 SHARING_TILE = 16
+#: the rows of a tile for calls that bring fewer than another tile has
+FEW_ROWS = 2
 #: a tile's code grows with its results: what one result takes, times their number, stays below this many ops
 MOST_OPS = 4096
 
@@ -74,6 +77,11 @@ class Tile:
         """Whether a loaded element serves several products, on both sides."""
         return min(self.rows, self.columns) > 1 and self.rows * self.columns >= SHARING_TILE
 
+    @property
+    def of_few(self) -> "Tile":
+        """The one for calls that bring fewer rows than this has."""
+        return Tile(min(self.rows, FEW_ROWS), self.columns)
+
     def grid(self, extents: Extents) -> tuple[int, int, int]:
         """How many tiles there are: batches, down, across."""
         return prod(extents.batch), ceildiv(extents.rows, self.rows), ceildiv(extents.columns, self.columns)
@@ -109,15 +117,16 @@ class Side:
     extent: Value | None = None
 
     @classmethod
-    def of(cls, b: KernelBuilder, number: Value, size: int, extent: int) -> "Side":
+    def of(cls, b: KernelBuilder, number: Value, size: int, extent: int, fits: bool = False) -> "Side":
+        """`fits`: the extent is no less than the size, whatever its bounds say."""
         first = start = b.op("multiply", number, b.index(size))
-        if isinstance(extent, Dim):
+        if not fits and bounds(extent)[0] < size:
             last = b.index(extent - 1)
             places = [b.op("minimum", b.op("add", first, b.index(at)), last) for at in range(size)]
             return cls(places, first, True, b.index(extent))
         ragged = extent % size != 0
         if ragged:  # in units, so that it is seen what the start is a multiple of
-            unit = gcd(size, extent)
+            unit = 1 if isinstance(extent, Dim) else gcd(size, extent)
             most = b.op("minimum", b.op("multiply", number, b.index(size // unit)), b.index((extent - size) // unit))
             start = b.op("multiply", most, b.index(unit))
         return cls([b.op("add", start, b.index(at)) for at in range(size)], first, ragged)
@@ -202,11 +211,14 @@ def _together(parts: Iterable[Scalars]) -> Scalars:
     return values
 
 
-def emit_tile(elemental: Elemental, dot: DotGeneral, tile: Tile, number: Value) -> tuple[list[Index], Side, Side]:
-    """The results of tile `number`, remembered at their places; gives these and the sides of the tile."""
+def emit_tile(
+    elemental: Elemental, dot: DotGeneral, tile: Tile, number: Value, rows_fit: bool
+) -> tuple[list[Index], Side, Side]:
+    """The results of tile `number`, remembered at their places; gives these and the sides of the tile. `rows_fit`:
+    there are as many rows as it has."""
     b, extents = elemental.builder, Extents.of(dot)
     batch, down, across = delinearize(b, number, tile.grid(extents))
-    rows = Side.of(b, down, tile.rows, extents.rows)
+    rows = Side.of(b, down, tile.rows, extents.rows, rows_fit)
     columns = Side.of(b, across, tile.columns, extents.columns)
     places = tile_places(b, extents, batch, rows, columns)
     values = elemental.run(folded_tile(b, dot, tile, places, per_turn(b)))

@@ -122,6 +122,9 @@ class Entry(Operation):
     `dims` are the symbols that its types, lengths and workload have: parameter words of its dispatches, in order, each
     the symbol of that name of the function that dispatches it. Once lowered, also the workgroup size, the names of the
     source ops that it computes, the main one first, and the tensor that each binding holds.
+
+    `few` is a size and a number: dispatches for which the size is less run the entry that stands behind this one, which
+    has its name and `FEW`, and its bindings and symbols.
     """
 
     name = "ll_seq.entry"
@@ -132,8 +135,15 @@ class Entry(Operation):
     workgroup_size = optional(DenseArray)
     source_ops = optional(ArrayAttr)
     binding_types = optional(ArrayAttr)
+    few = optional(DenseArray)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
+
+    @property
+    def of_few(self) -> Entry | None:
+        """The entry for dispatches of which a size is small."""
+        behind = self.next_op if self.few is not None else None
+        return behind if isinstance(behind, Entry) else None
 
 
 class LoadInput(Operation):
