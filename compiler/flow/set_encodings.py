@@ -6,10 +6,12 @@ the tensor are batch, free and contracted axes of the dot. Between memory and th
 element from one, or transpose or collapse axes: the axes are followed through them. The result of a dot is written as
 it is read, in row-major order.
 
-Both operands of a dot are encoded or none: kernels want tiles on both sides. A dot is large when each of its sizes is
-at least `LEAST_SIZE` and their product at least `LEAST_PRODUCTS`: below, dispatches more cost more than they save, on
-any target. Some values of the option `encodings` want all dots. Which of them gain, a target says; where they do not,
-what this pass made will be gone without trace.
+Both operands of a dot are encoded or none: kernels want tiles on both sides. Where a call brings the number of rows,
+the left one is not, as tiles are cut by numbers, and the right one if it is constant: encoding it in a call could take
+longer than a dot of few rows. A dot is large when each of its sizes is at least `LEAST_SIZE` and their product at least
+`LEAST_PRODUCTS`, rows that a call brings being typical: below, dispatches more cost more than they save, on any target.
+Some values of the option `encodings` want all dots. Which of them gain, a target says; where they do not, what this
+pass made will be gone without trace.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.cse import merge_equal
+from orchestrion.compiler.ir.dims import Dim, typical
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral
@@ -30,6 +33,7 @@ from .captures import captures
 from .dialect import DispatchRegion, HoistableDispatch, SetEncoding, UnsetEncoding, Yield
 from .groups import MAX_BINDINGS
 from .layout import ROLES, Encoding, encoded
+from .util import GlobalLoad
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -50,24 +54,34 @@ def run(module: Module, options: Options) -> None:
             if sizes := _worth(dot, options.encodings in ANY_SIZE):
                 ways = [_way_to_memory(operand, region) for operand in dot.operands]
                 axes = [followed(*way) if _is_in_memory(way[1]) else None for way in ways]
+                one_by_one = options.encodings == "test" or not tensor_of(dot.lhs).is_static
                 for index, (way, found) in enumerate(zip(ways, axes, strict=True)):
-                    if found is not None and (None not in axes or options.encodings == "test"):
+                    if found is not None and (None not in axes or one_by_one) and _may_be_encoded(dot, index, way):
                         _encode(region, dot, index, way, found, sizes)
     merge_equal(module, (HoistableDispatch,))
 
 
 def _worth(dot: DotGeneral, any_size: bool) -> tuple[int, int, int] | None:
     """Rows, columns and depth of a dot; None for one that is too small, or has no axes of a kind."""
-    if not all(tensor_of(value).is_static for value in dot.operands):
-        return None  # tiles are cut by numbers
     left, right, dims = tensor_of(dot.lhs).shape, tensor_of(dot.rhs).shape, dot.dimensions
     rows = prod(left[axis] for axis in dims.free(len(left), True))
     columns = prod(right[axis] for axis in dims.free(len(right), False))
     depth = prod(left[axis] for axis in dims.lhs_contract)
     if not (dims.free(len(left), True) and dims.free(len(right), False) and dims.lhs_contract):
         return None
+    if isinstance(columns, Dim) or isinstance(depth, Dim):
+        return None  # tiles are cut by numbers
+    rows = typical(rows)
     large = min(rows, columns, depth) >= LEAST_SIZE and rows * columns * depth >= LEAST_PRODUCTS
     return (rows, columns, depth) if large or any_size else None
+
+
+def _may_be_encoded(dot: DotGeneral, index: int, way: Way) -> bool:
+    """Whether tiles can be cut of an operand of a dot; where only of the right one, whether it costs no call."""
+    if tensor_of(dot.lhs).is_static:
+        return True
+    maker = way[1].defining_op
+    return index == 1 and isinstance(maker, GlobalLoad) and tensor_of(way[1]).is_static
 
 
 def _encode(

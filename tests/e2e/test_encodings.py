@@ -85,6 +85,25 @@ def test_shapes_at_the_edges_of_tiles(load_on: LoadOn, device: str, shape: tuple
 
 
 @EACH_DEVICE
+def test_constant_weights_of_as_many_rows_as_a_call_brings(load_on: LoadOn, device: str) -> None:
+    """The weights are in tiles, the rows are not: few and many of them, on both sides of a tile, and weights that are
+    contracted over their other axis."""
+    jax = pytest.importorskip("jax")
+    from jax import export
+
+    weights = np.random.default_rng(0).integers(-9, 9, (21, 19)).astype(np.float32)
+    shape = jax.ShapeDtypeStruct(export.symbolic_shape("b, 21"), np.float32)
+    text = export.export(jax.jit(lambda x: ((x @ weights) @ weights.T, x @ weights)))(shape).mlir_module()
+    loaded = [load_on(compiler.compile(text, [PROFILE[device]], encodings), device) for encodings in ("test", "always")]
+    for rows in (1, 7, 8, 19):
+        x = np.random.default_rng(rows).integers(-9, 9, (rows, 21)).astype(np.float32)
+        for program in loaded:
+            there, back = program.main(x)
+            np.testing.assert_array_equal(back, x @ weights)
+            np.testing.assert_array_equal(there, x @ weights @ weights.T)
+
+
+@EACH_DEVICE
 def test_programs_in_the_test_layout(
     cases: dict[str, Any], device: str, load_on: LoadOn, check: Callable[[Any, list[Array]], None]
 ) -> None:

@@ -165,3 +165,44 @@
     "func.return"(%2) : (tensor<2x5xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: set-encodings
+// Where a call brings the rows: the right operand if it is constant, and nothing else.
+"builtin.module"() ({
+  "util.global"() <{sym_name = "w", type = tensor<256x256xf32>}> : () -> ()
+  "func.func"() <{dims = [{least = 1 : i64, name = "b", value = #util.dims<arg0_0>}], function_type = (tensor<?x256xf32, #util.dims<b>>, tensor<256x256xf32>) -> (tensor<?x256xf32, #util.dims<b>>, tensor<?x256xf32, #util.dims<b>>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<?x256xf32, #util.dims<b>>, %1: tensor<256x256xf32>):
+    %2 = "util.global_load"() <{ref = @w}> : () -> tensor<256x256xf32>
+    %3 = "flow.dispatch_region"() ({
+      %5 = "stablehlo.dot_general"(%0, %2) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<?x256xf32, #util.dims<b>>, tensor<256x256xf32>) -> tensor<?x256xf32, #util.dims<b>>
+      "flow.yield"(%5) : (tensor<?x256xf32, #util.dims<b>>) -> ()
+    }) : () -> tensor<?x256xf32, #util.dims<b>>
+    %4 = "flow.dispatch_region"() ({
+      %5 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<?x256xf32, #util.dims<b>>, tensor<256x256xf32>) -> tensor<?x256xf32, #util.dims<b>>
+      "flow.yield"(%5) : (tensor<?x256xf32, #util.dims<b>>) -> ()
+    }) : () -> tensor<?x256xf32, #util.dims<b>>
+    "func.return"(%3, %4) : (tensor<?x256xf32, #util.dims<b>>, tensor<?x256xf32, #util.dims<b>>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "util.global"() <{sym_name = "w", type = tensor<256x256xf32>}> : () -> ()
+  "func.func"() <{dims = [{least = 1 : i64, name = "b", value = #util.dims<arg0_0>}], function_type = (tensor<?x256xf32, #util.dims<b>>, tensor<256x256xf32>) -> (tensor<?x256xf32, #util.dims<b>>, tensor<?x256xf32, #util.dims<b>>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<?x256xf32, #util.dims<b>>, %1: tensor<256x256xf32>):
+    %2 = "util.global_load"() <{ref = @w}> : () -> tensor<256x256xf32>
+    %3 = "flow.hoistable_dispatch"() ({
+      %6 = "flow.set_encoding"(%2) : (tensor<256x256xf32>) -> tensor<256x256xf32, #util.encoding<role = rhs, batch = [], free = [1], contract = [0], sizes = [64, 256, 256]>>
+      "flow.yield"(%6) : (tensor<256x256xf32, #util.encoding<role = rhs, batch = [], free = [1], contract = [0], sizes = [64, 256, 256]>>) -> ()
+    }) : () -> tensor<256x256xf32, #util.encoding<role = rhs, batch = [], free = [1], contract = [0], sizes = [64, 256, 256]>>
+    %4 = "flow.dispatch_region"() ({
+      %6 = "flow.unset_encoding"(%3) : (tensor<256x256xf32, #util.encoding<role = rhs, batch = [], free = [1], contract = [0], sizes = [64, 256, 256]>>) -> tensor<256x256xf32>
+      %7 = "stablehlo.dot_general"(%0, %6) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<?x256xf32, #util.dims<b>>, tensor<256x256xf32>) -> tensor<?x256xf32, #util.dims<b>>
+      "flow.yield"(%7) : (tensor<?x256xf32, #util.dims<b>>) -> ()
+    }) : () -> tensor<?x256xf32, #util.dims<b>>
+    %5 = "flow.dispatch_region"() ({
+      %6 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<?x256xf32, #util.dims<b>>, tensor<256x256xf32>) -> tensor<?x256xf32, #util.dims<b>>
+      "flow.yield"(%6) : (tensor<?x256xf32, #util.dims<b>>) -> ()
+    }) : () -> tensor<?x256xf32, #util.dims<b>>
+    "func.return"(%4, %5) : (tensor<?x256xf32, #util.dims<b>>, tensor<?x256xf32, #util.dims<b>>) -> ()
+  }) : () -> ()
+}) : () -> ()
