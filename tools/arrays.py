@@ -114,18 +114,21 @@ def format_array(array: Array) -> str:
 
 
 def mismatch(got: Array, want: Array, relative: float, absolute: float) -> str | None:
-    """Why two arrays differ, or None. Floats and complex numbers may differ by absolute max|want| + relative |want|."""
+    """Why two arrays differ, or None. Floats and complex numbers may differ by absolute max|want| + relative |want|;
+    floats of fewer bits than f32 also be neighbours, which sums in another order may be rounded to."""
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"is {type_text(got)}, expected {type_text(want)}"
     if _row(got).kind not in (FLOAT, COMPLEX):
         wrong = got != want
     else:
+        near = np.zeros(got.shape, bool)
         if _row(got).kind == FLOAT and not _row(got).computed:
+            near |= (np.nextafter(want, got) == got) & (relative > 0)
             got, want = (x.astype(np.float32) for x in (got, want))
         finite = np.isfinite(want)
         scale = float(np.max(np.abs(want), where=finite, initial=0.0))
         with np.errstate(invalid="ignore", over="ignore"):
-            close = np.abs(got - want) <= absolute * scale + relative * np.abs(want)
+            close = near | (np.abs(got - want) <= absolute * scale + relative * np.abs(want))
         wrong = ~np.where(finite, close, (got == want) | (np.isnan(got) & np.isnan(want)))
     count = int(np.count_nonzero(wrong))
     if not count:

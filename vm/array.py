@@ -47,9 +47,15 @@ class DeviceArray:
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __dlpack__(self, *, copy: bool | None = None, **wanted: Any) -> Any:
-        """For `from_dlpack` of other libraries: a copy in host memory. `BufferError` for `copy=False`."""
+        """For `from_dlpack` of other libraries: a copy in host memory. `BufferError` for `copy=False`, and for types of
+        ml_dtypes, which NumPy exports to nobody."""
         if copy is False:
             raise BufferError("a device array cannot be shared without a copy")
+        if self.dtype.kind == "V":
+            raise BufferError(
+                f"DLPack through NumPy has no {self.dtype}: np.asarray(x) is an array of ml_dtypes, and its view of "
+                f"uint8 or uint16 can be shared"
+            )
         return self.view.read().__dlpack__(**wanted)
 
     def __dlpack_device__(self) -> tuple[int, int]:

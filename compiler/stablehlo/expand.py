@@ -28,6 +28,7 @@ from . import (
 from .base import is_complex, is_known
 from .bit_widths import expand_bitcast
 from .build import compare, constant, elementwise
+from .complex_parts import conjugate
 from .contraction import DotDimensions, DotGeneral
 from .custom_call import canonical
 from .expand_scatter import expand_scatter
@@ -81,6 +82,15 @@ def _infinity(op: Operation, rewriter: Rewriter) -> bool:
     sign = -1 if op.name == "chlo.is_neg_inf" else 1
     bound = constant(rewriter, sign * float("inf"), type)
     rewriter.replace(op, [compare(rewriter, "EQ", x, bound)])
+    return True
+
+
+def _conj(op: Operation, rewriter: Rewriter) -> bool:
+    """chlo.conj; what is real stays."""
+    type = _unary_type(op)
+    if type is None or op.results[0].type != type:
+        return False
+    rewriter.replace(op, [conjugate(rewriter, op.operands[0])])
     return True
 
 
@@ -166,6 +176,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **static_forms.PATTERNS,
     **tuples.PATTERNS,
     **{name: (in_f32, *patterns) for name, patterns in _FUNCTIONS.items()},
+    "chlo.conj": (_conj,),
     "chlo.next_after": (expand_chlo.next_after,),
     "chlo.top_k": (expand_top_k,),
     "sdy.sharding_constraint": (_same,),

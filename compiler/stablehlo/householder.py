@@ -42,15 +42,26 @@ def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[
     """The reflection that leaves a column nothing below the diagonal; the columns right of it are reflected."""
     a, taus = carried
     shape = tensor_of(a).shape
-    batch, rows, columns = shape
+    batch, rows, _ = shape
     zero = constant(rewriter, 0, TensorType((), I32))
     column = reshape(rewriter, read(rewriter, a, [zero, zero, turn], (batch, rows, 1)), (batch, rows))
-    here, below = places(rewriter, (batch, rows), turn)
+    vector, factor, packed = reflection(rewriter, column, turn)
+    reflected = left_reflected(rewriter, a, vector, Real(rewriter, conjugate(rewriter, factor)))
+    this, right = places(rewriter, shape, turn, 2)
+    made = right.pick(reflected, this.pick(down(packed, shape), Real(rewriter, a)))
+    return [made.value, write(rewriter, taus, reshape(rewriter, factor, (batch, 1)), [zero, turn])]
+
+
+def reflection(rewriter: Rewriter, column: Value, at: Value) -> tuple[Real, Value, Real]:
+    """The v and the tau of the reflection that leaves columns [batch, m] nothing below a place, and the columns with
+    what it leaves there, above v."""
+    batch, rows = tensor_of(column).shape
+    here, below = places(rewriter, (batch, rows), at)
     given = parts_of(rewriter, column)
     largest = (here | below).pick(sum_of([abs(part) for part in given]), 0.0).total((1,), "maximum")
     scale = largest.test("EQ", 0.0).pick(1.0, largest)
-    scaled = [part / _down(scale, (batch, rows)) for part in given]
-    alpha = [_element(rewriter, part, turn) for part in scaled]
+    scaled = [part / down(scale, (batch, rows)) for part in given]
+    alpha = [_element(rewriter, part, at) for part in scaled]
     tail = below.pick(sum_of([part * part for part in scaled]), 0.0).total((1,))
     norm = (sum_of([part * part for part in alpha]) + tail).op("sqrt")
     is_flat = tail.test("EQ", 0.0)
@@ -60,18 +71,14 @@ def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[
     divisor = is_flat.pick(1.0, beta)
     tau = [is_flat.pick(0.0, part / divisor) for part in (beta - alpha[0], *(-part for part in alpha[1:]))]
     pivot = [is_flat.pick(1.0, alpha[0] - beta), *alpha[1:]]
-    type, some = tensor_of(column), tensor_of(taus).with_shape((batch,))
+    type = tensor_of(column)
     quotient = Real(rewriter, joined(rewriter, type, scaled)) / Real(
-        rewriter, joined(rewriter, type, [_down(part, (batch, rows)) for part in pivot])
+        rewriter, joined(rewriter, type, [down(part, (batch, rows)) for part in pivot])
     )
     vector = below.pick(quotient, _unit(rewriter, here, column))
-    diagonal = Real(rewriter, joined(rewriter, type, [_down(beta * scale, (batch, rows))]))
+    diagonal = Real(rewriter, joined(rewriter, type, [down(beta * scale, (batch, rows))]))
     packed = here.pick(diagonal, below.pick(vector, Real(rewriter, column)))
-    factor = joined(rewriter, some, tau)
-    reflected = _reflected(rewriter, a, vector, Real(rewriter, conjugate(rewriter, factor)))
-    this, right = places(rewriter, shape, turn, 2)
-    made = right.pick(reflected, this.pick(_down(packed, shape), Real(rewriter, a)))
-    return [made.value, write(rewriter, taus, reshape(rewriter, factor, (batch, 1)), [zero, turn])]
+    return vector, joined(rewriter, type.with_shape((batch,)), tau), packed
 
 
 def _element(rewriter: Rewriter, column: Real, turn: Value) -> Real:
@@ -94,16 +101,16 @@ def places(rewriter: Rewriter, shape: Sequence[int], turn: Value, axis: int = 1)
     return at, beyond
 
 
-def _down(value: Real, shape: Sequence[int]) -> Real:
+def down(value: Real, shape: Sequence[int]) -> Real:
     """The same along the last axis."""
     return value.spread(shape, range(len(shape) - 1))
 
 
-def _reflected(rewriter: Rewriter, a: Value, vector: Real, tau: Real) -> Real:
+def left_reflected(rewriter: Rewriter, a: Value, vector: Real, tau: Real) -> Real:
     """a - tau v (v^H a)."""
     shape = tensor_of(a).shape
     product = Real(rewriter, dot(rewriter, conjugate(rewriter, vector.value), a, _BY_COLUMNS)).spread(shape, (0, 2))
-    return Real(rewriter, a) - _down(vector * _down(tau, shape[:2]), shape) * product
+    return Real(rewriter, a) - down(vector * down(tau, shape[:2]), shape) * product
 
 
 def reflected(rewriter: Rewriter, packed: Value, taus: Value, c: Value, turned: bool = False) -> Value:
@@ -119,7 +126,7 @@ def reflected(rewriter: Rewriter, packed: Value, taus: Value, c: Value, turned: 
         vector = below.pick(Real(rewriter, column), _unit(rewriter, here, column))
         tau = reshape(rewriter, read(rewriter, taus, [zero, at], (batch, 1)), (batch,))
         tau = conjugate(rewriter, tau) if turned else tau
-        return [_reflected(rewriter, carried[0], vector, Real(rewriter, tau)).value]
+        return [left_reflected(rewriter, carried[0], vector, Real(rewriter, tau)).value]
 
     return loop(rewriter, turns, [c], apply)[0]
 

@@ -18,18 +18,12 @@ from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import Attribute, TensorType
 
 from .base import is_complex, is_known, part_type, tensor_of
-from .complex_parts import conjugate
+from .complex_parts import conjugate, parts_of
 from .custom_call import TYPED, CustomCall
 from .elementwise import OPS
 from .structural import BroadcastInDim, Constant
 
 _NAME: Final = re.compile(r"lapack_([sdcz])(\w+)_ffi")
-#: routines for complex numbers -> the row for real ones, which has the same operands and results
-_OF_COMPLEX: Final = {name: name for name in ("geqrf", "gesdd", "gesvd", "getrf", "potrf", "trsm")} | {
-    "heevd": "syevd",
-    "ungqr": "orgqr",
-    "unmqr": "ormqr",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +31,28 @@ class Row:
     """A routine. `flags`: attribute -> ours and the value for each character; what is ours without a name must have
     that character, and goes. `numbers`: attribute -> ours. `results`: which ones are wanted, by the character of the
     attribute `mode`; one entry for "" where there is no such attribute, none where all are wanted. `zeros`: operands
-    that go, and must be zero. `parts`: flag -> the complex result that is there if the flag is true, and is two results
-    of ours, real and imaginary parts."""
+    that go, and must be zero. `vectors`: flag -> the result that is there if the flag is true. `in_parts`: what is
+    complex are two values of ours, real and imaginary parts."""
 
     function: str
     flags: Mapping[str, tuple[str, Mapping[str, bool]]] = field(default_factory=dict)
     results: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     numbers: Mapping[str, str] = field(default_factory=dict)
     zeros: tuple[int, ...] = ()
-    parts: Mapping[str, int] = field(default_factory=dict)
+    vectors: Mapping[str, int] = field(default_factory=dict)
+    in_parts: bool = False
 
 
 _LOWER: Final = ("lower", {"L": True, "U": False})
 _SINGULAR: Final = {"A": (1, 2, 3, 4), "S": (1, 2, 3, 4), "N": (1, 4)}
 _VECTORS: Final = {"V": True, "N": False}
 _TRUTH: Final = {"true": True, "false": False}
+_SIDES: Final = {"compute_left": ("left", _VECTORS), "compute_right": ("right", _VECTORS)}
+_UNSORTED: Final = {"sort": ("", {"N": False})}
 
 ROWS: Final[dict[str, Row]] = {
-    "gees": Row("lapack.gees", {"sort": ("", {"N": False})}, {"V": (0, 1, 2, 3, 5), "N": (0, 2, 3, 5)}),
-    "geev": Row(
-        "lapack.geev",
-        {"compute_left": ("left", _VECTORS), "compute_right": ("right", _VECTORS)},
-        parts={"compute_left": 2, "compute_right": 3},
-    ),
+    "gees": Row("lapack.gees", _UNSORTED, {"V": (0, 1, 2, 3, 5), "N": (0, 2, 3, 5)}),
+    "geev": Row("lapack.geev", _SIDES, vectors={"compute_left": 2, "compute_right": 3}, in_parts=True),
     "gehrd": Row("lapack.gehrd", numbers={"low": "low", "high": "high"}),
     "geqp3": Row("lapack.geqp3", zeros=(1,)),
     "geqrf": Row("lapack.geqrf"),
@@ -83,6 +76,17 @@ ROWS: Final[dict[str, Row]] = {
     ),
 }
 
+#: of complex numbers: most have the operands and results of those of real ones
+_OF_COMPLEX: Final[dict[str, Row]] = {
+    **{name: ROWS[name] for name in ("gehrd", "geqrf", "gesdd", "gesvd", "getrf", "potrf", "trsm")},
+    "gees": Row("lapack.gees", _UNSORTED, {"V": (0, 1, 2, 4), "N": (0, 2, 4)}, in_parts=True),
+    "geev": Row("lapack.geev", _SIDES, vectors={"compute_left": 1, "compute_right": 2}, in_parts=True),
+    "heevd": ROWS["syevd"],
+    "hetrd": ROWS["sytrd"],
+    "ungqr": ROWS["orgqr"],
+    "unmqr": ROWS["ormqr"],
+}
+
 
 def replace(op: Operation, rewriter: Rewriter) -> bool:
     """A call of LAPACK in the form of `custom_call.canonical`; nothing where a character is unknown."""
@@ -99,6 +103,8 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
     inputs = [value for index, value in enumerate(op.operands) if index not in row.zeros]
     if _character(given.get("trans_x")) == "C" and is_complex(inputs[0]):
         inputs[0] = conjugate(rewriter, inputs[0])
+    if row.in_parts:
+        inputs = [part.value for value in inputs for part in parts_of(rewriter, value)]
     made = rewriter.build(
         CustomCall,
         inputs=inputs,
@@ -110,7 +116,7 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
     ours, new = list(made.results), {}
     for index in results:
         new[index] = ours.pop(0)
-        if index in row.parts.values():
+        if row.in_parts and is_complex(op.results[index]):
             parts = [new[index], ours.pop(0)]
             new[index] = rewriter.insert(OPS["stablehlo.complex"](parts, [op.results[index].type])).result
     rewriter.replace(op, [new.get(index, made.results[0]) for index in range(len(op.results))])  # others have no use
@@ -118,13 +124,13 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _row(type: str, routine: str) -> Row | None:
-    return ROWS.get(routine) if type in "sd" else ROWS.get(_OF_COMPLEX.get(routine, ""))
+    return (ROWS if type in "sd" else _OF_COMPLEX).get(routine)
 
 
 def _types(op: Operation, row: Row, index: int) -> list[TensorType]:
     """What of ours gives a result."""
     type = tensor_of(op.results[index])
-    return [type] if index not in row.parts.values() else [part_type(type)] * 2
+    return [part_type(type)] * 2 if row.in_parts and is_complex(op.results[index]) else [type]
 
 
 def _results(op: Operation, row: Row, given: Mapping[str, Attribute]) -> tuple[int, ...] | None:
@@ -133,11 +139,11 @@ def _results(op: Operation, row: Row, given: Mapping[str, Attribute]) -> tuple[i
     wanted = row.results.get(mode) if row.results else tuple(range(len(op.results)))
     if wanted is None or max(wanted, default=0) >= len(op.results):
         return None
-    absent = {index for key, index in row.parts.items() if _character(given.get(key)) == "N"}
+    absent = {index for key, index in row.vectors.items() if _character(given.get(key)) == "N"}
     wanted = tuple(index for index in wanted if index not in absent)
     if not all(is_known(op.results[index].type) for index in wanted):
         return None
-    if not all(is_complex(op.results[index]) for index in wanted if index in row.parts.values()):
+    if not all(is_complex(op.results[index]) for index in wanted if index in row.vectors.values()):
         return None
     return wanted if not any(result.uses for result in op.results if result.index not in wanted) else None
 

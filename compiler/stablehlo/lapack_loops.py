@@ -229,6 +229,7 @@ def _row(rewriter: Rewriter, lu: Value, chosen: Value) -> Value:
 #: function -> its flags and what they are unless given, and what makes its results
 _ROUTINES: Final[dict[str, tuple[dict[str, bool], Routine]]] = {
     "blas.trsm": ({"left": True, "lower": True, "trans_a": False, "unit_diagonal": False}, _trsm),
+    "lapack.gehrd": ({"low": False, "high": False}, _late("hessenberg", "gehrd")),
     "lapack.geqrf": ({}, _late("lapack_factors", "geqrf")),
     "lapack.gesdd": ({}, _late("lapack_factors", "gesdd")),
     "lapack.getrf": ({}, _getrf),
@@ -236,6 +237,7 @@ _ROUTINES: Final[dict[str, tuple[dict[str, bool], Routine]]] = {
     "lapack.ormqr": ({"left": True, "trans": False}, _late("lapack_factors", "ormqr")),
     "lapack.potrf": ({"lower": True}, _potrf),
     "lapack.syevd": ({"lower": True}, _late("lapack_factors", "syevd")),
+    "lapack.sytrd": ({"lower": True}, _late("hessenberg", "sytrd")),
 }
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {"stablehlo.custom_call": (expand,)}

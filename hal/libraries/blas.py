@@ -17,12 +17,14 @@ _GEMM = {"alpha": 1.0, "beta": 0.0, "trans_a": False, "trans_b": False}
 _GEMV = {"alpha": 1.0, "beta": 0.0, "trans_a": False}
 _SCALED = {"alpha": 1.0}
 _TRSM = {"alpha": 1.0, "left": True, "lower": True, "trans_a": False, "unit_diagonal": False}
+#: NumPy's letter of an element type -> that of BLAS
+_LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 
 
 @cache
 def routine(name: str, dtype: np.dtype[Any], package: str = "linalg.blas") -> Callable[..., Any]:
-    """SciPy's routine for an element type: `gemm` is `sgemm` or `dgemm`."""
-    found: Callable[..., Any] = getattr(scipy_module(package), f"{'s' if dtype == np.float32 else 'd'}{name}")
+    """SciPy's routine for an element type: `gemm` is `sgemm`, `dgemm`, `cgemm` or `zgemm`."""
+    found: Callable[..., Any] = getattr(scipy_module(package), _LETTERS[dtype.char] + name)
     return found
 
 

@@ -1,5 +1,6 @@
 """LAPACK's condensed forms through SciPy: eigenvalues of any matrix, Schur's and Hessenberg's form, a tridiagonal one,
-QR with columns exchanged, and solves with three diagonals. The rules are those of `lapack`, whose table has these rows.
+QR with columns exchanged, and solves with three diagonals. Complex numbers come and go in parts. The rules are those of
+`lapack`, whose table has these rows.
 """
 
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ import numpy as np
 
 from .lapack_calls import TRIANGLE, batches, checked, give_up, lapack, matrix, results, square
 from .registry import Array, Function, Spec
-from .signature import Attributes, same, settings
+from .signature import Attributes, Shape, same, settings
 
 _SIDES = {"left": False, "right": False}
 _ROWS = {"low": 1, "high": 1}
@@ -17,23 +18,49 @@ _ROWS = {"low": 1, "high": 1}
 def _check_geev(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
     given = settings(attributes, _SIDES)
     sides = given["left"] + given["right"]
-    checked(inputs, outputs, 1, 3 + 2 * sides, whole=1)
-    batch, order = square(inputs[0])
+    batch, order = _matrices(inputs, outputs, 3 + 2 * sides)
     results(outputs, *[(*batch, order)] * 2, *[inputs[0].shape] * 2 * sides, batch)
 
 
 def _geev(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
     given, (*parts, info) = settings(attributes, _SIDES), outputs
+    left, right = given["left"], given["right"]
     for index in batches(inputs[0]):
-        a = inputs[0][index]
+        a = _whole(inputs, index)
         if not np.isfinite(a).all():
             give_up(parts, info, index)
             continue
-        left, right = given["left"], given["right"]
         *values, lv, rv, info[index] = lapack("geev", a.dtype)(a, compute_vl=left, compute_vr=right)
-        vectors = [part for wanted, v in ((left, lv), (right, rv)) if wanted for part in _parts(values[1], v)]
+        found = [vectors for wanted, vectors in ((left, lv), (right, rv)) if wanted]
+        if len(inputs) > 1:
+            values, vectors = _apart(values), _apart(found)
+        else:
+            vectors = [part for packed in found for part in _parts(values[1], packed)]
         for out, made in zip(parts, (*values, *vectors), strict=True):
             out[index] = made
+
+
+def _matrices(inputs: Sequence[Spec], outputs: Sequence[Spec], count: int) -> tuple[Shape, int]:
+    """Batch and order of an a that is one operand, or two, its real and its imaginary parts."""
+    parts = 2 if len(inputs) > 1 else 1
+    checked(inputs, outputs, parts, count, whole=1)
+    for spec in inputs[1:]:
+        same("the imaginary part", spec.shape, inputs[0].shape)
+    return square(inputs[0])
+
+
+def _whole(inputs: Sequence[Array], index: tuple[int, ...]) -> Array:
+    """A matrix of them."""
+    real, *imaginary = (part[index] for part in inputs)
+    whole: Array = np.empty(real.shape, np.result_type(real, np.complex64)) if imaginary else real
+    if imaginary:
+        whole.real, whole.imag = real, *imaginary
+    return whole
+
+
+def _apart(values: Sequence[Array]) -> list[Array]:
+    """Real and imaginary parts of each."""
+    return [part for value in values for part in (value.real, value.imag)]
 
 
 def _parts(imaginary: Array, packed: Array) -> tuple[Array, Array]:
@@ -46,23 +73,23 @@ def _parts(imaginary: Array, packed: Array) -> tuple[Array, Array]:
 
 def _check_gees(inputs: Sequence[Spec], outputs: Sequence[Spec], attributes: Attributes) -> None:
     settings(attributes, {})
-    count = 5 if len(outputs) > 4 else 4
-    checked(inputs, outputs, 1, count, whole=1)
-    batch, order = square(inputs[0])
-    results(outputs, *[inputs[0].shape] * (count - 3), *[(*batch, order)] * 2, batch)
+    with_vectors = len(outputs) > 3 + len(inputs)
+    matrices = len(inputs) * (1 + with_vectors)
+    batch, order = _matrices(inputs, outputs, matrices + 3)
+    results(outputs, *[inputs[0].shape] * matrices, *[(*batch, order)] * 2, batch)
 
 
 def _gees(inputs: Sequence[Array], outputs: Sequence[Array], attributes: Attributes) -> None:
-    form, *vectors, real, imaginary, info = outputs
+    (*floats, info), with_vectors = outputs, len(outputs) > 3 + len(inputs)
     for index in batches(inputs[0]):
-        a = inputs[0][index]
+        a = _whole(inputs, index)
         if not np.isfinite(a).all():
-            give_up((form, *vectors, real, imaginary), info, index)
+            give_up(floats, info, index)
             continue
-        made = lapack("gees", a.dtype)(_unsorted, a, compute_v=len(vectors))
-        form[index], _, real[index], imaginary[index], found, _, info[index] = made
-        if vectors:
-            vectors[0][index] = found
+        form, _, *values, found, _, info[index] = lapack("gees", a.dtype)(_unsorted, a, compute_v=with_vectors)
+        made = [form, *[found] * with_vectors, *values]
+        for out, value in zip(floats, _apart(made) if len(inputs) > 1 else made, strict=True):
+            out[index] = value
 
 
 def _unsorted(*_: float) -> bool:
@@ -136,14 +163,15 @@ FUNCTIONS: dict[str, Function] = {
     "gees": Function(
         _gees,
         _check_gees,
-        "(a) -> (Schur form, vectors, real and imaginary parts of eigenvalues, info), or without vectors",
+        "(a) -> (Schur form, vectors, real and imaginary parts of eigenvalues, info), or without vectors; "
+        "of real and imaginary parts of a each result in two parts",
         workspace=4,
     ),
     "geev": Function(
         _geev,
         _check_geev,
         "(a) -> (real and imaginary parts of eigenvalues, then of left and of right vectors where wanted, info); "
-        "left, right (false)",
+        "left, right (false); a may be two operands, its real and its imaginary parts",
         workspace=8,
     ),
     "gehrd": Function(

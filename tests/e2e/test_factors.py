@@ -61,6 +61,18 @@ def test_qr(load_on: LoadOn) -> None:
         assert (np.abs(q @ r - a) <= 20 * eps(a) * np.abs(a).max(-2, keepdims=True)).all()
 
 
+def test_condensed_forms(load_on: LoadOn) -> None:
+    """Hessenberg's and tridiagonal forms, with the vectors and factors that LAPACK gives; of triangles with anything
+    beside them."""
+
+    def program(a: Any, c: Any) -> Any:
+        forms = [jax.lax.linalg.tridiagonal(x, lower=lower) for x, lower in ((a, True), (a[0], False), (c, False))]
+        return jax.lax.linalg.hessenberg(a), jax.scipy.linalg.hessenberg(c, calc_q=True), forms
+
+    a, c = normal(2, 5, 5), (normal(4, 4) + 1j * normal(4, 4)).astype(np.complex64)
+    compare(program, [a, c], "vulkan", load_on)
+
+
 def test_opencl(load_on: LoadOn) -> None:
     """One program with all kinds of loops, of numbers that have no square."""
 

@@ -102,6 +102,23 @@ def test_it_gives_what_jax_gives(dtype: str) -> None:
             np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, err_msg=name)
 
 
+def test_complex_numbers() -> None:
+    """Eigenvalues and Schur's form are calls, of parts; what a device computes in loops is in test_factors."""
+
+    def program(a: Any, real: Any) -> Any:
+        schur, vectors = jax.scipy.linalg.schur(a[0])
+        functions = lax.linalg.eig(a, compute_left_eigenvectors=True), jnp.linalg.eigvals(a)
+        return functions, schur, vectors, lax.linalg.schur(a, compute_schur_vectors=False), jax.scipy.linalg.sqrtm(real)
+
+    parts = RANDOM.normal(size=(2, 2, 4, 4))
+    given = (parts[0] + 1j * parts[1]).astype(np.complex64), (np.eye(4) * 3 + parts[0, 0] / 4).astype(np.float32)
+    compiled = jax.jit(program)
+    found = vm.load(compiler.compile(compiled.lower(*given), ("reference",))).main(*given)
+    for got, want in zip(found, jax.tree.leaves(compiled(*given)), strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("name", ["eigvalsh", "singular values", "cholesky", "eigvals", "schur"])
 def test_matrices_that_are_not_finite(name: str, value: float) -> None:

@@ -90,6 +90,11 @@ def test_narrow_types(text: str, name: str, values: list[float], tmp_path: Path)
     save_array(str(tmp_path / "x.npy"), got)
     back = parse_array(f"@{tmp_path / 'x.npy'}", of_numpy(got.dtype))
     assert back.dtype == got.dtype and mismatch(back, got, 0, 0) is None
+    if name != "int4":  # neighbours agree within a tolerance
+        got = got[np.isfinite(values)]
+        beside = np.nextafter(got, np.zeros_like(got))
+        assert mismatch(beside, got, 1e-5, 1e-6) is None and mismatch(beside, got, 0, 0) is not None
+        assert mismatch(np.nextafter(beside, np.zeros_like(got)), got, 1e-5, 1e-6) is not None
 
 
 def test_narrow_types_are_refused(tmp_path: Path) -> None:

@@ -219,6 +219,9 @@ def test_device_arrays(program: vm.Program) -> None:
     np.testing.assert_array_equal(np.from_dlpack(out), np.asarray(out))
     with pytest.raises(BufferError, match="without a copy"):
         out.__dlpack__(copy=False)
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    with pytest.raises(BufferError, match="DLPack through NumPy has no bfloat16: np.asarray"):
+        program.empty((4,), ml_dtypes.bfloat16).__dlpack__()
     with pytest.raises(CallerError, match="out 0 of 'main' shares its memory with argument 0"):
         program.main(x, Y, out=x)
     with pytest.raises(CallerError, match="expected tensor<4xf32>, got tensor<2xf64> on a device"):
