@@ -119,7 +119,7 @@ class _Plan:
         symbols = [symbol.name for symbol, _ in dims_rows(entry.dims)]
         builder = KernelBuilder(block, _index_type(old), machine, symbols)
         builder.loc = entry.loc
-        if may_tile(work):
+        if may_tile(work, machine):
             ops_per_result = _ops_per_result(KernelBuilder(Block(), builder.index_type, symbols=symbols), inputs, work)
             packed = packed_tile_of(work.hero, ops_per_result)
             tile = packed or tile_of(work.hero, ops_per_result, machine.tile)

@@ -38,7 +38,8 @@ class Machine:
     where invocations load for themselves. `packs`: operands of dots are put in tiles where the target gains by it.
     `holders`: the fewest invocations that hold a row of more than 16 elements among them. `short_row`: what a row is
     taken for of which a call brings the length, where it is chosen how many share it. `few`: calls that bring a small
-    size have code of their own, where that is faster."""
+    size have code of their own, where that is faster. `long_tiles`: a long dot of few results is tiled, too, in place
+    of a workgroup for each result: what shares loads wins over what has many invocations."""
 
     tile: tuple[int, int] = (8, 8)
     vectors: bool = False
@@ -49,6 +50,7 @@ class Machine:
     holders: int = 8
     short_row: int = TYPICAL
     few: bool = False
+    long_tiles: bool = False
 
 
 #: one that loads and computes element by element

@@ -132,12 +132,20 @@ def hero_of(ops: Sequence[Operation]) -> Operation | None:
     return next((op for op in ops if op.name in FOLDS or isinstance(op, Scatter | Merge | LineFft | RowSolve)), None)
 
 
-def may_tile(work: Work) -> bool:
+def may_tile(work: Work, machine: Machine) -> bool:
     """Whether a tile is worth looking for: not where long folds take a workgroup each anyway."""
     hero = work.hero
     if not isinstance(hero, DotGeneral) or not _one_size(work) or most_of(fold_length(hero)) > MOST_ELEMENTS:
         return False
-    return typical(fold_length(hero)) <= LONG_TILED_FOLD or typical(count_of(hero.out)) >= FEW_FOLDS
+    length = fold_length(hero)
+    many = typical(count_of(hero.out)) >= FEW_FOLDS
+    return _tiles_long(length, machine) or typical(length) <= LONG_TILED_FOLD or many
+
+
+def _tiles_long(length: int, machine: Machine) -> bool:
+    """Whether few folds of that length are tiled, too. Where a call brings the length, it may be what a workgroup can
+    fold (`limit-folds`)."""
+    return machine.long_tiles and not isinstance(length, Dim)
 
 
 def choose(work: Work, machine: Machine) -> Schedule:
@@ -164,7 +172,7 @@ def choose(work: Work, machine: Machine) -> Schedule:
     long_and_few = not work.few and is_long_and_few(length, folds)
     if work.block is not None and not long_and_few:
         return SCHEDULES["blocked"]
-    if tile is not None and (tile.shares or not long_and_few):
+    if tile is not None and (tile.shares or not long_and_few or _tiles_long(length, machine)):
         return SCHEDULES["tiled"]
     if work.few or not long_and_few and most_of(length) <= MOST_ELEMENTS:
         return SCHEDULES["thread"]

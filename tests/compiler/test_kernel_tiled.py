@@ -40,10 +40,10 @@ def schedule_of(made: Any) -> str:
         ((2048, 64, 1), "thread"),
         ((3, 4, 3), "thread"),
         ((1, LONG_FOLD, 8), "tiled"),
-        ((1, LONG_FOLD + 1, 8), "workgroup_of_128"),
-        ((1, LONG_FOLD + 1, FEW_FOLDS), "tiled"),
-        ((30, LONG_TILED_FOLD, 30), "tiled"),
-        ((30, LONG_TILED_FOLD + 1, 30), "workgroup_of_128"),
+        ((1, LONG_FOLD + 1, 8), "tiled"),
+        ((30, 2 * LONG_TILED_FOLD, 30), "tiled"),
+        ((1, 16_000, 16), "tiled"),
+        ((20, LONG_FOLD + 1, 1), "workgroup_of_128"),
         ((3, 9_000_000, 3), "workgroup_of_128"),
         ((40, 30_000, 40), "tiled"),
         ((40, 900_000, 40), "workgroup_of_128"),
@@ -61,6 +61,25 @@ def test_a_dot_takes_the_schedule_that_measured_best(
         most_rows, most_columns = MACHINES[target].tile
         tile = Tile(min(most_rows, rows), 8 if columns == 8 else most_columns)
         assert made.workload == (-(-rows // tile.rows) * -(-columns // tile.columns), 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "tiled"),
+    [
+        ((1, LONG_FOLD, 8), True),
+        ((1, LONG_FOLD + 1, 8), False),
+        ((1, LONG_FOLD + 1, FEW_FOLDS), True),
+        ((30, LONG_TILED_FOLD, 30), True),
+        ((30, LONG_TILED_FOLD + 1, 30), False),
+    ],
+    ids=str,
+)
+@EACH_TARGET
+def test_a_gpu_has_a_workgroup_for_each_of_few_long_dots(
+    lowered: Any, target: str, shape: tuple[int, int, int], tiled: bool
+) -> None:
+    made = lowered(matmul(*shape).text(["f32"] * 3), target, "gpu")
+    assert (schedule_of(made) == "tiled") == tiled
 
 
 def dot_op(module: Any) -> Operation:

@@ -19,7 +19,7 @@ from .reserved import is_reserved
 
 #: PoCL's compiler loses the vectors of unrolled scalars at the least provocation: it is given vectors
 MACHINES = {
-    "cpu": Machine(tile=(8, 16), width=16, row=256),
+    "cpu": Machine(tile=(8, 16), width=16, row=256, long_tiles=True),
     "gpu": Machine(tile=(8, 8), block=(8, 4), packs=False, holders=32),
 }
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)

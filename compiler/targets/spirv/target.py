@@ -14,7 +14,7 @@ from .render import FunctionWords, ModuleVariables
 #: llvmpipe loads lane by lane, in a loop per load: four elements in one serve the products of a tile four times; GPUs
 #: have such loads, too
 MACHINES = {
-    "cpu": Machine(tile=(8, 8), vectors=True, short_row=32, few=True),
+    "cpu": Machine(tile=(8, 8), vectors=True, short_row=32, few=True, long_tiles=True),
     "gpu": Machine(tile=(8, 8), vectors=True, block=(8, 4), packs=False, holders=32, few=True),
 }
 
