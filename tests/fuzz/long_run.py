@@ -23,12 +23,11 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from oracle_process import Oracles  # noqa: E402
-from random_judge import disagreements, faults  # noqa: E402
+from random_judge import ORACLES, disagreements, faults, with_second_opinions  # noqa: E402
 from random_programs import Program, generate  # noqa: E402
 
 from orchestrion import compiler, vm  # noqa: E402
 
-ORACLES = ("interpreter", "xla")
 #: device -> target, and every how many programs run on it
 DEVICES = {"reference": ("reference", 1), "vulkan": ("spirv", 1), "opencl": ("opencl", 1)}
 #: about how many ops a program has, by its seed
@@ -123,7 +122,7 @@ def check(seed: int, to: Path, oracles: Oracles, without: set[str]) -> dict[str,
     chosen = {device: target for device, (target, each) in DEVICES.items() if seed % each == 0}
     module = step("compile", lambda: compiler.compile(made.text, targets=list(chosen.values())))
     for device in chosen if module is not None and wanted else ():
-        wrong = step(device, partial(run_on, device, module, made, wanted, sides, row))
+        wrong = step(device, partial(run_on, device, module, made, oracles, wanted, sides, row))
         if wrong is not None:
             row[device] = wrong[:3] or "right"
     if row["differ"]:
@@ -134,12 +133,17 @@ def check(seed: int, to: Path, oracles: Oracles, without: set[str]) -> dict[str,
 
 
 def run_on(
-    device: str, module: bytes, made: Program, wanted: dict[str, Any], sides: Counter[str], row: dict[str, Any]
-) -> list[str]:
+    device: str, module: bytes, made: Program, oracles: Oracles, wanted: dict[str, Any], sides: Counter[str],
+    row: dict[str, Any],
+) -> list[str]:  # fmt: skip
     program = vm.load(module, device=device, allow_native_code=True)
-    found = list(faults(program, made, wanted, sides))
+    wrong = list(faults(program, made, wanted, sides))
     row[f"{device}_dispatches"] = sum(call["dispatches"] for call in program.statistics()["calls"])
-    return found
+    if wrong and len(wanted) < len(ORACLES):
+        wanted |= with_second_opinions(oracles, made, wanted, [value for value, _ in wrong])
+        row["asked_again"] = len(wanted) == len(ORACLES)
+        wrong = list(faults(program, made, wanted, sides))
+    return [message for _, message in wrong]
 
 
 def report(rows: list[dict[str, Any]]) -> None:

@@ -10,11 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from oracle_process import Oracles, Unanswered
 from random_body import Value
 from random_programs import Program
 from random_types import COMPLEX, NUMPY, REAL
 
 Array = np.ndarray[Any, Any]
+ORACLES = ("interpreter", "xla")
+#: what an oracle gives for each result, None where it was not asked
+Answer = Sequence[Array | None]
 #: oracle -> what it is known to get wrong or not to run, met by random programs
 FAULTS = {
     "interpreter": (
@@ -71,26 +75,47 @@ def mismatch(got: Array, want: Array, near: bool) -> str:
     return f"{np.sum(~right)} of {want.size} differ, first at {place}: {values[0]!r}, wanted {values[1]!r}"
 
 
-def disagreements(results: Sequence[Value], wanted: Mapping[str, Sequence[Array]]) -> list[str]:
+def disagreements(results: Sequence[Value], wanted: Mapping[str, Answer]) -> list[str]:
     """Results of which the oracles think differently."""
     if len(wanted) < 2:
         return []
     rows = zip(results, *wanted.values(), strict=True)
-    found = [(value, mismatch(other, one, value.near)) for value, one, other in rows]
+    both = [(value, one, other) for value, one, other in rows if one is not None and other is not None]
+    found = [(value, mismatch(other, one, value.near)) for value, one, other in both]
     return [f"{value.name} {value.type}: {message}" for value, message in found if message]
 
 
 def faults(
-    program: Any, made: Program, wanted: Mapping[str, Sequence[Array]], sides: Counter[str] | None = None
-) -> Iterator[str]:
+    program: Any, made: Program, wanted: Mapping[str, Answer], sides: Counter[str] | None = None
+) -> Iterator[tuple[Value, str]]:
     """What a loaded program gets wrong, called in several ways. `sides` counts what one oracle alone has."""
-    for way, found in calls(program, made, next(iter(wanted.values()))):
+    whole = next([x for x in want if x is not None] for want in wanted.values() if all(x is not None for x in want))
+    for way, found in calls(program, made, whole):
         for at, (value, got) in enumerate(zip(made.results, found, strict=True)):
-            messages = {name: mismatch(np.asarray(got), want[at], value.near) for name, want in wanted.items()}
+            asked = {name: want[at] for name, want in wanted.items()}
+            messages = {
+                name: mismatch(np.asarray(got), want, value.near) for name, want in asked.items() if want is not None
+            }
             if sides is not None and any(messages.values()):
                 sides.update(name for name, message in messages.items() if not message)
             if all(messages.values()):
-                yield f"{value.name} {value.type}, {way}: {messages}"
+                yield value, f"{value.name} {value.type}, {way}: {messages}"
+
+
+def with_second_opinions(
+    oracles: Oracles, made: Program, wanted: Mapping[str, Answer], doubted: Sequence[Value]
+) -> dict[str, Answer]:
+    """What is wanted, and of oracles that could not run the whole program, what they say of these results alone."""
+    found: dict[str, Answer] = dict(wanted)
+    for oracle in ORACLES:
+        if oracle not in wanted:
+            cut = made.cut([value for value in made.results if value in doubted])
+            try:
+                answer = iter(oracles.ask(oracle, cut.text, *made.arguments))
+            except Unanswered:
+                continue
+            found[oracle] = [next(answer) if value in doubted else None for value in made.results]
+    return found
 
 
 def calls(program: Any, made: Program, wanted: Sequence[Array]) -> Iterator[tuple[str, tuple[Any, ...]]]:

@@ -4,8 +4,9 @@
 """
 
 import random
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from random_algebra import ALGEBRA, DYNAMIC
 from random_body import Body, Value
@@ -30,9 +31,33 @@ RARE = (OTHERS, ALGEBRA, DYNAMIC, CHLO)
 
 @dataclass(frozen=True)
 class Program:
+    """The text of a program, arrays for the arguments of its `@main`, what is known of the results."""
+
     text: str
     arguments: list[Array]
     results: list[Value]
+    main: Body
+    parameters: list[Value]
+    others: list[str]  #: the functions that are not `@main`
+
+    def cut(self, results: Sequence[Value]) -> "Program":
+        """What some of the results need, and no more."""
+        needed, lines = {value.name for value in results}, list[str]()
+        for line in reversed(self.main.lines):
+            made = line.partition(' = "')[0].split(", ")
+            if needed.intersection(made):
+                needed.update(_NAME.findall(line))
+                lines.insert(0, line)
+        main = _function("main", replace(self.main, lines=lines), self.parameters, results, True)
+        found, more = [main], True
+        while more:
+            called = {name for text in found for name in _CALLED.findall(text)}
+            more = [text for text in self.others if _SYMBOL.search(text)[1] in called and text not in found]
+            found += more
+        return replace(self, text="\n".join(found) + "\n", results=list(results))
+
+
+_NAME, _CALLED, _SYMBOL = re.compile(r"%\w+"), re.compile(r"@(\w+)"), re.compile(r'sym_name = "(\w+)"')
 
 
 def _function(name: str, b: Body, arguments: Sequence[Value], results: Sequence[Value], public: bool) -> str:
@@ -96,6 +121,7 @@ def generate(rng: random.Random, length: int = 20) -> Program:
     arguments = _arguments(b, rng.randint(1, 5))
     _fill(b, length, calls)
     results = b.some(8)
+    others = list(functions)
     functions.insert(rng.randint(0, len(functions)), _function("main", b, arguments, results, True))
     arrays = [numbers(rng, v.dtype, v.shape) for v in arguments]
-    return Program("\n".join(functions) + "\n", arrays, results)
+    return Program("\n".join(functions) + "\n", arrays, results, b, arguments, others)
