@@ -38,7 +38,7 @@ def test_programs(oracles: Oracles, load_on: LoadOn) -> None:
     unjudged: list[str] = []
 
     @settings(
-        max_examples=COUNT, derandomize=True, database=None, deadline=None, phases=[Phase.generate, Phase.shrink],
+        max_examples=COUNT, derandomize=True, database=None, deadline=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck), print_blob=False,
     )  # fmt: skip
     @given(st.randoms(use_true_random=False))
@@ -60,7 +60,7 @@ def test_programs(oracles: Oracles, load_on: LoadOn) -> None:
             program = load_on(module, device)
             wrong = list(faults(program, made, wanted))
             if wrong:
-                wanted = with_second_opinions(oracles, made, wanted, [value for value, _ in wrong])
+                wanted = with_second_opinions(oracles, made, wanted, {value for value, _ in wrong})
                 wrong = list(faults(program, made, wanted))
             assert not wrong, f"{device}: {wrong}\n{made.text}"
 

@@ -140,8 +140,7 @@ def run_on(
     wrong = list(faults(program, made, wanted, sides))
     row[f"{device}_dispatches"] = sum(call["dispatches"] for call in program.statistics()["calls"])
     if wrong and len(wanted) < len(ORACLES):
-        wanted |= with_second_opinions(oracles, made, wanted, [value for value, _ in wrong])
-        row["asked_again"] = len(wanted) == len(ORACLES)
+        wanted |= with_second_opinions(oracles, made, wanted, {value for value, _ in wrong})
         wrong = list(faults(program, made, wanted, sides))
     return [message for _, message in wrong]
 

@@ -6,7 +6,7 @@ are transcendental or summed up (`random_body.py`).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,18 +103,21 @@ def faults(
 
 
 def with_second_opinions(
-    oracles: Oracles, made: Program, wanted: Mapping[str, Answer], doubted: Sequence[Value]
+    oracles: Oracles, made: Program, wanted: Mapping[str, Answer], doubted: Collection[Value]
 ) -> dict[str, Answer]:
     """What is wanted, and of oracles that could not run the whole program, what they say of these results alone."""
+
+    def opinion(oracle: str, value: Value) -> Array | None:
+        try:
+            (answer,) = oracles.ask(oracle, made.cut([value]).text, *made.arguments)
+        except Unanswered:
+            return None
+        return answer
+
     found: dict[str, Answer] = dict(wanted)
     for oracle in ORACLES:
         if oracle not in wanted:
-            cut = made.cut([value for value in made.results if value in doubted])
-            try:
-                answer = iter(oracles.ask(oracle, cut.text, *made.arguments))
-            except Unanswered:
-                continue
-            found[oracle] = [next(answer) if value in doubted else None for value in made.results]
+            found[oracle] = [opinion(oracle, value) if value in doubted else None for value in made.results]
     return found
 
 
