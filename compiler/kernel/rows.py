@@ -27,12 +27,12 @@ from .fold import FOLDS
 from .index import Index, delinearize
 from .loops import ALL_TURNS, MOST_TURNS, Fold, Scalars, most_of, sequential, symbolic, turns
 from .machine import Machine
-from .row_values import SHORT, array_length, held_lanes, kept_values, of_a_row, reached
+from .row_values import HOLDERS, SHORT, array_length, held_lanes, kept_values, of_a_row, reached
 from .rules import element_of, shape_of
 
 #: rows from which on an invocation may take a longer one by itself, where the machine likes it
 MANY_ROWS = 1024
-#: longest row -> invocations that share one, the last for all longer ones; a row has as many elements as that at least
+#: longest row -> invocations that share one, the last for all longer ones; mostly each has an element of every fold
 LANES = {63: 16, 255: 32, 1023: 64, 1 << 62: 128}
 #: parts that every invocation folds by itself; more are folded in groups of `RADIX` first
 FEW_PARTS, RADIX = 16, 8
@@ -61,7 +61,7 @@ def lanes_of(ops: Sequence[Operation], rows: int, results: Sequence[Value], mach
     if held:
         return held
     lanes = next(count for most, count in LANES.items() if length <= most)
-    while lanes > max(shortest, 1):
+    while lanes > max(shortest, HOLDERS[0]):
         lanes //= 2
     return lanes
 

@@ -39,6 +39,11 @@ def _backwards(x: Any) -> Any:
     return (y + y[:, ::-1]) * jnp.sum(y * y, -1, keepdims=True) - jnp.max(y, -1, keepdims=True)
 
 
+def _long_and_short(x: Any, y: Any) -> Any:
+    """A fold of fewer elements than invocations share the row."""
+    return jnp.sum(jnp.exp(y - jnp.max(x, -1, keepdims=True)), -1)
+
+
 def _loss(x: Any, y: Any) -> Any:
     return jax.value_and_grad(lambda x: -jnp.mean(jnp.sum(jax.nn.log_softmax(x) * y, -1)))(x)
 
@@ -69,6 +74,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
     "ordered": (_ordered, [(6, 83)], 1),
     "ordered, fours": (_ordered, [(6, 84)], 1),
     "backwards": (_backwards, [(6, 100)], 1),
+    "long and short": (_long_and_short, [(16, 2800), (16, 5)], 1),
     "loss and gradient": (_loss, [(8, 20), (8, 20)], 2),
     "moments": (_moments, [(5, 4, 33)], 2),
 }
