@@ -61,6 +61,10 @@ class Rewriter:
         self._worklist[op] = None
         return op
 
+    def look_at(self, op: Operation) -> None:
+        """What an op's regions hold is looked at, too."""
+        self._worklist.update(dict.fromkeys(reversed(list(op.walk()))))
+
     def replace(self, op: Operation, values: Sequence[Value]) -> None:
         """Every use of the op's results becomes a use of `values`, the op goes, its location stays with its successor.
 

@@ -102,6 +102,18 @@ def _on_complex(op: Operation, rewriter: Rewriter) -> bool:
     return expand_function(op, rewriter)
 
 
+def _ragged_dot(op: Operation, rewriter: Rewriter) -> bool:
+    from .ragged_dot import expand_ragged_dot  # few programs have one
+
+    return expand_ragged_dot(op, rewriter)
+
+
+def _scan(op: Operation, rewriter: Rewriter) -> bool:
+    from .chlo_scan import expand_scan  # few programs have one
+
+    return expand_scan(op, rewriter)
+
+
 def _same(op: Operation, rewriter: Rewriter) -> bool:
     """Gives back its operands."""
     if [value.type for value in op.operands] != [result.type for result in op.results]:
@@ -178,6 +190,8 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **{name: (in_f32, *patterns) for name, patterns in _FUNCTIONS.items()},
     "chlo.conj": (_conj,),
     "chlo.next_after": (expand_chlo.next_after,),
+    "chlo.ragged_dot": (_ragged_dot,),
+    "chlo.scan": (_scan,),
     "chlo.top_k": (expand_top_k,),
     "sdy.sharding_constraint": (_same,),
     "stablehlo.bitcast_convert": (expand_bitcast,),

@@ -104,7 +104,7 @@ def axis_lists(attribute: DialectAttr, name: str, kind: type) -> dict[str, Any]:
         if key not in names or (key == "index_vector_dim") != bool(number) or not _NUMBERS.fullmatch(numbers):
             raise ShapeError(f"dimension_numbers {attribute} is not understood")
         given[key] = int(number) if number else tuple(int(x) for x in numbers.split(",") if x.strip())
-    if attribute.name != f"stablehlo.{name}" or _FIELD.sub("", attribute.body).strip():
+    if attribute.name != name or _FIELD.sub("", attribute.body).strip():
         raise ShapeError(f"dimension_numbers {attribute} is not understood")
     return {name: given.get(name, 0 if name == "index_vector_dim" else ()) for name in names}
 
@@ -123,7 +123,7 @@ class Gather(StablehloOp):
 
     @property
     def axes(self) -> GatherAxes:
-        return GatherAxes(**axis_lists(self.dimension_numbers, "gather", GatherAxes))
+        return GatherAxes(**axis_lists(self.dimension_numbers, "stablehlo.gather", GatherAxes))
 
     def infer(self) -> Sequence[TensorType]:
         types = [tensor_shapes.TensorType(dtype_of(value), tensor_of(value).shape) for value in self.operands]

@@ -76,7 +76,7 @@ class Scatter(StablehloOp):
     @property
     def axes(self) -> ScatterAxes:
         """Raises ShapeError."""
-        return ScatterAxes(**axis_lists(self.scatter_dimension_numbers, "scatter", ScatterAxes))
+        return ScatterAxes(**axis_lists(self.scatter_dimension_numbers, "stablehlo.scatter", ScatterAxes))
 
     @property
     def is_unique(self) -> bool:

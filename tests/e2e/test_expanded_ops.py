@@ -97,6 +97,56 @@ def test_other_forms(device: str, load_on: LoadOn) -> None:
         np.testing.assert_array_equal(np.asarray(one), other)
 
 
+#: groups of rows, of what is summed over, and of batches; sums from behind, with an op of CHLO in the body
+GROUPS = """
+func.func @main(%a: tensor<2x7x3xf32>, %b: tensor<4x2x3x5xf32>, %g: tensor<2x4xi32>, %n: tensor<4xi32>)
+    -> (tensor<2x7x5xf32>, tensor<4x7x2x7xf32>, tensor<2x7x5xf32>, tensor<2x7x3xf32>, tensor<2x3xf32>) {
+  %0 = "chlo.ragged_dot"(%a, %b, %g) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<
+      lhs_batching_dimensions = [0], rhs_batching_dimensions = [1], lhs_contracting_dimensions = [2],
+      rhs_contracting_dimensions = [2], lhs_ragged_dimensions = [1], rhs_group_dimensions = [0]>}>
+      : (tensor<2x7x3xf32>, tensor<4x2x3x5xf32>, tensor<2x4xi32>) -> tensor<2x7x5xf32>
+  %1 = stablehlo.transpose %a, dims = [1, 0, 2] : (tensor<2x7x3xf32>) -> tensor<7x2x3xf32>
+  %2 = "chlo.ragged_dot"(%1, %a, %n) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<
+      lhs_batching_dimensions = [1], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [2],
+      rhs_contracting_dimensions = [2], lhs_ragged_dimensions = [1]>}>
+      : (tensor<7x2x3xf32>, tensor<2x7x3xf32>, tensor<4xi32>) -> tensor<2x7x7xf32>
+  %3 = "chlo.ragged_dot"(%1, %a, %n) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<
+      lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [2], lhs_ragged_dimensions = [2]>}>
+      : (tensor<7x2x3xf32>, tensor<2x7x3xf32>, tensor<4xi32>) -> tensor<4x7x2x2x7xf32>
+  %4 = stablehlo.slice %3 [0:4, 0:7, 0:2, 0:1, 0:7] : (tensor<4x7x2x2x7xf32>) -> tensor<4x7x2x1x7xf32>
+  %5 = stablehlo.reshape %4 : (tensor<4x7x2x1x7xf32>) -> tensor<4x7x2x7xf32>
+  %6 = stablehlo.slice %2 [0:2, 0:7, 0:5] : (tensor<2x7x7xf32>) -> tensor<2x7x5xf32>
+  %7 = stablehlo.constant dense<0.0> : tensor<2x3xf32>
+  %8:2 = "chlo.scan"(%a, %7) <{dimension = 1 : i64, is_reverse = true, is_associative = false,
+      operandSegmentSizes = array<i32: 1, 1>, resultSegmentSizes = array<i32: 1, 1>}> ({
+  ^bb0(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>):
+    %z = chlo.square %x : tensor<2x3xf32> -> tensor<2x3xf32>
+    %w = stablehlo.add %z, %y : tensor<2x3xf32>
+    stablehlo.return %w, %x : tensor<2x3xf32>, tensor<2x3xf32>
+  }) : (tensor<2x7x3xf32>, tensor<2x3xf32>) -> (tensor<2x7x3xf32>, tensor<2x3xf32>)
+  return %0, %5, %6, %8#0, %8#1
+      : tensor<2x7x5xf32>, tensor<4x7x2x7xf32>, tensor<2x7x5xf32>, tensor<2x7x3xf32>, tensor<2x3xf32>
+}"""
+
+
+@ON_EACH
+def test_groups_and_scans(device: str, load_on: LoadOn) -> None:
+    random = np.random.default_rng(4)
+    a, b = (random.integers(-4, 5, shape).astype(np.float32) for shape in ((2, 7, 3), (4, 2, 3, 5)))
+    g, n = np.array([[3, 0, 2, 1], [1, 1, 5, 0]], np.int32), np.array([1, 0, 1, 4], np.int32)
+    rows, summed = np.zeros((2, 7, 5), np.float32), np.zeros((4, 7, 2, 7), np.float32)
+    for batch, sizes in enumerate(g):
+        for row, group in enumerate(np.repeat(range(4), sizes)):
+            rows[batch, row] = a[batch, row] @ b[group, batch]
+    for place, group in enumerate(np.repeat(range(4), n)[:3]):
+        summed[group] += np.einsum("bm,n->mbn", a[..., place], a[0, :, place])
+    after = np.concatenate([a[:, 1:], np.zeros_like(a[:, :1])], axis=1)
+    want = [rows, summed, np.einsum("bmk,bnk->bmn", a, a)[..., :5], a**2 + after, a[:, 0]]
+    got = load_on(compiler.compile(GROUPS, targets=[TARGETS[device]]), device).main(a, b, g, n)
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), other)
+
+
 #: each operand that gives a size is a constant, each result of a static shape
 STATIC = """
 func.func @main(%x: tensor<2x3xi32>, %p: tensor<i32>, %i: tensor<2xi32>, %a: tensor<1x5x2xf32>, %b: tensor<3x2x4xf32>)
