@@ -35,7 +35,7 @@ def factor(rewriter: Rewriter, a: Value) -> Value:
     """The lower Cholesky factor of matrices [batch, n, n], of which the lower triangle is read; zero above."""
     batch, n, _ = tensor_of(a).shape
     if n <= BLOCK:
-        return _lower(rewriter, _solved(rewriter, a, a, factor=True), 0)
+        return _lower(rewriter, solve_rows(rewriter, a, a, factor=True), 0)
     size = -(-n // BLOCK) * BLOCK
     whole = _filled(rewriter, a, size, unit=False)
 
@@ -45,7 +45,7 @@ def factor(rewriter: Rewriter, a: Value) -> Value:
         given = read(rewriter, whole, [zero, zero, at], (batch, size, BLOCK))
         rest = elementwise(rewriter, "subtract", given, dot(rewriter, lower, line, _ROWS_BY_ROWS))
         block = read(rewriter, rest, [zero, at, zero], (batch, BLOCK, BLOCK))
-        made = _lower(rewriter, _solved(rewriter, block, rest, factor=True), at)
+        made = _lower(rewriter, solve_rows(rewriter, block, rest, factor=True), at)
         return [write(rewriter, lower, made, [zero, zero, at])]
 
     made = loop(rewriter, size // BLOCK, [zeros(rewriter, tensor_of(whole))], columns)[0]
@@ -62,9 +62,9 @@ def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, 
     size = n if n <= BLOCK else -(-n // BLOCK) * BLOCK
     whole = _filled(rewriter, a, size, unit)
     if size == n <= BLOCK:
-        made = transpose(rewriter, _solved(rewriter, whole, transpose(rewriter, b, (0, 2, 1))), (0, 2, 1))
+        made = transpose(rewriter, solve_rows(rewriter, whole, transpose(rewriter, b, (0, 2, 1))), (0, 2, 1))
     else:
-        made = _by_blocks(rewriter, whole, _padded(rewriter, b, (batch, size, m)))
+        made = _by_blocks(rewriter, whole, padded(rewriter, b, (batch, size, m)))
         made = part(rewriter, made, (0, 0, 0), (batch, n, m))
     return _reversed(rewriter, made, (1,)) if backwards else made
 
@@ -79,13 +79,13 @@ def _by_blocks(rewriter: Rewriter, a: Value, b: Value) -> Value:
         given = read(rewriter, b, [zero, at, zero], (batch, BLOCK, m))
         rest = elementwise(rewriter, "subtract", given, dot(rewriter, line, found, _ROWS_BY_COLUMNS))
         block = read(rewriter, a, [zero, at, at], (batch, BLOCK, BLOCK))
-        made = _solved(rewriter, block, transpose(rewriter, rest, (0, 2, 1)))
+        made = solve_rows(rewriter, block, transpose(rewriter, rest, (0, 2, 1)))
         return [write(rewriter, found, transpose(rewriter, made, (0, 2, 1)), [zero, at, zero])]
 
     return loop(rewriter, size // BLOCK, [zeros(rewriter, tensor_of(b))], rows)[0]
 
 
-def _solved(rewriter: Rewriter, matrix: Value, rows: Value, factor: bool = False) -> Value:
+def solve_rows(rewriter: Rewriter, matrix: Value, rows: Value, factor: bool = False) -> Value:
     return rewriter.build(RowSolve, matrix=matrix, rows=rows, factor=BoolAttr(factor), out=rows.type).result
 
 
@@ -105,7 +105,7 @@ def _lower(rewriter: Rewriter, value: Value, first: Value | int) -> Value:
 def _filled(rewriter: Rewriter, a: Value, size: int, unit: bool) -> Value:
     """The lower triangle, with zeros above it, filled up to a size by ones on the diagonal, or (`unit`) ones there."""
     batch, n, _ = tensor_of(a).shape
-    whole = _padded(rewriter, a, (batch, size, size))
+    whole = padded(rewriter, a, (batch, size, size))
     shape = tensor_of(whole).shape
     row, column = numbers(rewriter, shape, 1), numbers(rewriter, shape, 2)
     on = compare(rewriter, "EQ", row, column)
@@ -115,7 +115,7 @@ def _filled(rewriter: Rewriter, a: Value, size: int, unit: bool) -> Value:
     return elementwise(rewriter, "select", ones, one, lower) if unit or size != n else lower
 
 
-def _padded(rewriter: Rewriter, value: Value, shape: tuple[int, ...]) -> Value:
+def padded(rewriter: Rewriter, value: Value, shape: tuple[int, ...]) -> Value:
     type = tensor_of(value)
     if type.shape == shape:
         return value

@@ -10,21 +10,18 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import BoolAttr, DialectAttr, DictAttr, StringAttr, dense_ints
-from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.attributes import BoolAttr, DictAttr, StringAttr
+from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import F32, F64, I32, TensorType
 
+from . import lu
 from .base import is_complex, tensor_of
 from .build import compare, constant, elementwise
-from .complex_parts import joined, parts_of
-from .contraction import Reduce, Return
+from .complex_parts import parts_of
 from .custom_call import CustomCall
-from .indexing import Gather
 from .linear_algebra import cholesky_of, fit, matrices, solved
-from .loops import loop
-from .movement import numbers, read, reshape, spread, total, write, zeros
-from .real import Truth
+from .movement import numbers, part, reshape, total, zeros
 
 Routine = Callable[[Operation, Rewriter, dict[str, bool]], list[Value] | None]
 
@@ -115,115 +112,21 @@ def _shaped(rewriter: Rewriter, value: Value, result: Value) -> Value:
 
 
 def _getrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Value] | None:
-    """A turn finds the largest element of a column, exchanges two rows, and subtracts an outer product below."""
     if len(op.operands) != 1 or len(op.results) != 3:
         return None
     type = tensor_of(op.operands[0])
     if type.rank < 2 or not type.num_elements:
         return None
-    wide = matrices(rewriter, op.operands[0])
-    batch, rows, columns = tensor_of(wide).shape
+    made = lu.factor(rewriter, matrices(rewriter, op.operands[0]))
+    batch, rows, columns = tensor_of(made[0]).shape
     least = min(rows, columns)
-    inits = [wide, _count(rewriter, 0, (batch, least)), _count(rewriter, 0, (batch,))]
-    made = loop(rewriter, least, inits, _eliminate)
+    square = part(rewriter, made[0], (0, 0, 0), (batch, least, least))
+    shape = tensor_of(square).shape
+    zero = compare(rewriter, "EQ", square, zeros(rewriter, tensor_of(square)))
+    on = compare(rewriter, "EQ", numbers(rewriter, shape, 1), numbers(rewriter, shape, 2))
+    bad = elementwise(rewriter, "and", zero, on)
+    made.append(_first_bad(rewriter, elementwise(rewriter, "not", bad)))
     return [_shaped(rewriter, value, result) for value, result in zip(made, op.results, strict=True)]
-
-
-def _eliminate(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
-    lu, pivots, info = carried
-    batch, rows, columns = tensor_of(lu).shape
-    zero, flat, line = _count(rewriter, 0, ()), (batch, rows), (batch, columns)
-    column = reshape(rewriter, read(rewriter, lu, [zero, zero, turn], (batch, rows, 1)), flat)
-    chosen = _largest(rewriter, column, turn)
-    upper = reshape(rewriter, read(rewriter, lu, [zero, turn, zero], (batch, 1, columns)), line)
-    pivot_row = _row(rewriter, lu, chosen)
-    pivot = reshape(rewriter, read(rewriter, pivot_row, [zero, turn], (batch, 1)), (batch,))
-    place, here = numbers(rewriter, flat, 1), spread(rewriter, turn, flat)
-    exchanged = compare(rewriter, "EQ", place, spread(rewriter, chosen, flat, (0,)))
-    head = reshape(rewriter, read(rewriter, upper, [zero, turn], (batch, 1)), (batch,))
-    below = elementwise(rewriter, "select", exchanged, spread(rewriter, head, flat, (0,)), column)
-    singular = compare(rewriter, "EQ", pivot, zeros(rewriter, tensor_of(pivot)))
-    scale = elementwise(rewriter, "select", singular, _one(rewriter, pivot), pivot)
-    below = elementwise(rewriter, "divide", below, spread(rewriter, scale, flat, (0,)))
-    is_below = compare(rewriter, "GT", place, here)
-    made = _updated(rewriter, lu, turn, (exchanged, upper), pivot_row, (is_below, below))
-    count = elementwise(rewriter, "add", chosen, _count(rewriter, 1, (batch,)))
-    pivots = write(rewriter, pivots, reshape(rewriter, count, (batch, 1)), [zero, turn])
-    number = spread(rewriter, elementwise(rewriter, "add", turn, _count(rewriter, 1, ())), (batch,))
-    first = elementwise(rewriter, "and", singular, compare(rewriter, "EQ", info, _count(rewriter, 0, (batch,))))
-    return [made, pivots, elementwise(rewriter, "select", first, number, info)]
-
-
-def _updated(
-    rewriter: Rewriter,
-    lu: Value,
-    turn: Value,
-    exchanged: tuple[Value, Value],
-    pivot_row: Value,
-    below: tuple[Value, Value],
-) -> Value:
-    """Rows exchanged; below the pivot, its column scaled, and right of that the product of the two subtracted."""
-    shape = tensor_of(lu).shape
-    down = [spread(rewriter, value, shape, (0, 1)) for value in (exchanged[0], *below)]
-    across = [spread(rewriter, value, shape, (0, 2)) for value in (exchanged[1], pivot_row)]
-    here = spread(rewriter, turn, shape)
-    is_pivot = compare(rewriter, "EQ", numbers(rewriter, shape, 1), here)
-    column = numbers(rewriter, shape, 2)
-    moved = elementwise(rewriter, "select", down[0], across[0], lu)
-    reduced = elementwise(rewriter, "subtract", moved, elementwise(rewriter, "multiply", down[2], across[1]))
-    right = elementwise(rewriter, "select", compare(rewriter, "GT", column, here), reduced, moved)
-    under = elementwise(rewriter, "select", compare(rewriter, "EQ", column, here), down[2], right)
-    return elementwise(rewriter, "select", is_pivot, across[1], elementwise(rewriter, "select", down[1], under, moved))
-
-
-def _one(rewriter: Rewriter, like: Value) -> Value:
-    part = parts_of(rewriter, like)[0]
-    return joined(rewriter, tensor_of(like), [part.of(1.0)])
-
-
-def _largest(rewriter: Rewriter, column: Value, turn: Value) -> Value:
-    """The row from `turn` on of the element of the greatest magnitude, the first of several, per batch. That of a
-    complex one is the sum of its parts' magnitudes, as in BLAS."""
-    shape = tensor_of(column).shape
-    place = numbers(rewriter, shape, 1)
-    open_ = compare(rewriter, "GE", place, spread(rewriter, turn, shape))
-    sizes = [abs(part) for part in parts_of(rewriter, column)]
-    whole = sizes[0] + sizes[1] if len(sizes) > 1 else sizes[0]
-    size = Truth(rewriter, open_).pick(whole, -1.0).value
-    scalars = [whole.type.with_shape(()), TensorType((), I32)]
-    body = Block([*scalars, *scalars])
-    end = Return.build(values=[], loc=rewriter.loc)
-    body.append(end)
-    inner = Rewriter({})
-    inner.at(end)
-    x, i, y, j = body.arguments
-    larger = compare(inner, "GT", y, x)
-    tie = elementwise(inner, "and", compare(inner, "EQ", y, x), compare(inner, "LT", j, i))
-    takes = elementwise(inner, "or", larger, tie)
-    end.set_operands([elementwise(inner, "select", takes, y, x), elementwise(inner, "select", takes, j, i)])
-    inits = [constant(rewriter, -2.0, scalars[0]), _count(rewriter, 0, ())]
-    types = [type.with_shape(shape[:1]) for type in scalars]
-    reduced = rewriter.build(
-        Reduce, inputs=[size, place], init_values=inits, dimensions=dense_ints(1), body=Region([body]), out=types
-    )
-    return elementwise(rewriter, "maximum", reduced.results[1], spread(rewriter, turn, shape[:1]))
-
-
-def _row(rewriter: Rewriter, lu: Value, chosen: Value) -> Value:
-    """Row `chosen` of each matrix."""
-    batch, _, columns = tensor_of(lu).shape
-    axes = (
-        "offset_dims = [1], collapsed_slice_dims = [1], operand_batching_dims = [0], "
-        "start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 1"
-    )
-    return rewriter.build(
-        Gather,
-        operand_=lu,
-        start_indices=chosen,
-        dimension_numbers=DialectAttr("stablehlo.gather", axes),
-        slice_sizes=dense_ints(1, 1, columns),
-        out=tensor_of(lu).with_shape((batch, columns)),
-    ).result
 
 
 #: function -> its flags and what they are unless given, and what makes its results

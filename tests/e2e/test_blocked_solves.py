@@ -80,6 +80,25 @@ def test_it_gives_what_lapack_gives(size: int, device: str, dtype: Any, load_on:
                 np.testing.assert_allclose(ours, want, rtol=bound, atol=bound * float(np.abs(want).max()))
 
 
+@pytest.mark.parametrize(("device", "dtype"), [("vulkan", np.float32), ("reference", np.float64)])
+def test_lu_goes_by_panels(device: str, dtype: Any, load_on: Callable[..., Any]) -> None:
+    """Five panels, the last of two columns; one matrix is singular in the middle, one is NaN from a place on."""
+    size, random = 130, np.random.default_rng(5)
+    a = random.normal(size=(3, size, size)).astype(dtype)
+    a[1, :, 40] = a[1, :, 39] * 0
+    a[2, 70, 70] = np.nan
+    with jax.enable_x64(True):
+        (lu, pivots, order), _ = run(jax.lax.linalg.lu, (a,), device, load_on)
+        _, wanted, _ = jax.lax.linalg.lu(a)
+    assert lu.dtype == dtype
+    np.testing.assert_array_equal(pivots[:2], wanted[:2])
+    lower = np.tril(lu, -1) + np.eye(size, dtype=dtype)
+    product = lower[:2].astype(np.float64) @ np.triu(lu[:2]).astype(np.float64)
+    np.testing.assert_allclose(product, np.take_along_axis(a, order[..., None], 1)[:2], atol=300 * np.finfo(dtype).eps)
+    assert np.abs(lower[:2]).max() <= 1 and lu[1, 40, 40] == 0
+    assert np.isnan(lu[2, -1, -1]) and np.isfinite(lu[2, :, :32]).all()
+
+
 def test_a_block_takes_few_launches(load_on: Callable[..., Any]) -> None:
     """Four a turn, and what is before and behind the loop."""
     _, dispatches = run(factors, (positive(256, np.float32),), "vulkan", load_on)
