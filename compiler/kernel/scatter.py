@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from orchestrion.compiler.flow.scatter import MOST_UPDATES, Scatter
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, typical
+from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max, typical
 
 from .builder import KernelBuilder
 from .elemental import Elemental
@@ -28,14 +28,15 @@ UNROLLED = 4
 def owners(op: Scatter) -> int:
     """How many invocations share the rows of one column of one group, or its updates where no two are for one row.
 
-    Each owner has at least one row: whoever had none would take numbers behind the last row for its own.
+    Each owner has at least one row: whoever had none would take numbers behind the last row for its own. Where there
+    are no rows there is no owner.
     """
     (groups, rows, row), (_, updates, _) = shape_of(op.inputs[0]), shape_of(op.updates[0])
     if op.is_unique:
         return updates
     columns = typical(groups * row)
     most = max(1, min(MOST_INVOCATIONS // columns, MOST_READS // (columns * typical(updates))))
-    return ceildiv(rows, ceildiv(rows, most))
+    return ceildiv(rows, dim_max(ceildiv(rows, most), 1))
 
 
 def invocations(op: Scatter) -> int:
@@ -54,7 +55,7 @@ def emit(elemental: Elemental, op: Scatter, bindings: Mapping[Value, Value], pos
         number = writer.number(owner)
         writer.update_if(b.op("compare_lt", number, _number(b, rows, b.dtype(number))), owner, number)
     else:
-        _own(writer, owner, ceildiv(rows, count))
+        _own(writer, owner, ceildiv(rows, dim_max(count, 1)))
     b.end_if(branch)
 
 

@@ -91,6 +91,7 @@ def nothing(x: Any) -> Any:
         jnp.sort(rest, axis=0), jax.grad(lambda x: ((x[1:] - x[:-1]) ** 2).sum())(x), half * 2, x.at[1:].set(rest * 2),
         jnp.concatenate([rest.T.reshape(-1), x.reshape(-1)]), jnp.einsum("ab,ac->bc", rest, rest),
         lax.reduce_window(x, 0.0, lax.add, (3, 1), (2, 1), "VALID"), lax.fori_loop(0, 3, lambda i, y: y * 2 + i, rest),
+        rest.at[jnp.array([0, 1, 0])].add(x[:1]), jnp.zeros(2 * x.shape[0] + 1).at[jnp.array([1, 1])].add(1.0),
     )  # fmt: skip
 
 
