@@ -18,8 +18,9 @@ MAJOR, MINOR = 1, 0
 KNOWN_FEATURES = 0
 #: An optional ordinal that names nothing.
 NONE = 0xFFFFFFFF
-#: What the name of an entry has behind that of the entry in front of it, for which it stands in where a size is small.
-FEW = "_few"
+#: What stands between the name of an entry and a number in the name of another one, which is dispatched in its place
+#: where a size is at most that.
+UP_TO = "_up_to_"
 
 
 class ImportFlags(IntFlag):

@@ -25,7 +25,7 @@ from orchestrion.schema.module import Module
 
 from .arrays import mismatch, type_text
 from .cli import InputError
-from .entries import called, entries_by_name, of_few
+from .entries import called, entries_by_name, specialized
 from .layouts import decode, tensor_type
 from .replay import save
 
@@ -52,7 +52,8 @@ class Seen:
     ops: tuple[str, ...]
     location: str
     workload: tuple[int, int, int]
-    of_many: bool  #: its entry has another beside it, for few of something
+    entry: str  #: what ran: what it computes, or what stands in for that where sizes are small
+    of_many: bool  #: ran though others stand in for it
 
     @property
     def nbytes(self) -> int:
@@ -113,9 +114,9 @@ class Side:
         types = tuple(map(tensor_type, texts)) if len(texts) == len(step.before) else (None,) * len(step.before)
         inputs = tuple(_decoded(data, type) for data, type in zip(step.before, types, strict=True))
         outputs = tuple(_decoded(data, type) for data, type in zip(step.after, types, strict=True))
-        name = self.names[tag.executable, tag.entry]
-        of_many = of_few(name) in self.entries and self.entries[name] == (tag.executable, tag.entry)
-        return Seen(step, types, inputs, outputs, ops, location, tag.workload, of_many)
+        entry = next(name for name, place in self.entries.items() if place == (tag.executable, tag.entry))
+        of_many = bool(specialized(entry, self.entries))
+        return Seen(step, types, inputs, outputs, ops, location, tag.workload, entry, of_many)
 
 
 def _decoded(data: npt.NDArray[np.uint8] | None, type: TensorType | None) -> Array | None:

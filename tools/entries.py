@@ -1,15 +1,15 @@
 """The entries of a program by name: what a dispatch computes is called the same on every device.
 
 How entries are put together into executables is the target's (docs/decisions/linked-executables.md), so an executable's
-name says nothing to the program of another device. An entry for few of something has the name of the one that it stands
-in for and `FEW` behind (docs/decisions/few-and-many.md): both compute one thing.
+name says nothing to the program of another device. An entry for small sizes has the name of the one that it stands in
+for, `UP_TO` and a number (docs/decisions/few-and-many.md): both compute one thing.
 """
 
 from collections import Counter
 from collections.abc import Collection
 
 from orchestrion.schema.module import Module
-from orchestrion.schema.rows import FEW
+from orchestrion.schema.rows import UP_TO
 
 #: an executable of a program, an entry of it
 Ordinals = tuple[int, int]
@@ -29,11 +29,11 @@ def entries_by_name(module: Module, program: int) -> dict[str, Ordinals]:
 
 
 def called(name: str, entries: Collection[str]) -> str:
-    """What an entry computes, by name: of one for few, the name of the other."""
-    other = name.removesuffix(FEW)
-    return other if other in entries else name
+    """What an entry computes, by name: of one for small sizes, the name of the other."""
+    other, _, most = name.rpartition(UP_TO)
+    return other if most.isdecimal() and other in entries else name
 
 
-def of_few(name: str) -> str:
-    """The name that an entry for few has, beside one of that name. It is right for all sizes."""
-    return name + FEW
+def specialized(name: str, entries: Collection[str]) -> set[str]:
+    """The entries that stand in for that one where sizes are small; it may be wrong there."""
+    return {other for other in entries if other != name and called(other, entries) == name}

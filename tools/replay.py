@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .cli import InputError, write_whole
-from .entries import entries_by_name, of_few
+from .entries import entries_by_name, specialized
 
 if TYPE_CHECKING:
     from orchestrion.hal.buffer import Buffer
@@ -38,10 +38,14 @@ def save(folder: Path, difference: "Difference", devices: tuple[str, str]) -> No
                     data = io.BytesIO()
                     np.save(data, array, allow_pickle=False)
                     write_whole(folder / f"{_plain(device)}.{kind}-{index}.npy", data.getvalue())
+    ran = difference.got
+    if ran.entry == difference.place and difference.want.entry != difference.place:
+        ran = difference.want
     note = {
         "entry": difference.place,
-        "of_many": difference.got.of_many,
-        "workload": list(difference.got.workload),
+        "ran": ran.entry,
+        "of_many": ran.of_many,
+        "workload": list(ran.workload),
         "parameters": difference.want.step.parameters.hex(),
         "right": _plain(devices[0]),
         "ops": list(difference.want.ops),
@@ -85,7 +89,7 @@ def _note(folder: Path) -> dict[str, Any]:
         note = json.loads(place.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{place}: not what --compare writes: {error}") from None
-    wanted = {"entry": str, "of_many": bool, "workload": list, "parameters": str, "right": str}
+    wanted = {"entry": str, "ran": str, "of_many": bool, "workload": list, "parameters": str, "right": str}
     if not isinstance(note, dict) or any(type(note.get(key)) is not kind for key, kind in wanted.items()):
         raise InputError(f"{place}: not what --compare writes: {', '.join(wanted)} are needed")
     known: dict[str, Any] = note
@@ -106,11 +110,13 @@ def _run(module: "Module", device: "Device", folder: Path, note: dict[str, Any])
     from .layouts import decode, encode, tensor_type
 
     program = choose_program(module, device.info)
-    name, places = note["entry"], entries_by_name(module, program)
+    places = entries_by_name(module, program)
+    name = note["ran"] if note["ran"] in places else note["entry"]
     if name not in places:
         raise InputError(f"the module's program for {device.info.id} has no entry {name}")
-    few = of_few(name)
-    ordinal, entry = places[few if few in places and not note["of_many"] else name]
+    if name == note["entry"] and specialized(name, places) and not note["of_many"]:
+        raise InputError(f"the module's program for {device.info.id} has several entries {name}, by sizes not noted")
+    ordinal, entry = places[name]
     texts = module.binding_types(program, ordinal, entry)
     row = module.executables[module.programs[program].executables_start + ordinal]
     chosen = choose_variant(module, row, device.info)

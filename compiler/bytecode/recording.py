@@ -1,17 +1,16 @@
 """A recording as instructions: the calls that record each command, once.
 
 A binding is (buffer, slot, offset, length); a null buffer means the slot. The symbols of an entry are its parameter
-words; where it has code for few of something, the
-entry and the workload are chosen by their number.
+words. Which specialization of an entry is dispatched, the sizes decide here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import symbol
-from orchestrion.compiler.ir.types import I32
+from orchestrion.compiler.ir.types import I32, I64, Type
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.function_dims import rows_of
 
@@ -19,6 +18,8 @@ from .emitter import Emitter
 from .sizes import Sizes
 
 Memory = tuple[Value | None, int]
+#: as an operand of a call
+Number = Value | int
 
 
 def emit_recording(
@@ -82,23 +83,39 @@ class _Commands:
 
     def _dispatch(self, op: ll_seq.Dispatch) -> None:
         entries = [e for e in self.executables[op.entry.root].body.block if isinstance(e, ll_seq.Entry)]
-        ordinal, entry = next((i, e) for i, e in enumerate(entries) if e.sym_name.value == op.entry.nested[0])
+        ordinals = {entry.sym_name.value: ordinal for ordinal, entry in enumerate(entries)}
+        entry = entries[ordinals[op.entry.nested[0]]]
         operands: list[Value | int | None] = []
         for memory, offset, binding in zip(op.bindings, op.offsets.ints, entry.bindings, strict=True):
             length = ll_seq.length_of(binding)
             operands += (*self._memory(memory), self.sizes.number(offset), self.sizes.number(length))
-        executable = self.values[op.executable]
-        workload: list[Value | int] = [self.sizes.number(size) for size in entry.workload.ints]
-        chosen: Value | int = ordinal
-        if entry.few is not None and entry.of_few is not None:
-            few = self.sizes.is_less(*entry.few.ints)
-            chosen = self.emitter.op("i32.add", a=self.emitter.constant("i32", ordinal), b=few, d=I32).result
-            lesser = entry.of_few.workload.ints
-            workload = [self.sizes.chosen(few, a, b) for a, b in zip(lesser, entry.workload.ints, strict=True)]
+        ordinal, workload = self._launch(entry, entries, ordinals)
         words = [self.sizes.word(symbol(one.name)) for one, _ in rows_of(entry.dims)]
         if words:
             self.emitter.call("hal.recording.parameters", self.recording, *words)
-        self.emitter.call("hal.recording.dispatch", self.recording, executable, chosen, *workload, *operands)
+        executable = self.values[op.executable]
+        self.emitter.call("hal.recording.dispatch", self.recording, executable, ordinal, *workload, *operands)
+
+    def _launch(
+        self, entry: ll_seq.Entry, entries: Sequence[ll_seq.Entry], ordinals: Mapping[str, int]
+    ) -> tuple[Number, list[Number]]:
+        """The ordinal and the workload: of the first specialization that the sizes allow, else of the entry itself."""
+        ordinal: Number = ordinals[entry.sym_name.value]
+        workload = [self.sizes.number(size) for size in entry.workload.ints]
+        for row in reversed(ll_seq.specializations_of(entry)):
+            fits = self.sizes.at_most(row.size, row.most)
+            special = ordinals[row.entry]
+            ordinal = self._select(I32, fits, special, ordinal)
+            own = [self.sizes.number(size) for size in entries[special].workload.ints]
+            workload = [self._select(I64, fits, x, y) for x, y in zip(own, workload, strict=True)]
+        return ordinal, workload
+
+    def _select(self, type: Type, condition: Value, x: Number, y: Number) -> Number:
+        """x where the condition is true, else y."""
+        if x == y:
+            return x
+        a, b = (self.emitter.constant(str(type), item) if isinstance(item, int) else item for item in (x, y))
+        return self.emitter.op(f"{type}.select", c=condition, a=a, b=b, d=type).result
 
 
 def _signed(pattern: int) -> int:

@@ -47,15 +47,9 @@ class Sizes:
             self._made[size] = reduce(lambda a, b: self._op("add_checked", a, b), terms)
         return self._made[size]
 
-    def is_less(self, lhs: int, rhs: int) -> Value:
-        """1 where the first size is less than the second, else 0, as an i32."""
-        return self.emitter.op("i64.lt_s", a=self.value(lhs), b=self.value(rhs), d=I32).result
-
-    def chosen(self, condition: Value, yes: int, no: int) -> Value | int:
-        """One of two sizes, as `number`."""
-        if yes == no:
-            return self.number(yes)
-        return self.emitter.op("i64.select", c=condition, a=self.value(yes), b=self.value(no), d=I64).result
+    def at_most(self, size: int, most: int) -> Value:
+        """Whether a size is no more than a number."""
+        return self.emitter.op("i64.le_s", a=self.value(size), b=self.value(most), d=I32).result
 
     def require(self, op: util.Assert) -> None:
         """The assertion."""

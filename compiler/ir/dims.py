@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +25,8 @@ GREATEST: Final = 2**31 - 1
 MOST_RELAXED: Final = 4
 #: what a symbol is taken for where something must be estimated
 TYPICAL: Final = 64
+#: answers about sizes that are remembered: each is asked for many times
+_KEPT: Final = 4096
 
 if TYPE_CHECKING:
     _Number = int
@@ -222,6 +224,7 @@ def bounds(size: int) -> tuple[int, int]:
     return _lower(size), -_lower(-size)
 
 
+@lru_cache(_KEPT)
 def _lower(size: int) -> int:
     """What intervals tell, or more where a call is replaced by what it is not less than."""
     if not isinstance(size, Dim):
@@ -371,6 +374,7 @@ def _is_remainder(size: int, divisor: int) -> bool:
     return bounds(size)[0] >= 0 and bounds(divisor - size)[0] > 0
 
 
+@lru_cache(_KEPT)
 def _divided(lhs: int, rhs: int) -> tuple[int, int]:
     """lhs = whole * rhs + rest, each product of lhs that the divisor divides being in the whole."""
     if isinstance(rhs, int) and rhs <= 0 or isinstance(rhs, Dim) and bounds(rhs)[0] <= 0:

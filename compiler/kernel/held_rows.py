@@ -6,19 +6,23 @@ shared memory but the part of each invocation, and nothing is loaded twice.
 
 Neighbours, in fours where the machine loads so, go to neighbouring invocations unless a reducer needs the order of the
 elements; then each has a run. Beyond the row an invocation takes its last element again, and leaves it out.
+
+Of rows whose length a call brings an invocation has as many elements as the longest ones need. PoCL keeps in memory
+what is needed behind a barrier, and truth values as single bytes, so whether there is an element is asked anew there.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_min
 from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.reducers import is_commutative
 
 from .dialect import VECTOR
 from .index import Index
 from .loops import Fold, Scalars
-from .row_values import held_values, reached
+from .row_values import Span, held_values, reached
 from .rows import Result, Row, store_parts
 from .rules import element_of
 
@@ -31,12 +35,16 @@ class Slot:
     inside: Value | None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class HeldRow(Row):
-    """A row in the hands of so many invocations."""
+    """A row in the hands of so many invocations; `span`: how long it may be."""
+
+    span: Span
 
     #: values that several turns need -> the elements of each slot, as far as they are there
     held: dict[Value, list[Value]] = field(default_factory=dict)
+    #: how many have been met
+    barriers: int = 0
 
     def _plan(self, results: Sequence[Value]) -> None:
         self.held = {value: [] for value in held_values(self.ops, self.rows, results)}
@@ -44,16 +52,18 @@ class HeldRow(Row):
     def _slots(self, length: int) -> list[list[Slot]]:
         """The share of this invocation, in runs of neighbours that are loaded and stored together."""
         b, lanes, width = self.builder, self.lanes, self._width(length)
-        runs, each = length // width, self._each(length)
+        runs, each, certain = length // width, self._each(length), self.span.bounds(length)[0] // width
         local = b.index(0) if lanes == 1 else b.op("convert", self.local, to=b.index_type)
         ordered = self._in_order()
         share = []
         for turn in range(each):
             last = (lanes - 1) * each + turn if ordered else lanes * (turn + 1) - 1
             own = b.op("multiply", local, b.index(each)) if ordered else local
-            run, inside = b.op("add", own, b.index(turn if ordered else turn * lanes)), None
-            if last >= runs:
-                inside = b.op("compare_lt", run, b.index(runs))
+            first = turn if ordered else turn * lanes
+            run, inside = b.op("add", own, b.index(first)), None
+            if last >= certain:
+                moved = b.op("add", own, b.index(first + self.barriers))  # or LLVM would see what it has already
+                inside = b.op("compare_lt", moved, b.index(runs + self.barriers))
                 run = b.op("minimum", run, b.index(runs - 1))
             start = b.op("multiply", run, b.index(width))
             share.append([Slot(b.op("add", start, b.index(at)), inside) for at in range(width)])
@@ -65,7 +75,7 @@ class HeldRow(Row):
 
     def _each(self, length: int) -> int:
         """Runs of an invocation."""
-        return -(-length // (self._width(length) * self.lanes))
+        return ceildiv(self.span.bounds(length)[1], self._width(length) * self.lanes)
 
     def _in_order(self) -> bool:
         return not all(is_commutative(op.body.block) for op in self.ops if isinstance(op, Reduce))
@@ -80,23 +90,28 @@ class HeldRow(Row):
         shared = [b.shared(self.lanes, element_of(result)) for result in op.results]
         store_parts(b, values, shared, self.local)
         b.barrier()
+        self.barriers += 1
+        return self.elemental.run(self._all(fold, shared, self._sharing(fold)))
+
+    def _sharing(self, fold: Fold) -> int:
+        """How many invocations have elements, or what changes nothing."""
+        if _neutral(fold):
+            return self.lanes
         runs, each = fold.count // self._width(fold.count), self._each(fold.count)
-        sharing = -(-runs // each) if self._in_order() else min(runs, self.lanes)
-        return self.elemental.run(self._all(fold, shared, sharing))
+        return ceildiv(runs, each) if self._in_order() else dim_min(runs, self.lanes)
 
     def _share_of(self, op: Reduce, fold: Fold) -> list[Value]:
-        """The fold of this invocation's elements; where it has none, anything."""
+        """The fold of this invocation's elements; where it has none, what changes nothing if there is such, or
+        anything."""
         b, values = self.builder, list[Value]()
         slots = [slot for run in self._slots(fold.count) for slot in run]
         held = self._held_of(list(op.inputs))
         for number, slot in enumerate(slots):
             element = self.elemental.run(self._at_slot(held, number, slot, fold.at(b, slot.position)))
-            if not values:
-                values = element
-                continue
-            folded = self.elemental.run(fold.combine(values, element))
-            if slot.inside is not None:
-                folded = [b.select(slot.inside, new, old) for new, old in zip(folded, values, strict=True)]
+            folded = self.elemental.run(fold.combine(values, element)) if values else element
+            before = values or _neutral(fold)
+            if slot.inside is not None and before:
+                folded = [b.select(slot.inside, new, old) for new, old in zip(folded, before, strict=True)]
             values = folded
         return values
 
@@ -146,6 +161,11 @@ class HeldRow(Row):
             write()
         else:
             b.branch(inside, write, list)
+
+
+def _neutral(fold: Fold) -> list[Value]:
+    """What an invocation without elements gives, where a call brings how many there are and it changes nothing."""
+    return list(fold.neutral or ()) if isinstance(fold.count, Dim) else []
 
 
 def _onto_start(fold: Fold, values: Sequence[Value]) -> Scalars:

@@ -3,9 +3,9 @@
 The entry keeps its name, bindings and binding arguments; its body becomes scalar code for one invocation. It gets a
 `workgroup_size` and a `workload` in invocations. Everything that has no lowering is reported at once.
 
-Where a call may bring few of something, rows of a dot or elements of a fold, another schedule is faster. An invocation
-cannot choose: llvmpipe goes through both arms of a branch. So an entry for few stands behind the one for many, and each
-dispatch is of either (`schedule.few_of`, docs/decisions/few-and-many.md).
+Where a call may bring few of something, rows of a dot or elements of a fold, another schedule is faster, and short rows
+are in registers. An invocation cannot choose: llvmpipe goes through both arms of a branch. So entries for such calls
+stand behind the one for all others, and each dispatch is of one of them (docs/decisions/few-and-many.md, rows.md).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,20 +20,20 @@ from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.row_solve import RowSolve
 from orchestrion.compiler.flow.rows import taken_rows
 from orchestrion.compiler.flow.scatter import Scatter
-from orchestrion.compiler.ir.attributes import DenseArray, dense_ints
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseArray, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.sequencer.in_place import updates_in_place
-from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
+from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, Specialization, StoreOutput
 from orchestrion.compiler.stablehlo.base import dtype_of, is_supported
 from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.function_dims import rows_of as dims_rows
 from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice
 from orchestrion.compiler.stablehlo.structural import Constant, Reshape
-from orchestrion.schema.rows import FEW
+from orchestrion.schema.rows import UP_TO
 
 from .blocked import block_of
 from .builder import KernelBuilder
@@ -44,6 +44,7 @@ from .indexing import starts_of
 from .lowering import refusal
 from .machine import Machine
 from .packed import packed_tile_of
+from .row_values import Span, held_spans
 from .rules import INLINE_CONSTANT_BYTES
 from .schedule import SCHEDULES, Output, Schedule, Work, choose, few_of, hero_of, may_tile
 from .tiled import count_ops, tile_of
@@ -62,28 +63,52 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
     if problems:
         raise CompileError(problems)
     plan = _Plan.of(entry, machine)
-    few = few_of(plan.work, plan.schedule) if machine.few else None
-    if few is not None and _may_have_another(entry):
-        _add_entry_of_few(entry, machine)
-        entry.few = dense_ints(*few)
-        plan.work = replace(plan.work, few=False)
+    *special, rest = _cases(plan, machine)
+    if all(_name(entry, case) not in _names(entry) for case in special):
+        for case in special:
+            _specialize(entry, machine, case)
+        plan = _Plan.of(entry, machine, rest) if rest.span is not None else plan.with_few(rest.few)
     block = plan.emit()
     entry.workgroup_size, entry.workload = plan.workgroup_size, plan.workload
     _replace(entry.body, block)
     erase_dead(entry)
 
 
-def _may_have_another(entry: Entry) -> bool:
-    """Whether it has no entry for few yet, and the name for one is free."""
-    taken = [op.symbol for op in entry.parent or ()]
-    return entry.few is None and f"{entry.sym_name.value}{FEW}" not in taken
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """Calls in which a size is at most a number, and what the code for them is told of it."""
+
+    size: int = 0
+    most: int = 0
+    few: bool | None = None
+    span: Span | None = None
 
 
-def _add_entry_of_few(entry: Entry, machine: Machine) -> None:
-    """Puts the entry for calls that bring few of `few_of` behind an entry whose body is not yet replaced."""
-    plan = _Plan.of(entry, machine, few=True)
-    behind = Entry.build(
-        sym_name=f"{entry.sym_name.value}{FEW}",
+def _cases(plan: "_Plan", machine: Machine) -> list[_Case]:
+    """The cases that an entry has code of its own for; the last one is all others, and its own."""
+    work = plan.work
+    if work.rows is not None:
+        spans = held_spans(work.ops, work.rows, [output.value for output in work.outputs], machine)
+        cases = [_Case(span.length, span.most, span=span) for span in spans]
+        return cases if spans and spans[-1].most == bounds(spans[-1].length)[1] else [*cases, _Case()]
+    few = few_of(work, plan.schedule) if machine.few else None
+    return [_Case()] if few is None else [_Case(*few, few=True), _Case(few=False)]
+
+
+def _name(entry: Entry, case: _Case) -> str:
+    return f"{entry.sym_name.value}{UP_TO}{case.most}"
+
+
+def _names(entry: Entry) -> set[str | None]:
+    """What the entries of the executable are called."""
+    return {op.symbol for op in entry.parent or ()}
+
+
+def _specialize(entry: Entry, machine: Machine, case: _Case) -> None:
+    """Puts an entry for a case behind the others of an entry whose body is not yet replaced."""
+    plan, rows = _Plan.of(entry, machine, case), entry.specialized or ArrayAttr(())
+    special = Entry.build(
+        sym_name=_name(entry, case),
         workload=plan.workload,
         workgroup_size=plan.workgroup_size,
         bindings=entry.bindings,
@@ -93,8 +118,12 @@ def _add_entry_of_few(entry: Entry, machine: Machine) -> None:
         body=Region([plan.emit()]),
         loc=entry.loc,
     )
-    Builder.after(entry).insert(behind)
-    erase_dead(behind)
+    last: Operation = entry
+    for _ in rows:
+        last = last.next_op or last
+    Builder.after(last).insert(special)
+    erase_dead(special)
+    entry.specialized = ArrayAttr((*rows, Specialization(special.sym_name.value, case.size, case.most).attribute))
 
 
 @dataclass
@@ -107,7 +136,7 @@ class _Plan:
     schedule: Schedule
 
     @classmethod
-    def of(cls, entry: Entry, machine: Machine, few: bool | None = None) -> "_Plan":
+    def of(cls, entry: Entry, machine: Machine, case: _Case | None = None) -> "_Plan":
         old = entry.body.block
         ops = [op for op in old if not isinstance(op, ABI)]
         block = Block([argument.type for argument in old.arguments], [argument.loc for argument in old.arguments])
@@ -115,7 +144,8 @@ class _Plan:
         inputs: dict[Value, Value] = {op.value: bindings[op.binding] for op in old if isinstance(op, LoadInput)}
         outputs = _outputs(old, bindings)
         rows = taken_rows(ops, [output.value for output in outputs])
-        work = Work(outputs, hero_of(ops), ops=ops, rows=rows, few=few)
+        few, span = (None, None) if case is None else (case.few, case.span)
+        work = Work(outputs, hero_of(ops), ops=ops, rows=rows, few=few, span=span)
         symbols = [symbol.name for symbol, _ in dims_rows(entry.dims)]
         builder = KernelBuilder(block, _index_type(old), machine, symbols)
         builder.loc = entry.loc
@@ -128,6 +158,10 @@ class _Plan:
             share = block_of(work.hero, ops_per_result, machine.block)
             work = replace(work, tile=tile, packed=packed is not None, block=share)
         return cls(ops, Elemental(builder, inputs), work, choose(work, machine))
+
+    def with_few(self, few: bool | None) -> "_Plan":
+        """The same for calls that bring few of `few_of`, or many."""
+        return replace(self, work=replace(self.work, few=few))
 
     @property
     def workgroup_size(self) -> DenseArray:

@@ -1,11 +1,13 @@
 """What is computed of a row, by whom and when: what is one number a row, what several turns over a row need."""
 
 from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple
 
 from orchestrion.compiler.flow.access import elements, is_expensive, keeps_order
 from orchestrion.compiler.flow.rows import rows_of
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim, bounds
+from orchestrion.compiler.ir.dims import Dim, bounds, dim_max
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
 from orchestrion.compiler.stablehlo.base import dtype_of
 from orchestrion.compiler.stablehlo.contraction import Reduce
@@ -19,6 +21,8 @@ KEPT_BYTES = 8 << 10
 HOLDERS = (8, 16, 32, 64, 128)
 #: rows up to this length are one invocation's
 SHORT = 16
+#: lengths up to which rows have a kernel each that holds them, where a call brings the length
+LENGTHS = (16, 64, 128, 256, 512, 1024)
 #: elements of a row that an invocation may hold, and about how many primitives may be written for all of them
 MOST_HELD, MOST_TEXT = 64, 1200
 #: about how many primitives an element takes, of ops whose names do not say it: `_text` has the others
@@ -110,15 +114,50 @@ def is_costly(op: Operation) -> bool:
 # rows that are held
 
 
-def held_lanes(ops: Sequence[Operation], rows: int, results: Sequence[Value], machine: Machine) -> int:
-    """How many invocations hold a row among them, the fewest that can; 0 where no number of them can."""
+def lengths_of(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> list[int]:
+    """How many elements of a row are folded or written, each time."""
     reduced = [op.inputs[0] for op in ops if isinstance(op, Reduce)]
-    lengths = [elements(value) // rows for value in (*reduced, *results)]
-    if any(isinstance(length, Dim) for length in lengths):
-        return 0
+    return [elements(value) // rows for value in (*reduced, *results)]
+
+
+def length_of(ops: Sequence[Operation], rows: int, results: Sequence[Value]) -> int:
+    """The most of `lengths_of`."""
+    return reduce(dim_max, lengths_of(ops, rows, results))
+
+
+class Span(NamedTuple):
+    """How long rows may be: the longest of a row, `length`, has from `least` to `most` elements."""
+
+    length: int
+    least: int
+    most: int
+
+    def bounds(self, length: int) -> tuple[int, int]:
+        """The least and the most that any length of theirs may be."""
+        least, most = bounds(length)
+        return max(least, self.least) if length == self.length else least, min(most, self.most)
+
+
+def held_lanes(ops: Sequence[Operation], length: int, machine: Machine) -> int:
+    """How many invocations hold a row of up to so many elements among them, the fewest that can; 0 where no number of
+    them can."""
     most = min(MOST_HELD, MOST_TEXT // max(sum(map(_text, ops)), 1))
-    few = [1] if max(lengths) <= SHORT else [lanes for lanes in HOLDERS if lanes >= machine.holders]
-    return next((lanes for lanes in few if max(lengths) <= lanes * most), 0)
+    few = [1] if length <= SHORT else [lanes for lanes in HOLDERS if lanes >= machine.holders]
+    return next((lanes for lanes in few if length <= lanes * most), 0)
+
+
+def held_spans(ops: Sequence[Operation], rows: int, results: Sequence[Value], machine: Machine) -> list[Span]:
+    """Of rows whose length a call brings, those that have a kernel each which holds them, from the shortest on. None
+    where rows may be empty."""
+    length, found = length_of(ops, rows, results), list[Span]()
+    least, most = bounds(length)
+    if not isinstance(length, Dim) or any(bounds(one)[0] < 1 for one in lengths_of(ops, rows, results)):
+        return []
+    for long in LENGTHS:
+        if least <= min(long, most) and held_lanes(ops, min(long, most), machine):
+            found.append(Span(length, least, min(long, most)))
+            least = found[-1].most + 1
+    return found
 
 
 def _text(op: Operation) -> int:

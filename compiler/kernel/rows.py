@@ -27,7 +27,7 @@ from .fold import FOLDS
 from .index import Index, delinearize
 from .loops import ALL_TURNS, MOST_TURNS, Fold, Scalars, most_of, sequential, symbolic, turns
 from .machine import Machine
-from .row_values import HOLDERS, SHORT, array_length, held_lanes, kept_values, of_a_row, reached
+from .row_values import HOLDERS, SHORT, Span, array_length, held_lanes, kept_values, length_of, of_a_row, reached
 from .rules import element_of, shape_of
 
 #: rows from which on an invocation may take a longer one by itself, where the machine likes it
@@ -41,9 +41,13 @@ FEW_PARTS, RADIX = 16, 8
 Result = tuple[Value, Callable[[Sequence[Index], Sequence[Value]], None]]
 
 
-def lanes_of(ops: Sequence[Operation], rows: int, results: Sequence[Value], machine: Machine) -> int:
+def lanes_of(
+    ops: Sequence[Operation], rows: int, results: Sequence[Value], machine: Machine, span: Span | None = None
+) -> int:
     """How many invocations share a row: a power of two, 1 for short rows. One invocation has nowhere to keep what is
-    expensive."""
+    expensive. `span`: of rows that are held."""
+    if span is not None:
+        return held_lanes(ops, span.most, machine)
     lengths = [elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)]
     if any(isinstance(length, Dim) for length in lengths):
         return _symbolic_lanes(lengths, {elements(value) // rows for value in results}, machine)
@@ -57,7 +61,7 @@ def lanes_of(ops: Sequence[Operation], rows: int, results: Sequence[Value], mach
         and not kept_values(ops, rows, results)
     ):
         return 1
-    held = held_lanes(ops, rows, results, machine)
+    held = held_lanes(ops, length_of(ops, rows, results), machine)
     if held:
         return held
     lanes = next(count for most, count in LANES.items() if length <= most)

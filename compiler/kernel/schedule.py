@@ -46,7 +46,7 @@ from .indexing import moved, starts_of
 from .loops import MOST_ELEMENTS, Fold, Loops, Scalars, elements_per_turn, most_of, symbolic
 from .machine import Machine
 from .packed import emit_packed_tile, write_results
-from .row_values import HOLDERS, held_lanes
+from .row_values import HOLDERS, Span, held_lanes, length_of
 from .rows import Row, lanes_of
 from .rules import element_of, shape_of
 from .tiled import FEW_ROWS, Extents, Tile, Write, emit_tile, write_all, write_fresh
@@ -87,7 +87,8 @@ class Work:
     """What a body computes: its outputs, the op that folds, and the block of results that an invocation may take, which
     may be a tile of the operands' layouts; `block`: what it may take of a workgroup's block. `ops` and `rows`: of a
     body that takes rows through several reductions. `few`: whether this is for calls that bring few of what `few_of`
-    names, or for the others; None for all calls."""
+    names, or for the others; None for all calls. `span`: how long rows are, where a call brings that and they are to be
+    held."""
 
     outputs: Sequence[Output]
     hero: Operation | None
@@ -97,6 +98,7 @@ class Work:
     ops: Sequence[Operation] = ()
     rows: int | None = None
     few: bool | None = None
+    span: Span | None = None
 
     @property
     def most(self) -> int:
@@ -161,7 +163,7 @@ def choose(work: Work, machine: Machine) -> Schedule:
         return SCHEDULES["solve_rows"]
     if work.rows is not None:
         results = [output.value for output in work.outputs]
-        return SCHEDULES[f"rows_of_{lanes_of(work.ops, work.rows, results, machine)}"]
+        return SCHEDULES[f"rows_of_{lanes_of(work.ops, work.rows, results, machine, work.span)}"]
     if _run_length(work):
         return SCHEDULES["pack"]
     if work.packed:
@@ -188,18 +190,18 @@ def is_long_and_few(length: int, folds: int) -> bool:
 
 
 def few_of(work: Work, schedule: Schedule) -> tuple[int, int] | None:
-    """A size that a call brings, and a number: where it is less, code of another shape is faster, such as it would have
-    if the size were known. The rows of a dot, where there are fewer than a tile has; the elements of a fold, where
+    """A size that a call brings, and a number: where it is no more, code of another shape is faster, such as it would
+    have if the size were known. The rows of a dot, where there are fewer than a tile has; the elements of a fold, where
     they are not worth a workgroup."""
     if work.hero is None:
         return None
-    size, limit = 0, 0
+    size, most = 0, 0
     if schedule.name == "tiled" and work.tile is not None and work.tile.rows > FEW_ROWS:
         assert isinstance(work.hero, DotGeneral)
-        size, limit = Extents.of(work.hero).rows, work.tile.rows
+        size, most = Extents.of(work.hero).rows, work.tile.rows - 1
     elif schedule.name.startswith("workgroup"):
-        size, limit = fold_length(work.hero), LONG_FOLD + 1
-    return (size, limit) if isinstance(size, Dim) and bounds(size)[0] < limit else None
+        size, most = fold_length(work.hero), LONG_FOLD
+    return (size, most) if isinstance(size, Dim) and bounds(size)[0] <= most else None
 
 
 def _one_size(work: Work) -> bool:
@@ -489,10 +491,19 @@ def _emit_rows(lanes: int) -> Callable[[Elemental, Work], None]:
         number = _position(b, "rows_of_1") if lanes == 1 else b.workgroup_id()
         inside = b.op("compare_lt", number, b.index(rows))
         number = b.op("minimum", number, b.index(rows - 1))
-        held = held_lanes(work.ops, rows, [value for value, _ in outputs], b.machine) == lanes
-        (HeldRow if held else Row)(elemental, work.ops, rows, number, lanes).emit(outputs, inside)
+        span = work.span or _span_of(work, rows, b.machine, lanes)
+        row = elemental, work.ops, rows, number, lanes
+        (Row(*row) if span is None else HeldRow(*row, span=span)).emit(outputs, inside)
 
     return emit
+
+
+def _span_of(work: Work, rows: int, machine: Machine, lanes: int) -> Span | None:
+    """How long rows are that so many invocations hold; None where they do not."""
+    length = length_of(work.ops, rows, [output.value for output in work.outputs])
+    if isinstance(length, Dim) or held_lanes(work.ops, length, machine) != lanes:
+        return None
+    return Span(length, length, length)
 
 
 def _row_schedule(lanes: int) -> Schedule:

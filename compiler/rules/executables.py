@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.core import Operation, UnregisteredOp
+from orchestrion.compiler.ir.dims import symbols_of
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.base import StablehloOp
 
 from .engine import Rules
-from .ll_seq import around_entries, is_binding_types, is_source_ops, problems_around_entries
+from .ll_seq import around_entries, is_binding_types, is_source_ops, problems_around_entries, symbol_names
 
 
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
@@ -28,6 +30,25 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield f"source_ops {op.source_ops} must be names of ops, without blanks"
         if op.binding_types is not None and not is_binding_types(op.binding_types, len(op.bindings)):
             yield f"binding_types {op.binding_types} must be the type of a tensor, or none, per binding"
+        yield from _specialized(op, tables)
+
+
+def _specialized(op: ll_seq.Entry, tables: SymbolTables) -> Iterator[str]:
+    """Entries of the same executable that take the same, chosen by sizes that this one has as parameters."""
+    try:
+        rows = ll_seq.specializations_of(op)
+    except ValueError as error:
+        yield f"specialized: {error}"
+        return
+    for row in rows:
+        other = tables.lookup(op, SymbolRef(row.entry))
+        if not isinstance(other, ll_seq.Entry) or other.specialized is not None:
+            yield f"specialized: {row.entry} is no entry of the executable, or one with specializations of its own"
+        elif (other.bindings, other.dims) != (op.bindings, op.dims):
+            yield f"specialized: {row.entry} has other bindings or other dims"
+        unknown = {one.name for one in symbols_of(row.size)} - set(symbol_names(op))
+        if unknown:
+            yield f"specialized: {row.size} has {', '.join(sorted(unknown))}, which is none of its symbols"
 
 
 RULES: Final = Rules(around_entries, problems)

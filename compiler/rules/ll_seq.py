@@ -16,12 +16,11 @@ from orchestrion.compiler.ir.attributes import (
     DimArray,
     IntegerAttr,
     StringAttr,
-    dense_ints,
 )
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.declare import size_in
-from orchestrion.compiler.ir.dims import Dim, Symbol, bounds, symbols_of
+from orchestrion.compiler.ir.dims import Symbol, bounds, symbols_of
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, I64, NONE, Attribute, TensorType, Type
 from orchestrion.compiler.sequencer import ll_seq
@@ -31,7 +30,7 @@ from orchestrion.compiler.stablehlo.contraction import Reduce
 from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
 from orchestrion.compiler.stablehlo.func import signature_attributes
 from orchestrion.compiler.stablehlo.function_dims import Row, rows_of
-from orchestrion.schema.rows import ACCESSES, FEW
+from orchestrion.schema.rows import ACCESSES
 
 from .blocks import blocks
 from .encodings import encoded_values, in_entry, is_entry_type
@@ -84,6 +83,8 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
     match op:
         case ll_seq.Entry() if len(op.body.blocks) == 1:
             yield from in_entry(op.body.block)
+            if op.specialized is not None:
+                yield "has specializations, which entries get when they are lowered"
             yield from problems_around_entries(op, tables)
         case ll_seq.LoadInput():
             yield from _access(op.binding, op.value.type, "read")
@@ -182,7 +183,6 @@ def _entry(op: ll_seq.Entry) -> Iterator[str]:
     if len(sizes) != 3 or any(bounds(size)[1] < 1 for size in sizes):
         yield f"workload {list(sizes)} must be three positive numbers"
     yield from parameters(op)
-    yield from _few(op)
     for index, item in enumerate(op.bindings):
         if not is_binding(item):
             yield f"binding {index} must have an access, {', '.join(ACCESSES)}, and a positive length, is {item}"
@@ -190,19 +190,6 @@ def _entry(op: ll_seq.Entry) -> Iterator[str]:
         types = [argument.type for argument in block.arguments]
         if types != [ll_seq.BINDING] * len(op.bindings):
             yield f"takes {len(types)} arguments for {len(op.bindings)} bindings, or others than bindings"
-
-
-def _few(op: ll_seq.Entry) -> Iterator[str]:
-    """A dispatch takes the entry behind it for this one: with the same bindings, and parameters of the same meaning."""
-    if op.few is None:
-        return
-    if len(op.few) != 2 or any(isinstance(size, Dim) for size in op.few.ints[1:]):
-        yield f"few {op.few} is not a size and a number"
-    behind = op.of_few
-    if behind is None or behind.sym_name.value != f"{op.sym_name.value}{FEW}":
-        yield f"has no entry {op.sym_name.value}{FEW} behind it, for few"
-    elif (behind.bindings, behind.dims, behind.few) != (op.bindings, op.dims, None):
-        yield f"has other bindings or symbols than {behind.sym_name}, or that has another behind it"
 
 
 def is_binding(item: Attribute) -> bool:
@@ -273,15 +260,20 @@ def _function(op: ll_seq.Function) -> Iterator[str]:
     yield from signature_attributes(op.signature, op.arg_attrs, op.res_attrs)
 
 
+def symbol_names(op: ll_seq.Entry) -> list[str]:
+    """The symbols of an entry, in order."""
+    return [one.name for one, _ in _rows(op.dims)]
+
+
 def parameters(op: ll_seq.Entry) -> Iterator[str]:
     """Its symbols are parameter words: named once each, and all that its lengths and workload have."""
-    names = [one.name for one, _ in _rows(op.dims)]
+    names = symbol_names(op)
     if len(names) != len(op.dims or ()):
         yield f"dims {op.dims} is no list of symbols"
     if len(set(names)) != len(names):
         yield f"names symbols twice: {', '.join(names)}"
     lengths = [ll_seq.length_of(binding) for binding in op.bindings if is_binding(binding)]
-    for one in symbols_of(*lengths, *op.workload.ints, *(op.few or dense_ints()).ints):
+    for one in symbols_of(*lengths, *op.workload.ints):
         if one.name not in names:
             yield f"has the size {one.name}, which is none of its symbols"
 

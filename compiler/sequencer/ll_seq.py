@@ -12,16 +12,18 @@ a context keeps those used last.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
     DenseArray,
     DenseElements,
     DictAttr,
+    DimArray,
     IntegerAttr,
     StringAttr,
     SymbolRef,
+    attribute_of,
     dense_ints,
 )
 from orchestrion.compiler.ir.core import Operation, Trait, Value
@@ -123,8 +125,8 @@ class Entry(Operation):
     the symbol of that name of the function that dispatches it. Once lowered, also the workgroup size, the names of the
     source ops that it computes, the main one first, and the tensor that each binding holds.
 
-    `few` is a size and a number: dispatches for which the size is less run the entry that stands behind this one, which
-    has its name and `FEW`, and its bindings and symbols.
+    `specialized` are rows of `Specialization`: entries that are dispatched in place of this one where the sizes of a
+    call are small enough, the first that may be. They differ from it in code and in invocations only.
     """
 
     name = "ll_seq.entry"
@@ -135,15 +137,32 @@ class Entry(Operation):
     workgroup_size = optional(DenseArray)
     source_ops = optional(ArrayAttr)
     binding_types = optional(ArrayAttr)
-    few = optional(DenseArray)
+    specialized = optional(ArrayAttr)
     body = region()
     traits = frozenset({Trait.ISOLATED, Trait.SYMBOL})
 
+
+class Specialization(NamedTuple):
+    """An entry of the same executable, for calls in which `size` is at most `most`."""
+
+    entry: str
+    size: int
+    most: int
+
     @property
-    def of_few(self) -> Entry | None:
-        """The entry for dispatches of which a size is small."""
-        behind = self.next_op if self.few is not None else None
-        return behind if isinstance(behind, Entry) else None
+    def attribute(self) -> Attribute:
+        return attribute_of(self._asdict())
+
+
+def specializations_of(entry: Entry) -> list[Specialization]:
+    """The rows of `specialized`. Raises ValueError where it has something else."""
+    rows = []
+    for item in entry.specialized or ():
+        name, size, most = (item.get(key) if isinstance(item, DictAttr) else None for key in Specialization._fields)
+        if not isinstance(name, StringAttr) or not isinstance(size, DimArray) or not isinstance(most, IntegerAttr):
+            raise ValueError(f"{item} names no entry, or no size and the most that it may be")
+        rows.append(Specialization(name.value, size_in(size), most.value))
+    return rows
 
 
 class LoadInput(Operation):

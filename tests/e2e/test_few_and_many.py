@@ -10,6 +10,7 @@ from orchestrion import vm
 from orchestrion.compiler import Compilation, compile
 from orchestrion.compiler.errors import CompileError
 from orchestrion.hal.registry import list_devices
+from orchestrion.schema.rows import UP_TO
 
 jax = pytest.importorskip("jax")
 from jax import export  # noqa: E402
@@ -45,7 +46,7 @@ def test_sizes_decide_which_kernels_run_and_nothing_else(text: bytes) -> None:
         x = np.random.default_rng(size).normal(size=(size, 6)).astype(np.float32)
         for got, want in zip(loaded.main(x), program(x, np), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
-        rows = [row for row in loaded.profile().rows() if row.command.entry.endswith("_few")]
+        rows = [row for row in loaded.profile().rows() if UP_TO in row.command.entry]
         assert sum(row.launches for row in rows) - before == few, size
         assert all(row.command.source_op for row in rows)
         before += few
@@ -54,9 +55,13 @@ def test_sizes_decide_which_kernels_run_and_nothing_else(text: bytes) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("few = #util.dims<b, 4>", "few = #util.dims<b, b>", "is not a size and a number"),
-        ("few = #util.dims<b, 4>", "few = #util.dims<c, 4>", "has the size c, which is none of its symbols"),
-        ('_few"', '_less"', "behind it, for few"),
+        ("most = 3 : i64", "most = 3.0 : f64", "names no entry, or no size and the most that it may be"),
+        (
+            "most = 3 : i64, size = #util.dims<b>",
+            "most = 3 : i64, size = #util.dims<c>",
+            "which is none of its symbols",
+        ),
+        ('_up_to_3"', '_less"', "_less is no entry of the executable"),
     ],
 )
 def test_an_entry_of_few_fits_the_one_it_stands_for(

@@ -108,11 +108,23 @@ def test_no_debug_information_nothing_compared(tmp_path: Path, capsys: pytest.Ca
     ("note", "message"),
     [
         ("{", "not what --compare writes"),
-        ("{}", "entry, of_many, workload, parameters, right are needed"),
-        ('{"entry": "a", "of_many": true, "workload": [0, 1, 1], "parameters": "", "right": "x"}', "workload"),
-        ('{"entry": "a", "of_many": true, "workload": [1, 1, 1], "parameters": "", "right": "../x"}', "right"),
-        ('{"entry": "a", "of_many": true, "workload": [1, 1, 1], "parameters": "zz", "right": "x"}', "parameters"),
-        ('{"entry": "a", "of_many": true, "workload": [1, 1, 1], "parameters": "", "right": "x"}', "no entry a"),
+        ("{}", "entry, ran, of_many, workload, parameters, right are needed"),
+        (
+            '{"entry": "a", "ran": "a", "of_many": true, "workload": [0, 1, 1], "parameters": "", "right": "x"}',
+            "workload",
+        ),
+        (
+            '{"entry": "a", "ran": "a", "of_many": true, "workload": [1, 1, 1], "parameters": "", "right": "../x"}',
+            "right",
+        ),
+        (
+            '{"entry": "a", "ran": "a", "of_many": true, "workload": [1, 1, 1], "parameters": "zz", "right": "x"}',
+            "parameters",
+        ),
+        (
+            '{"entry": "a", "ran": "a", "of_many": true, "workload": [1, 1, 1], "parameters": "", "right": "x"}',
+            "no entry a",
+        ),
     ],
 )
 def test_a_damaged_folder_is_refused(

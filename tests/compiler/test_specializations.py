@@ -1,0 +1,102 @@
+"""Entries for short rows beside one for all: which there are, that their text continues, and what is refused of it."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.parser import parse
+from orchestrion.compiler.sequencer import ll_seq
+from orchestrion.schema.writer import write
+
+
+def _text(most: int | None) -> bytes:
+    jax = pytest.importorskip("jax")
+    from jax import export
+
+    scope = export.SymbolicScope(() if most is None else (f"s <= {most}",))
+    shape = jax.ShapeDtypeStruct(export.symbolic_shape("b, s", scope=scope), "float32")
+    made: bytes = export.export(jax.jit(lambda x: x - x.sum(-1, keepdims=True)))(shape).mlir_module_serialized
+    return made
+
+
+@pytest.fixture(scope="module")
+def lowered(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int | None, str], Path]:
+    """`lowered(most, target)`: rows of up to so many elements as IR after the executables phase."""
+    place, made = tmp_path_factory.mktemp("phases"), dict[tuple[int | None, str], Path]()
+
+    def lower(most: int | None, target: str) -> Path:
+        if (most, target) not in made:
+            folder = place / f"{most}-{target}"
+            folder.mkdir()
+            module = write(Compilation(targets=(target,), dump=folder).rows(_text(most)))
+            (folder / "module.fb").write_bytes(module)
+            (made[most, target],) = folder.glob("*-executables.mlir")
+        return made[most, target]
+
+    return lower
+
+
+def _entries(path: Path) -> dict[str, Operation]:
+    entries = [op for op in parse(path.read_text(), path.name).walk() if isinstance(op, ll_seq.Entry)]
+    return {str(entry.symbol).removeprefix("main_dispatch_0"): entry for entry in entries}
+
+
+@pytest.mark.parametrize(
+    ("most", "names"),
+    [
+        (None, ["", "_up_to_16", "_up_to_64", "_up_to_128", "_up_to_256", "_up_to_512", "_up_to_1024"]),
+        (100, ["", "_up_to_16", "_up_to_64"]),
+        (64, ["", "_up_to_16"]),
+        (9, [""]),
+    ],
+)
+def test_there_are_as_many_as_a_call_may_need(lowered: Callable[..., Path], most: int | None, names: list[str]) -> None:
+    """None goes through loops but the one for rows that are longer than any that is held."""
+    entries = _entries(lowered(most, "spirv"))
+    assert list(entries) == names
+    rows = ll_seq.specializations_of(entries[""])
+    assert [(row.entry.removeprefix("main_dispatch_0"), f"_up_to_{row.most}") for row in rows] == [
+        (name, name) for name in names[1:]
+    ]
+    loops = {name: sum(op.name == "kernel.for" for op in entry.walk()) for name, entry in entries.items()}
+    assert [name for name, count in loops.items() if count] == ([""] if most is None else [])
+
+
+def test_an_element_is_asked_for_only_where_it_may_be_missing(lowered: Callable[..., Path]) -> None:
+    """Rows of 65 to 100 elements, 8 invocations: of 13 elements of each the first eight are there, in any row."""
+    entry = _entries(lowered(100, "spirv"))[""]
+    names = Counter(op.name.removeprefix("kernel.") for op in entry.walk())
+    assert (names["load"], names["store"], names["if"]) == (13, 13, 1 + 13 - 8)
+    assert entry.workgroup_size is not None and entry.workgroup_size.ints == (8, 1, 1)
+
+
+@pytest.mark.parametrize("target", ["spirv", "opencl"])
+def test_the_text_continues(lowered: Callable[..., Path], target: str) -> None:
+    path = lowered(64, target)
+    module = write(Compilation(targets=(target,), start="executables").rows(str(path)))
+    assert module == (path.parent / "module.fb").read_bytes()
+
+
+CHANGES = [
+    ('entry = "main_dispatch_0_up_to_16"', 'entry = "other"', "specialized: other is no entry of the executable"),
+    ('entry = "main_dispatch_0_up_to_16"', 'entry = "main_dispatch_0"', "or one with specializations of its own"),
+    ("most = 16 : i64", "most = 16.0 : f64", "names no entry, or no size and the most that it may be"),
+    ("size = #util.dims<s{..64}>}", "size = #util.dims<c>}", "specialized: c has c, which is none of its symbols"),
+    ('"read"', '"readwrite"', "specialized: main_dispatch_0_up_to_16 has other bindings or other dims"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), CHANGES)
+def test_what_is_refused(lowered: Callable[..., Path], old: str, new: str, message: str, tmp_path: Path) -> None:
+    text = lowered(64, "spirv").read_text()
+    assert old in text
+    changed = tmp_path / "changed.mlir"
+    changed.write_text(text.replace(old, new, 1))
+    with pytest.raises(CompileError) as refused:
+        Compilation(targets=("spirv",), start="executables").rows(str(changed))
+    assert message in str(refused.value)
