@@ -53,10 +53,10 @@ def run(module: Module, options: Options) -> None:
         for dot in [op for op in region.body.block if isinstance(op, DotGeneral)]:
             if sizes := _worth(dot, options.encodings in ANY_SIZE):
                 ways = [_way_to_memory(operand, region) for operand in dot.operands]
-                axes = [followed(*way) if _is_in_memory(way[1]) else None for way in ways]
+                axes = [followed(*way) if _may_be_encoded(dot, index, way) else None for index, way in enumerate(ways)]
                 one_by_one = options.encodings == "test" or not tensor_of(dot.lhs).is_static
                 for index, (way, found) in enumerate(zip(ways, axes, strict=True)):
-                    if found is not None and (None not in axes or one_by_one) and _may_be_encoded(dot, index, way):
+                    if found is not None and (None not in axes or one_by_one):
                         _encode(region, dot, index, way, found, sizes)
     merge_equal(module, (HoistableDispatch,))
 
@@ -77,11 +77,12 @@ def _worth(dot: DotGeneral, any_size: bool) -> tuple[int, int, int] | None:
 
 
 def _may_be_encoded(dot: DotGeneral, index: int, way: Way) -> bool:
-    """Whether tiles can be cut of an operand of a dot; where only of the right one, whether it costs no call."""
-    if tensor_of(dot.lhs).is_static:
-        return True
-    maker = way[1].defining_op
-    return index == 1 and isinstance(maker, GlobalLoad) and tensor_of(way[1]).is_static
+    """Whether an operand is in memory, and tiles can be cut of it; if only of the right one, whether it is constant."""
+    if not _is_in_memory(way[1]) or tensor_of(dot.lhs).is_static:
+        return _is_in_memory(way[1])
+    chain, source = way
+    is_static = all(tensor_of(value).is_static for value in (source, *(op.results[0] for op in chain)))
+    return index == 1 and isinstance(source.defining_op, GlobalLoad) and is_static
 
 
 def _encode(
