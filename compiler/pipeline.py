@@ -84,6 +84,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("expand-complex", "stablehlo", "stablehlo.expand_complex:run", "devices compute on parts; no calls are left"),
     Pass("expand-narrow", "stablehlo", "stablehlo.expand_narrow:run", "no later pass meets a type that is only stored"),
     Pass("canonicalize", "stablehlo", "stablehlo.canonicalize:run", "constants and identities across former calls"),
+    Pass("unroll-short-loops", "stablehlo", "stablehlo.unroll_short_loops:run", "starts and bounds are constants now"),
     Pass("select-cheap-branches", "stablehlo", "stablehlo.select_cheap_branches:run", "branches are small only now"),
     Pass("canonicalize", "stablehlo", "stablehlo.canonicalize:run", "selected values meet the ops around them"),
     Pass("cse", "stablehlo", "ir.cse:run", "equal ops are alike only once operands are canonical"),

@@ -55,6 +55,10 @@ def _nested(x: Any) -> Any:
 
 
 def _nested_counted(x: Any) -> Any:
+    return lax.fori_loop(0, 4, lambda i, c: lax.fori_loop(0, 11, lambda j, d: d * 0.5 + i * j, c) + 1, x)
+
+
+def _nested_short(x: Any) -> Any:
     return lax.fori_loop(0, 4, lambda i, c: lax.fori_loop(0, 3, lambda j, d: d * 0.5 + i * j, c) + 1, x)
 
 
@@ -109,7 +113,7 @@ def _swapped(a: Any, b: Any, n: Any) -> Any:
 
 
 def _rotated(a: Any, b: Any, c: Any) -> Any:
-    return lax.fori_loop(0, 5, lambda i, v: (v[1] + 1, v[2], v[0]), (a, b, c))
+    return lax.fori_loop(0, 11, lambda i, v: (v[1] + 1, v[2], v[0]), (a, b, c))
 
 
 def _returned(a: Any, n: Any) -> Any:
@@ -184,6 +188,7 @@ PROGRAMS: tuple[tuple[str, Any, tuple[tuple[tuple[int, ...], str], ...]], ...] =
     ("map", lambda x: lax.map(lambda row: jnp.sin(row).sum(), x), (((6, 4), _F),)),
     ("nested_loops", _nested, (((4,), _F),)),
     ("nested_counted_loops", _nested_counted, (((4,), _F),)),
+    ("nested_short_loops", _nested_short, (((4,), _F),)),
     ("sorting_network", _sorted, (((7,), _I),)),
     ("cond", _cond, (((), "bool"), ((4,), _F), ((4,), _F))),
     ("cheap_cond", _cheap_cond, (((), "bool"), ((4,), _F), ((4,), _F))),
