@@ -89,14 +89,14 @@ def _windows(op: Convolution, rewriter: Rewriter) -> _Labelled:
     axes, window = image.axes(op.axes.spatial), op.window
     zero = constant(rewriter, 0, tensor_of(op.lhs).with_shape(()))
     value = windows(rewriter, pad(rewriter, image.value, zero, window, axes), window, axes)
-    return _Labelled(value, (*image.labels, *(f"k{n}" for n, size in enumerate(window.sizes) if size > 1)))
+    return _Labelled(value, (*image.labels, *(f"k{n}" for n, size in enumerate(window.sizes) if size != 1)))
 
 
 def _kernel(op: Convolution, rewriter: Rewriter, groups: int) -> _Labelled:
     """The kernel the right way round, without the axes along which it has one element."""
     labels = tuple(f"k{label}" if label.isdigit() else label for label in op.axes.rhs)
     kernel, sizes = _Labelled(op.rhs, labels), op.window.sizes
-    turned = [kernel.axis(f"k{n}") for n, back in enumerate(op.reversed) if back and sizes[n] > 1]
+    turned = [kernel.axis(f"k{n}") for n, back in enumerate(op.reversed) if back and sizes[n] != 1]
     kernel = _Labelled(reverse(rewriter, op.rhs, turned), labels).split(rewriter, "o", groups)
-    kept = tuple(label for label in kernel.labels if not label.startswith("k") or kernel.size(label) > 1)
+    kept = tuple(label for label in kernel.labels if not label.startswith("k") or kernel.size(label) != 1)
     return _Labelled(reshape(rewriter, kernel.value, [kernel.size(label) for label in kept]), kept)

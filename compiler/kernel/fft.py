@@ -13,6 +13,7 @@ from math import prod
 
 from orchestrion.compiler.flow.fft import LineFft, longest, radices
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.stablehlo.base import dtype_of
 
 from .builder import KernelBuilder
@@ -47,7 +48,7 @@ def shares(op: LineFft) -> Shares:
     room = longest(dtype_of(op.operand_).itemsize)
     wanted = max(LANES[-2] // busy, SIDE_BY_SIDE if _is_across(op) else 1)
     lines = 1
-    while 2 * lines <= wanted and 2 * lines * length <= room and lines < total:
+    while 2 * lines <= wanted and 2 * lines * length <= room and lines < typical(total):
         lines *= 2
     lanes = next((count for count in LANES if count >= busy * lines), LANES[-1])
     return Shares(lines, lanes, total)

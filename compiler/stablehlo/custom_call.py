@@ -8,6 +8,7 @@ called computations, names that are no library function's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -36,6 +37,10 @@ TYPED: Final = IntegerAttr(4, I32)  #: api_version: attributes are in a dictiona
 _FOREIGN_CONFIG: Final = "mhlo.backend_config"
 #: what says nothing about values
 _MEMORY: Final = ("operand_layouts", "result_layouts", "output_operand_aliases")
+#: names of JAX's calls of Python, of any platform and age
+_PYTHON: Final = re.compile(r"_python_\w*callback")
+_CALLBACKS: Final = "as jax.debug.print, jax.pure_callback and io_callback do"
+_LAPACK: Final = re.compile(r"lapack_")
 
 
 class CustomCall(StablehloOp):
@@ -66,8 +71,8 @@ class CustomCall(StablehloOp):
         """Whether it is a call of a library function, in the one form that there is."""
         if self.function == ASSERTION:
             return  # `refine-shapes` reads it
-        if problem := name_problem(self.function):
-            yield f"is not supported (code from elsewhere): {problem}"
+        if reason := self.foreign():
+            yield reason
             return
         if self.has_side_effect == BoolAttr(True):
             yield f"calls {self.function}, which has side effects; functions over tensors only are supported"
@@ -81,6 +86,19 @@ class CustomCall(StablehloOp):
         yield from attribute_problems(config)
         if self.api_version != TYPED:
             yield f"calls {self.function} with api_version {self.api_version}, supported is {TYPED}"
+
+    def foreign(self) -> str:
+        """Why it cannot be a call of a library function, by its name; empty if it can."""
+        target = self.get_as("call_target_name", StringAttr)
+        problem = name_problem(target.value) if target is not None else None
+        if target is None or problem is None:
+            return ""
+        if _PYTHON.search(target.value):
+            return f"is not supported: {target.value} calls back into Python, {_CALLBACKS}, and a module has none"
+        types = (value.type for value in (*self.operands, *self.results))
+        if _LAPACK.match(target.value) and any(isinstance(type, TensorType) and not type.is_static for type in types):
+            return f"is not supported: {target.value} on symbolic sizes; linear algebra of known sizes is"
+        return f"is not supported (code from elsewhere): {problem}"
 
     def _results(self) -> Iterator[str]:
         if not self.results:

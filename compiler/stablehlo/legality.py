@@ -107,6 +107,8 @@ def _refusals(op: Operation) -> Iterator[str]:
     rule = _RULES.get(type(op))
     if rule is not None and not any(declaration_problems(op)):
         yield from rule(op)
+    elif isinstance(op, CustomCall) and (reason := op.foreign()):
+        yield reason  # its types, which are said too, do not tell whom it calls
     for index, result in enumerate(op.results):
         for message in _type(result.type):
             yield f"result {index} is {result.type}: {message}"
@@ -146,7 +148,8 @@ def _type(type: Type) -> Iterator[str]:
             yield "the tensor does not fit an address space"
         return
     if not isinstance(type, TensorType):
-        yield "values must be tensors"
+        is_token = str(type) == "!stablehlo.token"
+        yield "values must be tensors" + ("; a token orders effects, and nothing here has any" if is_token else "")
         return
     if str(type.element) not in BY_NAME:
         yield f"element type {type.element} is not supported; supported are {_TYPES}"

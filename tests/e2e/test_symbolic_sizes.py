@@ -68,6 +68,15 @@ def pooling(x: Any) -> Any:
     return jax.grad(lambda x: (lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2), (1, 2, 2), "VALID") ** 2).sum())(x)
 
 
+def transformed(x: Any, w: Any) -> Any:
+    """Transforms of a symbolic number of lines; a kernel's gradient is a convolution by windows of a symbolic size."""
+
+    def loss(w: Any) -> Any:
+        return (lax.conv_general_dilated(x, w, (1,), "SAME", dimension_numbers=("NWC", "WIO", "NWC")) ** 2).sum()
+
+    return jnp.abs(jnp.fft.rfft(x.reshape(-1, 8), axis=1)), jax.grad(loss)(jnp.asarray(w))
+
+
 def rows(x: Any, y: Any) -> Any:
     """Rows of a length that a call brings, of one axis and of two; a reducer without a neutral value, whose order
     matters; results of three sizes; and rows of a known length beside ones of a length that nothing limits."""
@@ -96,6 +105,7 @@ def nothing(x: Any) -> Any:
 
 
 ROWS = ((3, 2, 9), (1, 1, 1), (2, 3, 70))
+LINES: tuple[dict[str, int], ...] = ({"b": 2, "s": 1}, {"b": 1, "s": 5}, {"b": 9, "s": 2})
 SCATTERED: tuple[dict[str, int], ...] = ({"b": 7, "c": 3}, {"b": 1, "c": 1}, {"b": 9, "c": 22})
 BATCH = tuple({"b": size} for size in (3, 1, 17, 3))
 CASES: dict[str, Case] = {
@@ -123,6 +133,7 @@ CASES: dict[str, Case] = {
     ),
     "scatter": Case(scatter, ("b, 3", "c", "c, 3"), SCATTERED, (np.float32, np.int32, np.float32)),
     "pooling": Case(pooling, ("b, 4, 4",), BATCH),
+    "transformed": Case(transformed, ("b, 4*s, 2", "3, 2, 3"), LINES),
     "rows": Case(rows, ("b, s, t", "b, 20"), tuple({"b": b, "s": s, "t": t} for b, s, t in ROWS)),
     "roll": Case(lambda x: jnp.roll(x, 1, axis=0) - jnp.roll(x, -1, axis=0), ("b, 3",), ({"b": 2}, {"b": 5})),
     "whole": Case(

@@ -167,7 +167,7 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 3:3: func.func: argument 2 is !stablehlo.token: values must be tensors
+// 3:3: func.func: argument 2 is !stablehlo.token: values must be tensors; a token orders effects, and nothing here has any
 // 5:10: stablehlo.all_gather: is not supported (several devices)
 // 6:10: stablehlo.send: is not supported (several devices: nobody is there to receive)
 // 7:12: stablehlo.infeed: is not supported (data while the program runs: take them as arguments)
