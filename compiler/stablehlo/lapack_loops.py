@@ -136,6 +136,7 @@ _ROUTINES: Final[dict[str, tuple[dict[str, bool], Routine]]] = {
     "lapack.geqrf": ({}, _late("lapack_factors", "geqrf")),
     "lapack.gesdd": ({}, _late("lapack_factors", "gesdd")),
     "lapack.getrf": ({}, _getrf),
+    "lapack.gtsv": ({}, _late("tridiagonal", "gtsv")),
     "lapack.orgqr": ({}, _late("lapack_factors", "orgqr")),
     "lapack.ormqr": ({"left": True, "trans": False}, _late("lapack_factors", "ormqr")),
     "lapack.potrf": ({"lower": True}, _potrf),

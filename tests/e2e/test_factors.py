@@ -22,7 +22,7 @@ def compare(function: Any, arguments: list[Any], device: str, load_on: LoadOn, o
         compiled = jax.jit(function)
         wanted = [np.asarray(value) for value in jax.tree.leaves(compiled(*arguments))]
         module = compiler.compile(compiled.lower(*arguments), (TARGETS[device],))
-    found = [np.asarray(value) for value in jax.tree.leaves(load_on(module, device).main(*arguments))]
+    found = [np.asarray(value) for value in jax.tree.leaves(load_on(module, device).main(*jax.tree.leaves(arguments)))]
     assert [x.dtype for x in found] == [x.dtype for x in wanted]
     for got, want in list(zip(found, wanted, strict=True))[: len(found) - others]:
         np.testing.assert_allclose(got, want, rtol=0, atol=50 * np.abs(want).max() * eps(want))
@@ -154,3 +154,18 @@ def test_complex_numbers(device: str, load_on: LoadOn) -> None:
     a = normal(2, 4, 4) + 1j * normal(2, 4, 4) + 4 * np.eye(4, dtype=np.complex64)
     b = normal(5, 3, dtype=np.float64) + 1j * normal(5, 3, dtype=np.float64)
     compare(program, [a.astype(np.complex64), b], device, load_on)
+
+
+@pytest.mark.parametrize("device", TARGETS)
+def test_three_diagonals(load_on: LoadOn, device: str) -> None:
+    """Rows change places where the pivot is the smaller one; one row alone; a system that has no solution is NaN."""
+
+    def program(lower: Any, main: Any, upper: Any, b: Any, wide: Any) -> Any:
+        solve = jax.lax.linalg.tridiagonal_solve
+        one = solve(lower[:, :1], main[:, :1], upper[:, :1], b[:, :1])
+        return solve(lower, main, upper, b), one, solve(*wide), solve(lower * 0, main * 0, upper, b)
+
+    wide = [normal(4, dtype=np.float64) for _ in range(3)] + [normal(4, 1, dtype=np.float64)]
+    arguments = [normal(3, 7), normal(3, 7), normal(3, 7), normal(3, 7, 2), wide]
+    found = compare(program, arguments, device, load_on, others=1)
+    assert np.isnan(found[-1]).all()
