@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pytest
 from scalar_cases import UNREACHED, applications, differing, grid, is_exact
-from stablehlo_text import op_name
+from stablehlo_text import DTYPES, main, op_name
 
 from orchestrion.schema import scalars
-from orchestrion.schema.dtypes import COMPUTED, DType
+from orchestrion.schema.dtypes import COMPUTED, SIGNED, UNSIGNED, DType
 from orchestrion.schema.scalars import ScalarOp
 
 #: outputs of one test kernel
@@ -70,6 +71,27 @@ def test_scalar_ops_on_devices(lowered: Callable[..., Any], devices: Any, subjec
                 shown = [(tuple(x[i] for x in operands), got[i], want[i]) for i in bad[:4]]
                 wrong += [f"{row.name} -> {result}: {len(bad)} of {len(got)}, {shown}"] if len(bad) else []
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("target", ["opencl", "spirv"])
+def test_comparisons_of_what_was_converted(computes: Callable[..., Any], target: str) -> None:
+    """Optimizers compare before they convert, and some did not get that right."""
+    integers = [dtype.name for dtype in COMPUTED if dtype.kind in (SIGNED, UNSIGNED)]
+    for source in integers:
+        limits = np.iinfo(DTYPES[source])
+        array = np.array([limits.min, 0, 1, 5, limits.max], DTYPES[source])
+        lines = list[str]()
+        for to in integers:
+            wide = f"tensor<5x{to}>"
+            lines += [
+                f'%c{to} = "stablehlo.constant"() <{{value = dense<1> : {wide}}}> : () -> {wide}',
+                f'%y{to} = "stablehlo.convert"(%a0) : (tensor<5x{source}>) -> {wide}',
+                f'%r{to} = "stablehlo.compare"(%y{to}, %c{to}) '
+                f"<{{comparison_direction = #stablehlo<comparison_direction LT>}}> : ({wide}, {wide}) -> tensor<5xi1>",
+            ]
+        text = main([f"tensor<5x{source}>"], lines, [(f"%r{to}", "tensor<5xi1>") for to in integers])
+        for to, found in zip(integers, computes(text, target, array), strict=True):
+            np.testing.assert_array_equal(found, array.astype(DTYPES[to]) < 1, err_msg=f"{source} to {to}")
 
 
 def test_all_rows_are_applied() -> None:

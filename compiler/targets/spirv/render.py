@@ -177,9 +177,19 @@ class FunctionWords:
             return
         if name in _TO_FLOAT and not isinstance(op.operands[0].defining_op, k.Load | k.LoadVector):
             operands = [self._make("OpIAdd", self.a.scalar(subject), operands[0], self._zero(subject))]
+        if name == "OpSConvert" and subject.bits == 32:
+            self.ids[op.output] = self._sign_extended(operands[0], subject, result)
+            return
         made = self.ids[op.output] = self._make(name, self.a.scalar(result), *operands)
         if FLOAT in (subject.kind, result.kind) and name not in ("OpBitcast", "OpSelect"):
             self.a.decorate(made, "NoContraction")
+
+    def _sign_extended(self, value: int, narrow: DType, wide: DType) -> int:
+        """32 bits as 64, by way of an unsigned number: Mesa (22.3) moves a comparison with a constant in front of such
+        an `OpSConvert`, and gets it wrong."""
+        higher = self._make("OpBitwiseXor", self.a.scalar(narrow), value, self.a.constant(narrow, 1 << 31))
+        extended = self._make("OpUConvert", self.a.scalar(wide), higher)
+        return self._make("OpISub", self.a.scalar(wide), extended, self.a.constant(wide, 1 << 31))
 
     def constant(self, op: k.Constant) -> None:
         dtype = k.dtype_of(op.output)
