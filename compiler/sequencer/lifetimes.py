@@ -56,6 +56,9 @@ class Lifetimes:
                 if isinstance(op, COMMANDS):
                     break
                 self.position[op] = now
+            for op in block:
+                if isinstance(op, hl_seq.Export):  # wherever it stands: the caller sees the storage when all is done
+                    self.position[op] = now
             now += 1
             self.waves += waves + bool(made)
 

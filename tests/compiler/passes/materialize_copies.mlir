@@ -129,3 +129,55 @@
     }) : () -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: materialize-copies
+// A result is the caller's when all is done, wherever its export stands: what is updated behind it is a copy.
+"builtin.module"() ({
+  "hl_seq.program"() <{sym_name = "spirv"}> ({
+    "hl_seq.executable"() <{sym_name = "update"}> ({
+      "func.func"() <{function_type = (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>, sym_name = "update"}> ({
+      ^bb0(%0: tensor<8xf32>, %1: tensor<2xf32>, %2: tensor<i32>):
+        %3 = "stablehlo.dynamic_update_slice"(%0, %1, %2) : (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>
+        "func.return"(%3) : (tensor<8xf32>) -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "func.func"() <{function_type = (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> (tensor<8xf32>, tensor<8xf32>), sym_name = "main"}> ({
+    ^bb0(%0: tensor<8xf32>, %1: tensor<2xf32>, %2: tensor<i32>):
+      %3 = "hl_seq.import"(%0) : (tensor<8xf32>) -> !hl_seq.resource<external, 32>
+      %4 = "hl_seq.import"(%1) : (tensor<2xf32>) -> !hl_seq.resource<external, 8>
+      %5 = "hl_seq.import"(%2) : (tensor<i32>) -> !hl_seq.resource<external, 4>
+      %6 = "hl_seq.dispatch"(%3, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<external, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %7 = "hl_seq.export"(%6) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
+      %8 = "hl_seq.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<external, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
+      %9 = "hl_seq.dispatch"(%8, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %10 = "hl_seq.export"(%9) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
+      "func.return"(%7, %10) : (tensor<8xf32>, tensor<8xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "hl_seq.program"() <{sym_name = "spirv"}> ({
+    "hl_seq.executable"() <{sym_name = "update"}> ({
+      "func.func"() <{function_type = (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>, sym_name = "update"}> ({
+      ^bb0(%0: tensor<8xf32>, %1: tensor<2xf32>, %2: tensor<i32>):
+        %3 = "stablehlo.dynamic_update_slice"(%0, %1, %2) : (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>
+        "func.return"(%3) : (tensor<8xf32>) -> ()
+      }) : () -> ()
+    }) : () -> ()
+    "func.func"() <{function_type = (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> (tensor<8xf32>, tensor<8xf32>), sym_name = "main"}> ({
+    ^bb0(%0: tensor<8xf32>, %1: tensor<2xf32>, %2: tensor<i32>):
+      %3 = "hl_seq.import"(%0) : (tensor<8xf32>) -> !hl_seq.resource<external, 32>
+      %4 = "hl_seq.import"(%1) : (tensor<2xf32>) -> !hl_seq.resource<external, 8>
+      %5 = "hl_seq.import"(%2) : (tensor<i32>) -> !hl_seq.resource<external, 4>
+      %6 = "hl_seq.clone"(%3) : (!hl_seq.resource<external, 32>) -> !hl_seq.resource<transient, 32>
+      %7 = "hl_seq.dispatch"(%6, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %8 = "hl_seq.export"(%7) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
+      %9 = "hl_seq.clone"(%7) : (!hl_seq.resource<external, 32>) -> !hl_seq.resource<transient, 32>
+      %10 = "hl_seq.dispatch"(%9, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<transient, 32>
+      %11 = "hl_seq.dispatch"(%10, %4, %5) <{entry = @update::@update, tied = array<i64: 0>, workload = array<i64: 2, 1, 1>}> : (!hl_seq.resource<transient, 32>, !hl_seq.resource<external, 8>, !hl_seq.resource<external, 4>) -> !hl_seq.resource<external, 32>
+      %12 = "hl_seq.export"(%11) : (!hl_seq.resource<external, 32>) -> tensor<8xf32>
+      "func.return"(%8, %12) : (tensor<8xf32>, tensor<8xf32>) -> ()
+    }) : () -> ()
+  }) : () -> ()
+}) : () -> ()
