@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from math import prod
 
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES, DenseElements, DialectAttr, attribute_of, dense_ints
-from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builder import Builder, inlined
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, TensorType, Type
@@ -82,7 +82,7 @@ def _selecting(op: SelectAndScatter, element: Type) -> Region:
     block, builder = _block(op, [value, place] * 2)
     x, i, y, j = block.arguments
     zero = _constant(builder, place)
-    first = _op(builder, "and", _compare(builder, "GE", i, zero), _inlined(builder, op.select, [x, y]))
+    first = _op(builder, "and", _compare(builder, "GE", i, zero), _given(builder, op.select, [x, y]))
     keep = _op(builder, "or", _compare(builder, "LT", j, zero), first)
     _end(builder, _op(builder, "select", keep, x, y), _op(builder, "select", keep, i, j))
     return Region([block])
@@ -92,7 +92,7 @@ def _scattering(op: SelectAndScatter) -> Region:
     """(x, p), (y, q) -> what is combined of those that count, and whether any does."""
     block, builder = _block(op, [tensor_of(op.operand_).with_shape(()), TensorType((), I1)] * 2)
     x, p, y, q = block.arguments
-    both = _op(builder, "select", p, _inlined(builder, op.scatter, [x, y]), y)
+    both = _op(builder, "select", p, _given(builder, op.scatter, [x, y]), y)
     _end(builder, _op(builder, "select", q, both, x), _op(builder, "or", p, q))
     return Region([block])
 
@@ -102,13 +102,10 @@ def _block(op: Operation, types: Sequence[TensorType]) -> tuple[Block, Builder]:
     return block, Builder(block, loc=op.loc)
 
 
-def _inlined(builder: Builder, region: Region, arguments: Sequence[Value]) -> Value:
+def _given(builder: Builder, region: Region, arguments: Sequence[Value]) -> Value:
     """What a region gives for these arguments."""
-    mapping: dict[Value, Value] = dict(zip(region.block.arguments, arguments, strict=True))
-    *ops, last = region.block.ops
-    for one in ops:
-        builder.insert(one.clone(mapping))
-    return mapping.get(last.operands[0], last.operands[0])
+    (value,) = inlined(region.block, arguments, builder.insert)
+    return value
 
 
 def _op(builder: Builder, name: str, *operands: Value) -> Value:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from .core import Block, Operation
+from .core import Block, Operation, Value
 from .locations import UNKNOWN, Location
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
 Op = TypeVar("Op", bound=Operation)
@@ -55,3 +55,12 @@ class Builder:
         old, self.loc = self.loc, loc
         yield
         self.loc = old
+
+
+def inlined(block: Block, arguments: Sequence[Value], insert: Callable[[Operation], object]) -> list[Value]:
+    """What the terminator of a block is given for these arguments; copies of the other ops are inserted for it."""
+    mapping: dict[Value, Value] = dict(zip(block.arguments, arguments, strict=True))
+    *ops, last = block.ops
+    for op in ops:
+        insert(op.clone(mapping))
+    return [mapping.get(value, value) for value in last.operands]

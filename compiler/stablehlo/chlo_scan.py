@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseArray, IntegerAttr
+from orchestrion.compiler.ir.builder import inlined
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
@@ -39,7 +40,7 @@ def expand_scan(op: Operation, rewriter: Rewriter) -> bool:
         last = constant(rewriter, length - 1, TensorType((), I32))
         at = elementwise(rewriter, "subtract", last, turn) if backwards else turn
         slices = [_slice(rewriter, value, axis.value, at) for value in inputs]
-        made = _instance(rewriter, block, [*slices, *carried[len(outputs) :]])
+        made = inlined(block, [*slices, *carried[len(outputs) :]], rewriter.insert)
         written = [
             _written(rewriter, whole, value, axis.value, at)
             for whole, value in zip(carried, made[: len(outputs)], strict=False)
@@ -98,12 +99,3 @@ def _written(rewriter: Rewriter, whole: Value, value: Value, axis: int, at: Valu
     shape = tensor_of(whole).shape
     update = reshape(rewriter, value, (*shape[:axis], 1, *shape[axis + 1 :]))
     return write(rewriter, whole, update, _starts(rewriter, len(shape), axis, at))
-
-
-def _instance(rewriter: Rewriter, block: Block, arguments: Sequence[Value]) -> list[Value]:
-    """The body on these arguments."""
-    mapping: dict[Value, Value] = dict(zip(block.arguments, arguments, strict=True))
-    for op in block.ops[:-1]:
-        rewriter.insert(op.clone(mapping))
-    assert block.last is not None
-    return [mapping.get(value, value) for value in block.last.operands]

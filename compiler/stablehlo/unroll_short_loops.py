@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from orchestrion.compiler.ir.builder import inlined
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, Value
+from orchestrion.compiler.ir.core import Block
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
 
@@ -50,10 +51,6 @@ def _unroll(loop: While, turns: int) -> None:
     rewriter = Rewriter({})
     rewriter.at(loop)
     carried = list(loop.inits)
-    *ops, last = loop.body.block.ops
     for _ in range(turns):
-        mapping: dict[Value, Value] = dict(zip(loop.body.block.arguments, carried, strict=True))
-        for op in ops:
-            rewriter.insert(op.clone(mapping))
-        carried = [mapping.get(value, value) for value in last.operands]
+        carried = inlined(loop.body.block, carried, rewriter.insert)
     rewriter.replace(loop, carried)
