@@ -99,7 +99,7 @@ class _Program:
             format=self.profile.format,
             features=_sorted(set(payload.features)),
             shared_memory=payload.shared_memory_bytes,
-            entries=[_entry(entry) for entry in op.body.block if isinstance(entry, ll_seq.Entry)],
+            entries=[_entry(entry) for _, entry in op.entries()],
             payload=payload_attribute(payload.data, self.profile.format),
             loc=op.loc,
         )

@@ -6,7 +6,7 @@ words. Which specialization of an entry is dispatched, the sizes decide here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import symbol
@@ -20,6 +20,8 @@ from .sizes import Sizes
 Memory = tuple[Value | None, int]
 #: as an operand of a call
 Number = Value | int
+#: the entries of an executable by name, with their ordinals
+_Entries = dict[str, tuple[int, ll_seq.Entry]]
 
 
 def emit_recording(
@@ -54,6 +56,7 @@ class _Commands:
         self.values = values
         self.executables = executables
         self.sizes = sizes
+        self._entries: dict[str, _Entries] = {}
 
     def op(self, op: Operation) -> None:
         call, recording, number = self.emitter.call, self.recording, self.sizes.number
@@ -82,32 +85,37 @@ class _Commands:
         return self.values[value], 0
 
     def _dispatch(self, op: ll_seq.Dispatch) -> None:
-        entries = [e for e in self.executables[op.entry.root].body.block if isinstance(e, ll_seq.Entry)]
-        ordinals = {entry.sym_name.value: ordinal for ordinal, entry in enumerate(entries)}
-        entry = entries[ordinals[op.entry.nested[0]]]
+        entries = self._entries_of(op.entry.root)
+        _, entry = entries[op.entry.nested[0]]
         operands: list[Value | int | None] = []
         for memory, offset, binding in zip(op.bindings, op.offsets.ints, entry.bindings, strict=True):
             length = ll_seq.length_of(binding)
             operands += (*self._memory(memory), self.sizes.number(offset), self.sizes.number(length))
-        ordinal, workload = self._launch(entry, entries, ordinals)
+        ordinal, workload = self._launch(op.entry.nested[0], entries)
         words = [self.sizes.word(symbol(one.name)) for one, _ in rows_of(entry.dims)]
         if words:
             self.emitter.call("hal.recording.parameters", self.recording, *words)
         executable = self.values[op.executable]
         self.emitter.call("hal.recording.dispatch", self.recording, executable, ordinal, *workload, *operands)
 
-    def _launch(
-        self, entry: ll_seq.Entry, entries: Sequence[ll_seq.Entry], ordinals: Mapping[str, int]
-    ) -> tuple[Number, list[Number]]:
+    def _entries_of(self, executable: str) -> _Entries:
+        """Looked at once: a recording has many dispatches of one executable where its target links them."""
+        if executable not in self._entries:
+            rows = enumerate(entry for _, entry in self.executables[executable].entries())
+            self._entries[executable] = {entry.sym_name.value: (ordinal, entry) for ordinal, entry in rows}
+        return self._entries[executable]
+
+    def _launch(self, name: str, entries: _Entries) -> tuple[Number, list[Number]]:
         """The ordinal and the workload: of the first specialization that the sizes allow, else of the entry itself."""
-        ordinal: Number = ordinals[entry.sym_name.value]
+        own, entry = entries[name]
+        ordinal: Number = own
         workload = [self.sizes.number(size) for size in entry.workload.ints]
         for row in reversed(ll_seq.specializations_of(entry)):
             fits = self.sizes.at_most(row.size, row.most)
-            special = ordinals[row.entry]
-            ordinal = self._select(I32, fits, special, ordinal)
-            own = [self.sizes.number(size) for size in entries[special].workload.ints]
-            workload = [self._select(I64, fits, x, y) for x, y in zip(own, workload, strict=True)]
+            number, special = entries[row.entry]
+            ordinal = self._select(I32, fits, number, ordinal)
+            less = [self.sizes.number(size) for size in special.workload.ints]
+            workload = [self._select(I64, fits, x, y) for x, y in zip(less, workload, strict=True)]
         return ordinal, workload
 
     def _select(self, type: Type, condition: Value, x: Number, y: Number) -> Number:

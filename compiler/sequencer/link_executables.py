@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Block, Region
+from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.stablehlo.func import Func
 from orchestrion.compiler.targets.target import target
 
@@ -28,26 +29,24 @@ LINKED = "linked"
 
 def run(module: Module, options: Options) -> None:
     for program in module.block:
-        if isinstance(program, hl_seq.Program):
-            most = target(program.profile).most_entries
+        if isinstance(program, hl_seq.Program) and (most := target(program.profile).most_entries) > 1:
             renamed: dict[SymbolRef, SymbolRef] = {}
             for ordinal, group in enumerate(_groups(program, most)):
                 renamed |= _link(group, _free_name(program, ordinal))
-            for op in program.walk():
-                if isinstance(op, hl_seq.Dispatch):
-                    op.entry = renamed.get(op.entry, op.entry)
+            for dispatch in _dispatches(program, Func, util.Initializer):
+                dispatch.entry = renamed.get(dispatch.entry, dispatch.entry)
+
+
+def _dispatches(program: hl_seq.Program, *kinds: type[Operation]) -> list[hl_seq.Dispatch]:
+    """Those in functions, in initializers, or both."""
+    tops = [top for top in program.body.block if isinstance(top, kinds)]
+    return [op for top in tops for op in top.walk() if isinstance(op, hl_seq.Dispatch)]
 
 
 def _groups(program: hl_seq.Program, most: int) -> Iterator[list[ll_seq.Executable]]:
     """Executables to be linked, two at least, no two entries of one name, in their order."""
     executables = [op for op in program.body.block if isinstance(op, ll_seq.Executable)]
-    called = {
-        op.entry.root
-        for func in program.body.block
-        if isinstance(func, Func)
-        for op in func.walk()
-        if isinstance(op, hl_seq.Dispatch)
-    }
+    called = {dispatch.entry.root for dispatch in _dispatches(program, Func)}
     for served in (False, True):
         group, names = list[ll_seq.Executable](), set[str]()
         for executable in [op for op in executables if (op.sym_name.value in called) == served]:
