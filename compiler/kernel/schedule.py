@@ -422,10 +422,11 @@ def emit_tiled(elemental: Elemental, work: Work) -> None:
     branch = b.begin_if(b.op("compare_lt", number, b.index(tiles(work))))
     places, rows, columns = emit_tile(elemental, dot, tile, number, rows_fit=work.few is False)
     write = _writer(elemental, work, tile, places)
-    moved = b.op("or", rows.moved(b), columns.moved(b))
-    if not (rows.ragged and columns.ragged):
-        moved = b.const(True, "i1")  # a condition per line costs less than the code of both
-    b.branch(moved, lambda: write_fresh(b, rows, columns, write), lambda: write_all(tile, write))
+    if rows.ragged and columns.ragged:
+        moved = b.op("or", rows.moved(b), columns.moved(b))
+        b.branch(moved, lambda: write_fresh(b, rows, columns, write), lambda: write_all(tile, write))
+    else:  # a condition per line costs less than the code of both
+        write_fresh(b, rows, columns, write)
     b.end_if(branch)
 
 

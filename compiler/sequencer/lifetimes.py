@@ -52,12 +52,10 @@ class Lifetimes:
                 self.position[op] = now
             now += 1
             self.end[block] = now
+            behind = True
             for op in reversed(block):
-                if isinstance(op, COMMANDS):
-                    break
-                self.position[op] = now
-            for op in block:
-                if isinstance(op, hl_seq.Export):  # wherever it stands: the caller sees the storage when all is done
+                behind = behind and not isinstance(op, COMMANDS)
+                if behind or isinstance(op, hl_seq.Export):  # wherever it stands, its storage is seen when all is done
                     self.position[op] = now
             now += 1
             self.waves += waves + bool(made)
