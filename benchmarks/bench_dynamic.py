@@ -56,7 +56,7 @@ def rows() -> dict[str, Row]:
     return {
         "multiply": Row(lambda x, y: x * y, ("b, 4", "b, 4"), batch, 1000),
         "mlp": Row(mlp, ("b, 64",), batch, 30),
-        "attention": Row(attention, ("b, s, 64",) * 3, tuple({"b": 2, "s": s} for s in (8, 32, 57)), 10),
+        "attention": Row(attention, ("b, s, 64",) * 3, tuple({"b": 2, "s": s} for s in (8, 32, 57, 256)), 10),
         "rnn": Row(rnn, ("s, b, 64",), tuple({"s": s, "b": 4} for s in (3, 16)), 3),
     }
 

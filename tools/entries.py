@@ -5,6 +5,7 @@ name says nothing to the program of another device. An entry for small sizes has
 for, `UP_TO` and a number (docs/decisions/few-and-many.md): both compute one thing.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection
 
@@ -30,8 +31,8 @@ def entries_by_name(module: Module, program: int) -> dict[str, Ordinals]:
 
 def called(name: str, entries: Collection[str]) -> str:
     """What an entry computes, by name: of one for small sizes, the name of the other."""
-    other, _, most = name.rpartition(UP_TO)
-    return other if most.isdecimal() and other in entries else name
+    other, _, size = name.rpartition(UP_TO)
+    return other if re.fullmatch("[0-9]+(_columns)?", size) and other in entries else name
 
 
 def specialized(name: str, entries: Collection[str]) -> set[str]:

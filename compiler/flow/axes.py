@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.elementwise import Elementwise
 from orchestrion.compiler.stablehlo.structural import Reshape, Transpose
@@ -41,7 +42,7 @@ def _collapsed(axes: Axes, old: tuple[int, ...], new: tuple[int, ...]) -> Axes |
     for size in new:
         joined: tuple[int, ...] = ()
         count = 1
-        while rest and count < size:
+        while rest and is_less(count, size):
             group, extent = rest.pop(0)
             joined += group
             count *= extent

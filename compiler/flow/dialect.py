@@ -87,8 +87,8 @@ def _encodes(plain: Type, encoded: Type) -> Iterator[str]:
     assert isinstance(plain, TensorType) and isinstance(encoded, TensorType)
     if plain.encoding or not encoded.encoding or (plain.shape, plain.element) != (encoded.shape, encoded.element):
         yield f"{encoded} must be {plain} with an encoding"
-    elif not encoded.is_static or not encoded.num_elements:
-        yield f"{encoded} has no fixed number of elements, or none"
+    elif encoded.num_elements == 0:
+        yield f"{encoded} has no elements"
     elif message := problem(encoded):
         yield message
 

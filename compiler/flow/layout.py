@@ -9,6 +9,7 @@ tiles, in the order of the groups, and inside a tile the places along the dimens
     tensor<64x100xf32, #util.layout<axes = [[1], [0]], tiles = [8, 1], inner = [0]>>
 
 is 13 x 64 x 8 elements: element (i, j) stands at (j / 8, i, j mod 8), and the last four of a tile j / 8 = 12 are zero.
+A dimension of a size that a call brings is not cut: tiles of one element only order the groups.
 Texts have one form each; anything else is refused, so that equal types have equal texts.
 """
 
@@ -22,6 +23,7 @@ from math import prod
 from typing import Final, TypeGuard
 
 from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
+from orchestrion.compiler.ir.dims import Dim, ceildiv, typical
 from orchestrion.compiler.ir.types import TensorType, Type
 
 #: what a tensor is to a dot
@@ -43,7 +45,8 @@ class EncodingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Symbolic: the axes of one operand of a dot by what they are to it, and the dot's (rows, columns, depth)."""
+    """Symbolic: the axes of one operand of a dot by what they are to it, and the dot's (rows, columns, depth), or what
+    they typically are where a call brings them."""
 
     role: str
     batch: tuple[int, ...]
@@ -61,9 +64,27 @@ class Encoding:
         rows, columns, depth = self.sizes
         free = rows if self.role == "lhs" else columns
         for name, axes, size in (("free", self.free, free), ("contract", self.contract, depth)):
-            found = prod(shape[axis] for axis in axes)
+            found = typical(prod(shape[axis] for axis in axes))
             if found != size:
                 raise EncodingError(f"the {name} axes have {found} elements, sizes say {size}")
+
+    @property
+    def ordered(self) -> Layout:
+        """Batches; place by place along the contracted axes, all rows or columns."""
+        groups = (*self._batches, self.contract, self.free)
+        return Layout(groups, (1,) * len(groups), ())
+
+    def tiled(self, shape: tuple[int, ...], tile: int) -> Layout:
+        """Batches; tiles along the free axes; in a tile, place by place along the contracted axes, its rows or columns.
+        Where a call brings how many of those there are, they are one tile."""
+        if not may_be_cut(self.free, shape):
+            return self.ordered
+        before = len(self._batches)
+        return Layout((*self._batches, self.free, self.contract), (*(1,) * before, tile, 1), (before,))
+
+    @property
+    def _batches(self) -> tuple[tuple[int, ...], ...]:
+        return (self.batch,) if self.batch else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +109,9 @@ class Layout:
         cut = [group for group, tile in enumerate(self.tiles) if tile > 1]
         if sorted(self.inner) != cut:
             raise EncodingError(f"inner {list(self.inner)} must be the groups that are cut, {cut}, in some order")
+        for group in (self.axes[group] for group in cut):
+            if not may_be_cut(group, shape):
+                raise EncodingError(f"axes {list(group)}, whose size a call brings, are cut into tiles")
 
     def sizes(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The number of elements along each group."""
@@ -95,7 +119,7 @@ class Layout:
 
     def tile_counts(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The number of tiles along each group."""
-        return tuple(-(-size // tile) for size, tile in zip(self.sizes(shape), self.tiles, strict=True))
+        return tuple(ceildiv(size, tile) for size, tile in zip(self.sizes(shape), self.tiles, strict=True))
 
     def padded_sizes(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The number of elements along each group, padding included."""
@@ -118,8 +142,13 @@ class Layout:
         return (*self.tile_counts(shape), *(self.tiles[group] for group in self.inner))
 
 
+def may_be_cut(group: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether it is known how many elements there are along a group of axes."""
+    return not isinstance(prod(shape[axis] for axis in group), Dim)
+
+
 def encoding_of(type: TensorType) -> Encoding | Layout | None:
-    """What the encoding of a static tensor type says; None without one. Raises EncodingError for any other text."""
+    """What the encoding of a tensor type says; None without one. Raises EncodingError for any other text."""
     return _parsed(type.encoding, type.shape) if type.encoding else None
 
 
@@ -132,8 +161,8 @@ def layout_of(type: TensorType) -> Layout | None:
 
 
 def has_layout(type: Type) -> TypeGuard[TensorType]:
-    """Whether it is a static tensor type with a layout that fits it."""
-    if not isinstance(type, TensorType) or not type.is_static or not type.encoding or problem(type):
+    """Whether it is a tensor type with a layout that fits it."""
+    if not isinstance(type, TensorType) or not type.encoding or problem(type):
         return False
     return isinstance(encoding_of(type), Layout)
 
@@ -150,18 +179,18 @@ def encoded(type: TensorType, encoding: Encoding | Layout) -> TensorType:
 
 
 def storage_elements(type: TensorType) -> int:
-    """Elements of a static tensor in memory, padding included; a symbolic encoding has none."""
+    """Elements of a tensor in memory, padding included; a symbolic encoding has none."""
     layout = encoding_of(type)
     return prod(layout.physical_shape(type.shape)) if isinstance(layout, Layout) else type.num_elements
 
 
 def storage_bytes(type: TensorType) -> int:
-    """Bytes of a static tensor in memory, padding included; a symbolic encoding has none."""
+    """Bytes of a tensor in memory, padding included; a symbolic encoding has none."""
     return storage_elements(type) * ELEMENT_BYTES[str(type.element)]
 
 
 def problem(type: TensorType) -> str | None:
-    """What is wrong with the encoding of a static tensor type; None where nothing is."""
+    """What is wrong with the encoding of a tensor type; None where nothing is."""
     try:
         encoding_of(type)
     except EncodingError as error:

@@ -6,12 +6,12 @@ the tensor are batch, free and contracted axes of the dot. Between memory and th
 element from one, or transpose or collapse axes: the axes are followed through them. The result of a dot is written as
 it is read, in row-major order.
 
-Both operands of a dot are encoded or none: kernels want tiles on both sides. Where a call brings the number of rows,
-the left one is not, as tiles are cut by numbers, and the right one if it is constant: encoding it in a call could take
-longer than a dot of few rows. A dot is large when each of its sizes is at least `LEAST_SIZE` and their product at least
-`LEAST_PRODUCTS`, rows that a call brings being typical: below, dispatches more cost more than they save, on any target.
-Some values of the option `encodings` want all dots. Which of them gain, a target says; where they do not, what this
-pass made will be gone without trace.
+Both operands of a dot are encoded or none: kernels want tiles on both sides. Where a call brings a size, the left one
+is not, as tiles are cut by numbers. The right one is if it is constant, or if the rows are known or no fewer than the
+columns, as in attention: encoding it in a call could take longer than a dot of few rows. A dot is large when each of
+its sizes is at least `LEAST_SIZE` and their product at least `LEAST_PRODUCTS`, those that a call brings being typical:
+below, dispatches more cost more than they save, on any target. Some values of the option `encodings` want all dots.
+Which of them gain, a target says; where they do not, what this pass made will be gone without trace.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.cse import merge_equal
-from orchestrion.compiler.ir.dims import Dim, typical
+from orchestrion.compiler.ir.dims import Dim, is_less, typical
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.stablehlo.base import tensor_of
 from orchestrion.compiler.stablehlo.contraction import DotGeneral
@@ -51,38 +51,52 @@ LEAST_PRODUCTS: Final = 1 << 18
 def run(module: Module, options: Options) -> None:
     for region in [op for op in module.walk() if isinstance(op, DispatchRegion)]:
         for dot in [op for op in region.body.block if isinstance(op, DotGeneral)]:
-            if sizes := _worth(dot, options.encodings in ANY_SIZE):
+            sizes = _sizes(dot)
+            if sizes is not None and (options.encodings in ANY_SIZE or _is_large(sizes)):
                 ways = [_way_to_memory(operand, region) for operand in dot.operands]
-                axes = [followed(*way) if _may_be_encoded(dot, index, way) else None for index, way in enumerate(ways)]
-                one_by_one = options.encodings == "test" or not tensor_of(dot.lhs).is_static
+                may_be = [_may_be_encoded(dot, sizes, index, way) for index, way in enumerate(ways)]
+                axes = [followed(*way) if may else None for way, may in zip(ways, may_be, strict=True)]
+                one_by_one = options.encodings == "test" or not _is_static(dot)
                 for index, (way, found) in enumerate(zip(ways, axes, strict=True)):
                     if found is not None and (None not in axes or one_by_one):
                         _encode(region, dot, index, way, found, sizes)
     merge_equal(module, (HoistableDispatch,))
 
 
-def _worth(dot: DotGeneral, any_size: bool) -> tuple[int, int, int] | None:
-    """Rows, columns and depth of a dot; None for one that is too small, or has no axes of a kind."""
+def _sizes(dot: DotGeneral) -> tuple[int, int, int] | None:
+    """Rows, columns and depth of a dot; None for one that has no axes of a kind, or no known depth."""
     left, right, dims = tensor_of(dot.lhs).shape, tensor_of(dot.rhs).shape, dot.dimensions
     rows = prod(left[axis] for axis in dims.free(len(left), True))
     columns = prod(right[axis] for axis in dims.free(len(right), False))
     depth = prod(left[axis] for axis in dims.lhs_contract)
     if not (dims.free(len(left), True) and dims.free(len(right), False) and dims.lhs_contract):
         return None
-    if isinstance(columns, Dim) or isinstance(depth, Dim):
-        return None  # tiles are cut by numbers
-    rows = typical(rows)
-    large = min(rows, columns, depth) >= LEAST_SIZE and rows * columns * depth >= LEAST_PRODUCTS
-    return (rows, columns, depth) if large or any_size else None
+    return None if isinstance(depth, Dim) else (rows, columns, depth)
 
 
-def _may_be_encoded(dot: DotGeneral, index: int, way: Way) -> bool:
-    """Whether an operand is in memory, and tiles can be cut of it; if only of the right one, whether it is constant."""
-    if not _is_in_memory(way[1]) or tensor_of(dot.lhs).is_static:
-        return _is_in_memory(way[1])
+def _is_large(sizes: tuple[int, int, int]) -> bool:
+    sizes = _typical(sizes)
+    return min(sizes) >= LEAST_SIZE and prod(sizes) >= LEAST_PRODUCTS
+
+
+def _typical(sizes: tuple[int, int, int]) -> tuple[int, int, int]:
+    rows, columns, depth = sizes
+    return typical(rows), typical(columns), typical(depth)
+
+
+def _is_static(dot: DotGeneral) -> bool:
+    return tensor_of(dot.lhs).is_static and tensor_of(dot.rhs).is_static
+
+
+def _may_be_encoded(dot: DotGeneral, sizes: tuple[int, int, int], index: int, way: Way) -> bool:
+    """Whether an operand is in memory, and it pays that it lies there in tiles whatever sizes a call brings."""
     chain, source = way
-    is_static = all(tensor_of(value).is_static for value in (source, *(op.results[0] for op in chain)))
-    return index == 1 and isinstance(source.defining_op, GlobalLoad) and is_static
+    if not _is_in_memory(source) or _is_static(dot):
+        return _is_in_memory(source)
+    rows, columns, _ = sizes
+    known = all(tensor_of(value).is_static for value in (source, *(op.results[0] for op in chain)))
+    is_constant = isinstance(source.defining_op, GlobalLoad) and known
+    return index == 1 and (is_constant or not isinstance(rows, Dim) or is_less(columns - 1, rows))
 
 
 def _encode(
@@ -96,7 +110,7 @@ def _encode(
     batch = dims.lhs_batch if left else dims.rhs_batch
     contract = dims.lhs_contract if left else dims.rhs_contract
     free = dims.free(len(axes), left)
-    encoding = Encoding(ROLES[index], joined(axes, batch), joined(axes, free), joined(axes, contract), sizes)
+    encoding = Encoding(ROLES[index], joined(axes, batch), joined(axes, free), joined(axes, contract), _typical(sizes))
     type = encoded(tensor_of(source), encoding)
     value: Value = _set_encoding(region, source, type)
     builder = Builder(region.body.block, dot, dot.loc)

@@ -34,7 +34,7 @@ def stored_at(b: KernelBuilder, value: Value, at: Index) -> Value:
     for group, tile in zip(layout.axes, layout.tiles, strict=True):
         sizes = tuple(at.shape[axis] for axis in group)
         coordinate = linearize(b, [at.coordinates[axis] for axis in group], sizes)
-        number, place = split(b, coordinate, tile)
+        number, place = (coordinate, b.index(0)) if tile == 1 else split(b, coordinate, tile)
         tiles.append(number)
         places.append(place)
     coordinates = [*tiles, *(places[group] for group in layout.inner)]
@@ -81,7 +81,7 @@ def set_encoding(b: KernelBuilder, op: SetEncoding, result: int, at: Index) -> R
     inside = b.const(True, "i1")
     for group, coordinate in enumerate(_along_groups(b, layout, at.coordinates)):
         size, tile = layout.sizes(shape)[group], layout.tiles[group]
-        if size % tile:
+        if tile > 1 and size % tile:
             holds = b.op("compare_lt", coordinate, b.index(size))
             coordinate = b.select(holds, coordinate, b.index(0))
             inside = b.op("and", inside, holds)

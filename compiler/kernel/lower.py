@@ -46,7 +46,7 @@ from .machine import Machine
 from .packed import packed_tile_of
 from .row_values import Span, held_spans
 from .rules import INLINE_CONSTANT_BYTES
-from .schedule import SCHEDULES, Output, Schedule, Work, choose, few_of, hero_of, may_tile
+from .schedule import SCHEDULES, Output, Schedule, Work, choose, few_of, hero_of, may_tile, narrow_of
 from .tiled import count_ops, tile_of
 from .vectors import load_lanes
 
@@ -67,7 +67,7 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
     if all(_name(entry, case) not in _names(entry) for case in special):
         for case in special:
             _specialize(entry, machine, case)
-        plan = _Plan.of(entry, machine, rest) if rest.span is not None else plan.with_few(rest.few)
+        plan = plan if rest == _Case() else _Plan.of(entry, machine, rest)
     block = plan.emit()
     entry.workgroup_size, entry.workload = plan.workgroup_size, plan.workload
     _replace(entry.body, block)
@@ -76,12 +76,15 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """Calls in which a size is at most a number, and what the code for them is told of it."""
+    """Calls in which a size is at most a number, and what the code for them is told of it. `of`: what there is so much
+    of, in the name of the entry."""
 
     size: int = 0
     most: int = 0
     few: bool | None = None
+    wide: bool = False
     span: Span | None = None
+    of: str = ""
 
 
 def _cases(plan: "_Plan", machine: Machine) -> list[_Case]:
@@ -92,11 +95,16 @@ def _cases(plan: "_Plan", machine: Machine) -> list[_Case]:
         cases = [_Case(span.length, span.most, span=span) for span in spans]
         return cases if spans and spans[-1].most == bounds(spans[-1].length)[1] else [*cases, _Case()]
     few = few_of(work, plan.schedule) if machine.few else None
-    return [_Case()] if few is None else [_Case(*few, few=True), _Case(few=False)]
+    narrow = narrow_of(work, plan.schedule)
+    many = None if few is None else False
+    cases = [] if few is None else [_Case(*few, few=True)]
+    if narrow is not None and not (few is not None and few[0] == narrow[0] and few[1] >= narrow[1]):
+        cases.append(_Case(*narrow, few=many, of="_columns"))
+    return [*cases, _Case(few=many, wide=narrow is not None)]
 
 
 def _name(entry: Entry, case: _Case) -> str:
-    return f"{entry.sym_name.value}{UP_TO}{case.most}"
+    return f"{entry.sym_name.value}{UP_TO}{case.most}{case.of}"
 
 
 def _names(entry: Entry) -> set[str | None]:
@@ -144,8 +152,8 @@ class _Plan:
         inputs: dict[Value, Value] = {op.value: bindings[op.binding] for op in old if isinstance(op, LoadInput)}
         outputs = _outputs(old, bindings)
         rows = taken_rows(ops, [output.value for output in outputs])
-        few, span = (None, None) if case is None else (case.few, case.span)
-        work = Work(outputs, hero_of(ops), ops=ops, rows=rows, few=few, span=span)
+        case = case or _Case()
+        work = Work(outputs, hero_of(ops), ops=ops, rows=rows, few=case.few, wide=case.wide, span=case.span)
         symbols = [symbol.name for symbol, _ in dims_rows(entry.dims)]
         builder = KernelBuilder(block, _index_type(old), machine, symbols)
         builder.loc = entry.loc
@@ -153,15 +161,11 @@ class _Plan:
             ops_per_result = _ops_per_result(KernelBuilder(Block(), builder.index_type, symbols=symbols), inputs, work)
             packed = packed_tile_of(work.hero, ops_per_result)
             tile = packed or tile_of(work.hero, ops_per_result, machine.tile)
-            if few and tile is not None:
+            if case.few and tile is not None:
                 tile = tile.of_few
             share = block_of(work.hero, ops_per_result, machine.block)
             work = replace(work, tile=tile, packed=packed is not None, block=share)
         return cls(ops, Elemental(builder, inputs), work, choose(work, machine))
-
-    def with_few(self, few: bool | None) -> "_Plan":
-        """The same for calls that bring few of `few_of`, or many."""
-        return replace(self, work=replace(self.work, few=few))
 
     @property
     def workgroup_size(self) -> DenseArray:

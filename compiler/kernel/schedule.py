@@ -87,8 +87,8 @@ class Work:
     """What a body computes: its outputs, the op that folds, and the block of results that an invocation may take, which
     may be a tile of the operands' layouts; `block`: what it may take of a workgroup's block. `ops` and `rows`: of a
     body that takes rows through several reductions. `few`: whether this is for calls that bring few of what `few_of`
-    names, or for the others; None for all calls. `span`: how long rows are, where a call brings that and they are to be
-    held."""
+    names, or for the others; None for all calls. `wide`: this is for calls that bring as many columns of a dot as its
+    tile has (`narrow_of`). `span`: how long rows are, where a call brings that and they are to be held."""
 
     outputs: Sequence[Output]
     hero: Operation | None
@@ -98,6 +98,7 @@ class Work:
     ops: Sequence[Operation] = ()
     rows: int | None = None
     few: bool | None = None
+    wide: bool = False
     span: Span | None = None
 
     @property
@@ -202,6 +203,25 @@ def few_of(work: Work, schedule: Schedule) -> tuple[int, int] | None:
     elif schedule.name.startswith("workgroup"):
         size, most = fold_length(work.hero), LONG_FOLD
     return (size, most) if isinstance(size, Dim) and bounds(size)[0] <= most else None
+
+
+def narrow_of(work: Work, schedule: Schedule) -> tuple[int, int] | None:
+    """The columns of a dot, and as many as are no tile, if a call may bring so few. Where there are more, those of the
+    last tile are neighbours, too, as vectors want them."""
+    if schedule.name != "tiled" or work.tile is None:
+        return None
+    assert isinstance(work.hero, DotGeneral)
+    columns, most = Extents.of(work.hero).columns, work.tile.columns - 1
+    return (columns, most) if isinstance(columns, Dim) and bounds(columns)[0] <= most else None
+
+
+def _rows_fit(work: Work, tile: Tile) -> bool:
+    """Whether there are as many rows as the tile of a dot has: by what is known of them, or as there are no fewer than
+    columns."""
+    assert isinstance(work.hero, DotGeneral)
+    extents = Extents.of(work.hero)
+    square = tile.rows <= tile.columns and is_less(extents.columns - 1, extents.rows)
+    return work.few is False or (work.wide and square)
 
 
 def _one_size(work: Work) -> bool:
@@ -420,7 +440,7 @@ def emit_tiled(elemental: Elemental, work: Work) -> None:
     assert isinstance(dot, DotGeneral) and tile is not None
     b, number = elemental.builder, _position(elemental.builder, "tiled")
     branch = b.begin_if(b.op("compare_lt", number, b.index(tiles(work))))
-    places, rows, columns = emit_tile(elemental, dot, tile, number, rows_fit=work.few is False)
+    places, rows, columns = emit_tile(elemental, dot, tile, number, (_rows_fit(work, tile), work.wide))
     write = _writer(elemental, work, tile, places)
     if rows.ragged and columns.ragged:
         moved = b.op("or", rows.moved(b), columns.moved(b))

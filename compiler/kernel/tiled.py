@@ -7,8 +7,8 @@ not: a compiler for a CPU makes vectors of them.
 
 At an edge that the tile's size does not divide, the last tile is moved back to stay inside: it computes again what the
 tile before it has, and does not write that. Where a call brings the extent, which may be less than a tile, what would
-be outside is the last place once more, and is not written either; calls of few rows may have code of their own
-(`schedule.few_of`).
+be outside is the last place once more, and is not written either; calls of few rows or columns may have code of their
+own (`schedule.few_of`, `schedule.narrow_of`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -212,14 +212,14 @@ def _together(parts: Iterable[Scalars]) -> Scalars:
 
 
 def emit_tile(
-    elemental: Elemental, dot: DotGeneral, tile: Tile, number: Value, rows_fit: bool
+    elemental: Elemental, dot: DotGeneral, tile: Tile, number: Value, fits: tuple[bool, bool]
 ) -> tuple[list[Index], Side, Side]:
-    """The results of tile `number`, remembered at their places; gives these and the sides of the tile. `rows_fit`:
-    there are as many rows as it has."""
+    """The results of tile `number`, remembered at their places; gives these and the sides of the tile. `fits`: whether
+    there are as many rows, and as many columns, as it has."""
     b, extents = elemental.builder, Extents.of(dot)
     batch, down, across = delinearize(b, number, tile.grid(extents))
-    rows = Side.of(b, down, tile.rows, extents.rows, rows_fit)
-    columns = Side.of(b, across, tile.columns, extents.columns)
+    rows = Side.of(b, down, tile.rows, extents.rows, fits[0])
+    columns = Side.of(b, across, tile.columns, extents.columns, fits[1])
     places = tile_places(b, extents, batch, rows, columns)
     values = elemental.run(folded_tile(b, dot, tile, places, per_turn(b)))
     for place, value in zip(places, values, strict=True):

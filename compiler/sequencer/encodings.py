@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.dialect import Dispatch, Executable, HoistableDispatch, SetEncoding, UnsetEncoding
-from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout, encoded, encoding_of, plain
+from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout, encoded, encoding_of, may_be_cut, plain
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir.attributes import StringAttr, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
@@ -24,18 +24,17 @@ from . import hl_seq
 Resolve = Callable[[TensorType], TensorType]
 
 
-def tiled_layout(encoding: Encoding, target: Target) -> Layout | None:
-    """Batches; tiles along the free axes; in a tile, place by place along the contracted axes, its rows or columns."""
+def tiled_layout(encoding: Encoding, shape: tuple[int, ...], target: Target) -> Layout | None:
+    """The tiles that a target has for what the encoding is to a dot."""
     tile = target.tiles[ROLES.index(encoding.role)]
-    groups = [group for group in (encoding.batch, encoding.free, encoding.contract) if group]
-    tiles = tuple(tile if group == encoding.free else 1 for group in groups)
-    return Layout(tuple(groups), tiles, (groups.index(encoding.free),)) if tile > 1 else None
+    return encoding.tiled(shape, tile) if tile > 1 else None
 
 
-def odd_layout(encoding: Encoding) -> Layout:
+def odd_layout(encoding: Encoding, shape: tuple[int, ...]) -> Layout:
     """A layout that no kernel likes: tiles of odd sizes, everything in another order."""
-    batch = (encoding.batch,) if encoding.batch else ()
-    return Layout((encoding.contract, encoding.free, *batch), (3, 5, *(1 for _ in batch)), (1, 0))
+    groups = (encoding.contract, encoding.free, *((encoding.batch,) if encoding.batch else ()))
+    tiles = tuple(tile if may_be_cut(group, shape) else 1 for group, tile in zip(groups, (3, 5, 1), strict=False))
+    return Layout(groups, tiles, tuple(group for group in (1, 0) if tiles[group] > 1))
 
 
 def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
@@ -43,11 +42,11 @@ def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
     made_for = target(program.profile)
     machine = made_for.machines.get(program.machine_name)
     packs = machine is None or machine.packs
-    layouts: dict[str, Callable[[Encoding], Layout | None]] = {
-        "default": lambda encoding: tiled_layout(encoding, made_for) if packs and made_for.gains(encoding) else None,
-        "always": lambda encoding: tiled_layout(encoding, made_for),
+    layouts: dict[str, Callable[[Encoding, tuple[int, ...]], Layout | None]] = {
+        "default": lambda encoding, shape: made_for.layout(encoding, shape) if packs else None,
+        "always": lambda encoding, shape: tiled_layout(encoding, shape, made_for),
         "test": odd_layout,
-        "none": lambda encoding: None,
+        "none": lambda encoding, shape: None,
     }
     rule = layouts[encodings]
 
@@ -55,7 +54,7 @@ def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
         encoding = encoding_of(type)
         if not isinstance(encoding, Encoding):
             return type
-        layout = rule(encoding)
+        layout = rule(encoding, type.shape)
         return plain(type) if layout is None else encoded(plain(type), layout)
 
     return resolve

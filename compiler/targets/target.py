@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
-from orchestrion.compiler.flow.layout import Encoding
+from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.kernel.machine import DEFAULT, Machine
 
@@ -44,9 +44,10 @@ class Target(ABC):
         `CompileError` names what cannot be lowered.
         """
 
-    def gains(self, encoding: Encoding) -> bool:
-        """Whether a dot is faster with that operand in tiles, where it is put in every call."""
-        return False
+    def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
+        """How an operand of that shape is to lie in memory for a dot to be faster, though it is put so in every call;
+        None for row-major order."""
+        return None
 
     @abstractmethod
     def serialize(self, executable: Operation) -> Payload:

@@ -16,6 +16,7 @@ from orchestrion.compiler.flow.layout import (
     storage_bytes,
     storage_elements,
 )
+from orchestrion.compiler.ir.dims import symbol, typical
 from orchestrion.compiler.ir.types import TensorType, scalar, tensor
 
 LAYOUT = "#util.layout<axes = [[1], [0]], tiles = [8, 1], inner = [0]>"
@@ -55,6 +56,17 @@ def test_groups_count_as_one_dimension() -> None:
     assert layout.physical_shape(type.shape) == (2, 6, 2, 3, 4)
     assert storage_bytes(type) == prod((2, 6, 2, 3, 4)) * 2
     assert encoding_of(type) == layout
+
+
+def test_what_a_call_brings_is_ordered_and_not_cut() -> None:
+    size = symbol("s", 1, 999)
+    encoding = Encoding("rhs", (0,), (1,), (2,), (typical(size), typical(size), 8))
+    type = encoded(typed((2, size, 8)), encoding.tiled((2, size, 8), 16))
+    assert layout_of(type) == encoding.ordered == Layout(((0,), (2,), (1,)), (1, 1, 1), ())
+    assert storage_elements(type) == 16 * size
+    assert encoding.tiled((size, 30, 8), 16) == Layout(((0,), (1,), (2,)), (1, 16, 1), (1,))
+    with pytest.raises(EncodingError, match=r"axes \[1\], whose size a call brings, are cut into tiles"):
+        encoded(typed((2, size, 8)), Layout(((0,), (1,), (2,)), (1, 16, 1), (1,)))
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,39 @@ def test_constant_weights_of_as_many_rows_as_a_call_brings(load_on: LoadOn, devi
             np.testing.assert_array_equal(there, x @ weights @ weights.T)
 
 
+#: device -> under which options its target encodes dots of sizes that a call brings
+ENCODED = {"reference": ["test"], "opencl": ["default", "always", "test"], "vulkan": ["always", "test"]}
+
+
+def scores(x: Any, y: Any, n: Any) -> Any:
+    """Rows against rows of four heads, as many on both sides; twice as many, and 21 rows, against the former."""
+    heads = [n.transpose(n.reshape(z, (*z.shape[:2], 4, 8)), (0, 2, 1, 3)) for z in (x, y)]
+    many = n.concatenate([x, x], 1)
+    return n.einsum("bhqd,bhkd->bhqk", *heads), n.einsum("bqd,bkd->bqk", many, y), n.einsum("qd,bkd->bqk", x[0, :1], y)
+
+
+@EACH_DEVICE
+@pytest.mark.parametrize("shape", ["b, s, 32", "b, 100, 32"])
+def test_columns_of_which_a_call_brings_the_number(load_on: LoadOn, device: str, shape: str) -> None:
+    """They are ordered, and in tiles where only the number of batches is unknown: fewer than a tile has, as many, and
+    more; in the layout of a target, and in row-major order."""
+    jax = pytest.importorskip("jax")
+    from jax import export
+    from jax import numpy as jnp
+
+    given = jax.ShapeDtypeStruct(export.symbolic_shape(shape), np.float32)
+    text = export.export(jax.jit(lambda x, y: scores(x, y, jnp)))(given, given).mlir_module()
+    modules = {name: compiler.compile(text, [PROFILE[device]], name) for name in ("none", "default", "always", "test")}
+    loaded = [load_on(module, device) for module in modules.values()]
+    assert [name for name, module in modules.items() if module != modules["none"]] == ENCODED[device]
+    for batches, length in [(2, 1), (1, 7), (2, 8), (3, 15), (2, 16), (2, 17), (2, 50)] if "s" in shape else [(3, 100)]:
+        random = np.random.default_rng(length)
+        x, y = (random.integers(-9, 9, (batches, length, 32)).astype(np.float32) for _ in range(2))
+        for program in loaded:
+            for got, want in zip(program.main(x, y), scores(x, y, np), strict=True):
+                np.testing.assert_array_equal(got, want, f"{batches} x {length}")
+
+
 @EACH_DEVICE
 def test_programs_in_the_test_layout(
     cases: dict[str, Any], device: str, load_on: LoadOn, check: Callable[[Any, list[Array]], None]

@@ -1,5 +1,6 @@
-"""Calls that bring few rows, or few elements to fold, run kernels of their own on Vulkan, and give the same results."""
+"""Calls that bring few rows or columns, or few elements to fold, run kernels of their own; the results are the same."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from orchestrion.compiler import Compilation, compile
 from orchestrion.compiler.errors import CompileError
 from orchestrion.hal.registry import list_devices
 from orchestrion.schema.rows import UP_TO
+from orchestrion.tools.entries import called
 
 jax = pytest.importorskip("jax")
 from jax import export  # noqa: E402
@@ -50,6 +52,42 @@ def test_sizes_decide_which_kernels_run_and_nothing_else(text: bytes) -> None:
         assert sum(row.launches for row in rows) - before == few, size
         assert all(row.command.source_op for row in rows)
         before += few
+
+
+#: rows and columns that a call brings -> what stands behind the name of the entry that computes them
+OF_COLUMNS = {
+    (1, 9): {"vulkan": "_up_to_7", "opencl": "_up_to_15_columns"},
+    (3, 2): {"vulkan": "_up_to_7", "opencl": "_up_to_15_columns"},
+    (8, 7): {"vulkan": "_up_to_7_columns", "opencl": "_up_to_15_columns"},
+    (9, 15): {"vulkan": "", "opencl": "_up_to_15_columns"},
+    (2, 16): {"vulkan": "_up_to_7", "opencl": ""},
+    (8, 17): {"vulkan": "", "opencl": ""},
+    (21, 33): {"vulkan": "", "opencl": ""},
+}
+
+
+@pytest.mark.parametrize("device", ["vulkan", "opencl"])
+def test_columns_decide_as_well(device: str) -> None:
+    if all(status.name != device or not status.devices for status in list_devices()):
+        pytest.skip(f"no device {device}")
+    scope = export.SymbolicScope()
+    shapes = [export.symbolic_shape(shape, scope=scope) for shape in ("b, 5", "5, s")]
+    given = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+    source = export.export(jax.jit(lambda x, y: x @ y))(*given).mlir_module_serialized
+    module = compile(source, targets=["spirv" if device == "vulkan" else device])
+    loaded = vm.load(module, device, profiling=True, allow_native_code=True)
+    before: Counter[str] = Counter()
+    for (rows, columns), names in OF_COLUMNS.items():
+        random = np.random.default_rng(rows)
+        x, y = (random.integers(-9, 9, shape).astype(np.float32) for shape in ((rows, 5), (5, columns)))
+        np.testing.assert_array_equal(loaded.main(x, y), x @ y, f"{rows} x {columns}")
+        now: Counter[str] = Counter()
+        for row in loaded.profile().rows():
+            now[row.command.entry] += row.launches
+        run = now - before
+        assert run == {f"main_dispatch_0{names[device]}": 1}, (rows, columns)
+        assert {called(name, {*now, "main_dispatch_0"}) for name in run} == {"main_dispatch_0"}
+        before = now
 
 
 @pytest.mark.parametrize(

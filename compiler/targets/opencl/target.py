@@ -4,9 +4,10 @@ The driver builds it with correctly rounded division and square root; contractio
 """
 
 import re
+from math import prod
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.flow.layout import Encoding
+from orchestrion.compiler.flow.layout import Encoding, Layout, may_be_cut
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.kernel.lower import lower_entry
 from orchestrion.compiler.kernel.machine import DEFAULT, Machine
@@ -33,10 +34,14 @@ class OpenCLTarget(Target):
     most_entries = 64
     machines = MACHINES
 
-    def gains(self, encoding: Encoding) -> bool:
-        """Columns that are no neighbours in memory would be gathered one by one (docs/decisions/packed-dot.md)."""
-        apart = encoding.role == "rhs" and max(encoding.contract) > max(encoding.free)
-        return apart and encoding.sizes[1] % self.tiles[1] == 0
+    def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
+        """Columns that are no neighbours in memory would be gathered one by one. Tiles serve where a dot's last one has
+        no need to be moved back (docs/decisions/packed-dot.md)."""
+        if encoding.role == "lhs" or max(encoding.contract) < max(encoding.free):
+            return None
+        columns = prod(shape[axis] for axis in encoding.free)
+        whole = may_be_cut(encoding.free, shape) and columns % self.tiles[1] == 0
+        return encoding.tiled(shape, self.tiles[1]) if whole else encoding.ordered
 
     def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
         lower_entry(entry, self.machines[machine])

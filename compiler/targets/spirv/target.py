@@ -1,7 +1,8 @@
 """The target of the `spirv` profile: a SPIR-V 1.3 module per executable, for Vulkan 1.1, an entry point per entry."""
 
-from orchestrion.compiler.flow.layout import Encoding
+from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.kernel.lower import lower_entry
 from orchestrion.compiler.kernel.machine import DEFAULT, Machine
 from orchestrion.compiler.kernel.signature import signature_of
@@ -26,11 +27,13 @@ class SpirvTarget(Target):
     tiles = (8, 8)
     machines = MACHINES
 
-    def gains(self, encoding: Encoding) -> bool:
-        """Loads in fours are worth an encoding of what is read often enough (docs/decisions/packed-dot.md)."""
+    def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
+        """Loads in fours are worth tiles of what is read often enough (docs/decisions/packed-dot.md)."""
         rows, columns, depth = encoding.sizes
         reuse = rows * columns // (rows + columns)
-        return reuse >= 32 and rows * columns * depth >= 1 << 20
+        gains = reuse >= 32 and rows * columns * depth >= 1 << 20
+        is_static = not any(isinstance(size, Dim) for size in shape)
+        return encoding.tiled(shape, self.tiles[ROLES.index(encoding.role)]) if gains and is_static else None
 
     def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
         lower_entry(entry, self.machines[machine])
