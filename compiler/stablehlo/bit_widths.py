@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from orchestrion.compiler.ir.attributes import DenseArray, IntegerAttr
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.dtypes import BOOL, BY_NAME, DType
 
 from .base import dtype_of, is_known, tensor_of
 from .build import bitcast, constant, converted, elementwise
-from .structural import Concatenate, Reshape, Slice
+from .movement import concatenated, part, reshape
 
 
 def expand_bitcast(op: Operation, rewriter: Rewriter) -> bool:
@@ -38,38 +36,22 @@ def _split(rewriter: Rewriter, bits: Value, parts: int, target: DType) -> Value:
     """Each number as its parts, along a new last axis."""
     type = tensor_of(bits)
     pieces = []
-    for part in range(parts):
-        by = constant(rewriter, part * target.bits, type)
+    for index in range(parts):
+        by = constant(rewriter, index * target.bits, type)
         piece = converted(rewriter, elementwise(rewriter, "shift_right_logical", bits, by), f"ui{target.bits}")
-        pieces.append(_reshaped(rewriter, piece, (*type.shape, 1)))
-    out = tensor_of(pieces[0]).with_shape((*type.shape, parts))
-    return rewriter.build(Concatenate, inputs=pieces, dimension=IntegerAttr(type.rank), out=out).result
+        pieces.append(reshape(rewriter, piece, (*type.shape, 1)))
+    return concatenated(rewriter, pieces, type.rank)
 
 
 def _merged(rewriter: Rewriter, bits: Value, parts: int, target: DType) -> Value:
     """Numbers from the parts along the last axis."""
     type, width = tensor_of(bits), dtype_of(bits).bits
     total: Value | None = None
-    for part in range(parts):
-        piece = _reshaped(rewriter, _part(rewriter, bits, type, part), type.shape[:-1])
+    for index in range(parts):
+        first, last = (0,) * (type.rank - 1), type.shape[:-1]
+        piece = reshape(rewriter, part(rewriter, bits, (*first, index), (*last, index + 1)), last)
         wide = converted(rewriter, piece, f"ui{target.bits}")
-        wide = elementwise(rewriter, "shift_left", wide, constant(rewriter, part * width, tensor_of(wide)))
+        wide = elementwise(rewriter, "shift_left", wide, constant(rewriter, index * width, tensor_of(wide)))
         total = wide if total is None else elementwise(rewriter, "or", total, wide)
     assert total is not None, "there are two parts at least"
     return total
-
-
-def _part(rewriter: Rewriter, bits: Value, type: TensorType, part: int) -> Value:
-    rank = type.rank
-    return rewriter.build(
-        Slice,
-        operand_=bits,
-        start_indices=DenseArray((*(0,) * (rank - 1), part)),
-        limit_indices=DenseArray((*type.shape[:-1], part + 1)),
-        strides=DenseArray((1,) * rank),
-        out=type.with_shape((*type.shape[:-1], 1)),
-    ).result
-
-
-def _reshaped(rewriter: Rewriter, value: Value, shape: tuple[int, ...]) -> Value:
-    return rewriter.build(Reshape, operand_=value, out=tensor_of(value).with_shape(shape)).result

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from orchestrion.compiler.flow.row_solve import BLOCK, RowSolve
 from orchestrion.compiler.ir.attributes import BoolAttr, dense_ints
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import F32, F64, I32, TensorType
 
@@ -27,8 +28,9 @@ _ROWS_BY_COLUMNS = DotDimensions((0,), (0,), (2,), (1,))
 
 
 def takes(value: Value) -> bool:
-    """Whether matrices are of a type and shape that this is for."""
-    return tensor_of(value).element in (F32, F64) and tensor_of(value).is_static
+    """Whether matrices are of a type and shape that this is for; how many there are, a call may bring."""
+    type = tensor_of(value)
+    return type.element in (F32, F64) and not any(isinstance(size, Dim) for size in type.shape[1:])
 
 
 def factor(rewriter: Rewriter, a: Value) -> Value:

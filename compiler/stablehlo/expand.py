@@ -38,7 +38,7 @@ from .mixed_types import algorithm, in_f32, one_type
 from .random_bits import expand_rng_bit_generator
 from .reduce_precision import expand_reduce_precision
 from .rng import expand_rng
-from .top_k import expand_approx_top_k, expand_top_k
+from .top_k import expand_approx_top_k, expand_dynamic_top_k, expand_top_k
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -198,7 +198,15 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     "stablehlo.composite": (_composite,),
     "stablehlo.convolution": (_plain, one_type),
     "stablehlo.return": (_return,),
-    "stablehlo.custom_call": (_identity, expand_approx_top_k, canonical, jax_lapack.replace, lapack_loops.of_complex),
+    "stablehlo.custom_call": (
+        _identity,
+        expand_approx_top_k,
+        expand_dynamic_top_k,
+        expand_rng_bit_generator,
+        canonical,
+        jax_lapack.replace,
+        lapack_loops.of_complex,
+    ),
     "stablehlo.dot": (_dot,),
     "stablehlo.dot_general": (_plain, algorithm, one_type),
     "stablehlo.optimization_barrier": (_same,),

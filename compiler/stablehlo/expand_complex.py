@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, IntegerAttr
+from orchestrion.compiler.ir.attributes import DenseArray, DenseElements
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter, rewrite
@@ -26,6 +26,7 @@ from .contraction import Return as RegionReturn
 from .control_flow import Case, If, While
 from .fourier import Fft
 from .indexing import DynamicSlice, DynamicUpdateSlice, Gather
+from .movement import concatenated, part, reshape
 from .scatter import Scatter
 from .sort import Sort
 from .structural import BroadcastInDim, Concatenate, Constant, Iota, Pad, Reshape, Reverse, Slice, Transpose
@@ -92,30 +93,16 @@ def _unpacked(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
     type = tensor_of(value)
     shape, rank = type.shape[:-1], type.rank - 1
 
-    def part(index: int) -> Value:
-        cut = rewriter.build(
-            Slice,
-            operand_=value,
-            start_indices=DenseArray((*(0,) * rank, index)),
-            limit_indices=DenseArray((*shape, index + 1)),
-            strides=DenseArray((1,) * (rank + 1)),
-            out=type.with_shape((*shape, 1)),
-        ).result
-        return rewriter.build(Reshape, operand_=cut, out=type.with_shape(shape)).result
+    def of(index: int) -> Value:
+        return reshape(rewriter, part(rewriter, value, (*(0,) * rank, index), (*shape, index + 1)), shape)
 
-    return part(0), part(1)
+    return of(0), of(1)
 
 
 def _packed(rewriter: Rewriter, parts: Iterable[Value]) -> Value:
     """Numbers whose parts lie side by side."""
-    lines = []
-    for part in parts:
-        type = tensor_of(part)
-        line = type.with_shape((*type.shape, 1))
-        lines.append(rewriter.build(Reshape, operand_=part, out=line).result)
-    type = tensor_of(lines[0])
-    out = type.with_shape((*type.shape[:-1], 2))
-    return rewriter.build(Concatenate, inputs=lines, dimension=IntegerAttr(type.rank - 1), out=out).result
+    lines = [reshape(rewriter, value, (*tensor_of(value).shape, 1)) for value in parts]
+    return concatenated(rewriter, lines, tensor_of(lines[0]).rank - 1)
 
 
 def _regathered(op: Operation, rewriter: Rewriter) -> bool:

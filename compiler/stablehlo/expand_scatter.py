@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
-from orchestrion.compiler.ir.attributes import DenseArray, dense_ints
+from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import dim_min
 from orchestrion.compiler.ir.rewriter import Rewriter
@@ -19,9 +19,10 @@ from .base import dtype_of, is_known, tensor_of
 from .build import compare, constant, elementwise
 from .elementwise import Elementwise
 from .indexing import DynamicSlice, DynamicUpdateSlice
+from .movement import part, reshape
 from .scalar_regions import widened
 from .scatter import Scatter
-from .structural import Constant, Reshape, Slice
+from .structural import Constant
 
 
 def expand_scatter(op: Operation, rewriter: Rewriter) -> bool:
@@ -37,7 +38,7 @@ def expand_scatter(op: Operation, rewriter: Rewriter) -> bool:
     old = rewriter.build(
         DynamicSlice, operand_=operand, start_indices=starts, slice_sizes=dense_ints(*window), out=type
     ).result
-    given = rewriter.build(Reshape, operand_=update, out=type).result
+    given = reshape(rewriter, update, type.shape)
     (new,) = widened(rewriter, op.update_computation.block, (old, given), window)
     for axis, index in zip(chosen, vector, strict=True):
         new = elementwise(rewriter, "select", is_inside(rewriter, index, whole.shape[axis]), new, old)
@@ -65,17 +66,8 @@ def _is_one_window(op: Scatter) -> bool:
 
 def _vector(rewriter: Rewriter, indices: Value, count: int) -> list[Value]:
     """The numbers of the index vector."""
-    type = tensor_of(indices)
-    flat = rewriter.build(Reshape, operand_=indices, out=type.with_shape((count,))).result
-    found: list[Value] = []
-    for at in range(count):
-        bounds = (DenseArray((at,)), DenseArray((at + 1,)), DenseArray((1,)))
-        names = ("start_indices", "limit_indices", "strides")
-        one = rewriter.build(
-            Slice, operand_=flat, out=type.with_shape((1,)), **dict(zip(names, bounds, strict=True))
-        ).result
-        found.append(rewriter.build(Reshape, operand_=one, out=type.with_shape(())).result)
-    return found
+    flat = reshape(rewriter, indices, (count,))
+    return [reshape(rewriter, part(rewriter, flat, (at,), (at + 1,)), ()) for at in range(count)]
 
 
 def is_inside(rewriter: Rewriter, index: Value, size: int) -> Value:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
 
 from .base import tensor_of
@@ -23,9 +24,9 @@ Shape = tuple[int, ...]
 
 
 def matrix_shape(value: Value) -> tuple[Shape, int, int] | None:
-    """Batch, rows and columns of matrices that have elements and are of known size."""
+    """Batch, rows and columns of matrices that have elements and are of known size; how many, a call may bring."""
     type = tensor_of(value)
-    if type.rank < 2 or not all(isinstance(size, int) and size for size in type.shape):
+    if type.rank < 2 or type.num_elements == 0 or any(isinstance(size, Dim) for size in type.shape[-2:]):
         return None
     *batch, rows, columns = type.shape
     return tuple(batch), rows, columns

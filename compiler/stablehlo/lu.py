@@ -36,7 +36,7 @@ def factor(rewriter: Rewriter, a: Value) -> list[Value]:
     """Of matrices [batch, m, n] both factors in one, and the rows exchanged for each, counted from 1. Where all that is
     left of a column is zero, so is the pivot, and nothing is divided by it."""
     batch, rows, columns = tensor_of(a).shape
-    if rows == columns >= PANELS_FROM and blocked_solves.takes(a):
+    if blocked_solves.takes(a) and rows == columns >= PANELS_FROM:
         return _by_panels(rewriter, a)
     least = min(rows, columns)
     inits = [a, _count(rewriter, 0, (batch, least))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, IntegerAttr, dense_ints
+from orchestrion.compiler.ir.attributes import DenseElements, IntegerAttr, dense_ints
 from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
@@ -14,7 +14,7 @@ from .base import tensor_of
 from .contraction import DotDimensions, DotGeneral, Reduce, Return
 from .elementwise import OPS
 from .indexing import DynamicSlice, DynamicUpdateSlice
-from .structural import BroadcastInDim, Constant, Iota, Reshape, Slice, Transpose
+from .structural import BroadcastInDim, Concatenate, Constant, Iota, Reshape, Slice, Transpose
 
 Ints = Sequence[int]
 
@@ -53,6 +53,18 @@ def part(rewriter: Rewriter, value: Value, starts: Ints, limits: Ints) -> Value:
     ).result
 
 
+def first(rewriter: Rewriter, value: Value, shape: Ints) -> Value:
+    """A slice from the start of each axis."""
+    return part(rewriter, value, (0,) * len(shape), shape)
+
+
+def concatenated(rewriter: Rewriter, values: Sequence[Value], axis: int) -> Value:
+    shape = list(tensor_of(values[0]).shape)
+    shape[axis] = sum(tensor_of(value).shape[axis] for value in values)
+    out = tensor_of(values[0]).with_shape(tuple(shape))
+    return rewriter.build(Concatenate, inputs=values, dimension=IntegerAttr(axis), out=out).result
+
+
 def numbers(rewriter: Rewriter, shape: Ints, axis: int, element: str = "i32") -> Value:
     """0, 1, 2, ... along an axis."""
     out = TensorType(tuple(shape), scalar(element))
@@ -61,8 +73,10 @@ def numbers(rewriter: Rewriter, shape: Ints, axis: int, element: str = "i32") ->
 
 def zeros(rewriter: Rewriter, type: TensorType) -> Value:
     """Of any element type that has a row."""
-    elements = DenseElements(type, bytes(BY_NAME[str(type.element)].itemsize))
-    return rewriter.build(Constant, value=elements, out=type).result
+    stated = type if type.is_static else type.with_shape(())
+    elements = DenseElements(stated, bytes(BY_NAME[str(type.element)].itemsize))
+    made = rewriter.build(Constant, value=elements, out=stated).result
+    return made if type.is_static else spread(rewriter, made, type.shape)
 
 
 def total(rewriter: Rewriter, value: Value, axes: Ints, name: str = "add", start: Value | None = None) -> Value:
@@ -98,7 +112,7 @@ def read(rewriter: Rewriter, value: Value, starts: Sequence[Value], sizes: Ints)
     """`dynamic_slice`."""
     out = tensor_of(value).with_shape(tuple(sizes))
     return rewriter.build(
-        DynamicSlice, operand_=value, start_indices=starts, slice_sizes=DenseArray(tuple(sizes)), out=out
+        DynamicSlice, operand_=value, start_indices=starts, slice_sizes=dense_ints(*sizes), out=out
     ).result
 
 

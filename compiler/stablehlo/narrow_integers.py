@@ -13,7 +13,8 @@ from orchestrion.schema.dtypes import SIGNED, DType
 
 from .base import tensor_of
 from .build import bitcast, constant, elementwise
-from .structural import BroadcastInDim, Constant, Iota, Reshape, Slice
+from .movement import part, reshape
+from .structural import BroadcastInDim, Constant, Iota
 
 
 def wrapped(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
@@ -73,8 +74,7 @@ def unpacked(rewriter: Rewriter, elements: DenseElements, dtype: DType) -> Value
     if dtype.kind == SIGNED:
         found = bitcast(rewriter, found, "i8")
     flat = tensor_of(found).with_shape((size * parts,))
-    found = rewriter.build(Reshape, operand_=wrapped(rewriter, found, dtype), out=flat).result
+    found = reshape(rewriter, wrapped(rewriter, found, dtype), flat.shape)
     if size * parts != count:
-        bounds = {"start_indices": DenseArray((0,)), "limit_indices": DenseArray((count,)), "strides": DenseArray((1,))}
-        found = rewriter.build(Slice, operand_=found, out=flat.with_shape((count,)), **bounds).result
-    return rewriter.build(Reshape, operand_=found, out=tensor_of(found).with_shape(type.shape)).result
+        found = part(rewriter, found, (0,), (count,))
+    return reshape(rewriter, found, type.shape)

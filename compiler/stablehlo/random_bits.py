@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, DialectAttr, IntegerAttr
+from orchestrion.compiler.ir.attributes import DialectAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
@@ -20,8 +20,12 @@ from orchestrion.schema.dtypes import SIGNED, UNSIGNED
 
 from .base import dtype_of, is_supported, tensor_of
 from .build import bitcast, compare, constant, converted, elementwise
-from .structural import BroadcastInDim, Concatenate, Iota, Reshape, Slice
+from .custom_call import CustomCall
+from .movement import concatenated, first, part, reshape, spread
+from .structural import Iota
 
+#: what a `custom_call` of `rng_bit_generator` names whose shape is computed
+RNG_BIT_GENERATOR: Final = "stablehlo.dynamic_rng_bit_generator"
 _U32: Final = scalar("ui32")
 _U64: Final = scalar("ui64")
 _PHILOX_ROUNDS: Final = 10
@@ -32,7 +36,9 @@ _THREEFRY_PARITY: Final = 0x1BD11BDA
 
 
 def expand_rng_bit_generator(op: Operation, rewriter: Rewriter) -> bool:
-    """Leaves alone what does not have the form it should."""
+    """Leaves alone what does not have the form it should. Of a `custom_call` that of `RNG_BIT_GENERATOR`."""
+    if isinstance(op, CustomCall) and op.get("call_target_name") != StringAttr(RNG_BIT_GENERATOR):
+        return False
     given = op.get_as("rng_algorithm", DialectAttr)
     types = [value.type for value in (*op.operands, *op.results)]
     if given is None or len(op.operands) != 1 or len(op.results) != 2 or not all(map(is_supported, types)):
@@ -50,8 +56,8 @@ def expand_rng_bit_generator(op: Operation, rewriter: Rewriter) -> bool:
     name = str(tensor_of(bits).element)
     drawn = converted(rewriter, drawn, f"ui{dtype_of(bits).bits}")
     drawn = bitcast(rewriter, drawn, name) if dtype_of(bits).kind == SIGNED else drawn
-    parts = [_reshaped(rewriter, value, (1,)) for value in (words[0], *after)]
-    rewriter.replace(op, [_joined(rewriter, parts, 0), drawn])
+    parts = [reshape(rewriter, value, (1,)) for value in (words[0], *after)]
+    rewriter.replace(op, [concatenated(rewriter, parts, 0), drawn])
     return True
 
 
@@ -66,15 +72,15 @@ def _philox(rewriter: Rewriter, state: list[Value], shape: tuple[int, ...], widt
     key, low, high = (*state, state[0])[:3]
     line = TensorType((blocks,), _U64)
     numbers = rewriter.build(Iota, iota_dimension=IntegerAttr(0), out=line).result
-    lows, highs = _sum128(rewriter, _spread(rewriter, low, line), _spread(rewriter, high, line), numbers)
+    lows, highs = _sum128(rewriter, spread(rewriter, low, line.shape), spread(rewriter, high, line.shape), numbers)
     words = _philox_rounds(
         rewriter, [*_halves(rewriter, lows), *_halves(rewriter, highs)], list(_halves(rewriter, key))
     )
     drawn = words if width == 1 else [_whole(rewriter, *words[:2]), _whole(rewriter, *words[2:])]
-    columns = _joined(rewriter, [_reshaped(rewriter, value, (blocks, 1)) for value in drawn], 1)
-    flat = _first(rewriter, _reshaped(rewriter, columns, (blocks * per_block,)), (count,))
+    columns = concatenated(rewriter, [reshape(rewriter, value, (blocks, 1)) for value in drawn], 1)
+    flat = first(rewriter, reshape(rewriter, columns, (blocks * per_block,)), (count,))
     after = _sum128(rewriter, low, high, constant(rewriter, blocks, tensor_of(low)))
-    return list(after[: len(state) - 1]), _reshaped(rewriter, flat, shape)
+    return list(after[: len(state) - 1]), reshape(rewriter, flat, shape)
 
 
 def _philox_rounds(rewriter: Rewriter, words: list[Value], key: list[Value]) -> list[Value]:
@@ -82,13 +88,13 @@ def _philox_rounds(rewriter: Rewriter, words: list[Value], key: list[Value]) -> 
     for turn in range(_PHILOX_ROUNDS):
         if turn:
             steps = [constant(rewriter, step, tensor_of(key[0])) for step in _PHILOX_STEPS]
-            key = [elementwise(rewriter, "add", part, step) for part, step in zip(key, steps, strict=True)]
+            key = [elementwise(rewriter, "add", word, step) for word, step in zip(key, steps, strict=True)]
         (high0, low0), (high1, low1) = (
             _product(rewriter, words[at], factor) for at, factor in zip((0, 2), _PHILOX_FACTORS, strict=True)
         )
         first = elementwise(rewriter, "xor", high1, words[1])
         second = elementwise(rewriter, "xor", high0, words[3])
-        keys = [_spread(rewriter, part, type) for part in key]
+        keys = [spread(rewriter, word, type.shape) for word in key]
         words = [
             elementwise(rewriter, "xor", first, keys[0]),
             low1,
@@ -106,17 +112,17 @@ def _threefry(rewriter: Rewriter, state: list[Value], shape: tuple[int, ...], wi
     key, low = state
     line = TensorType((prod(half),), _U64)
     numbers = rewriter.build(Iota, iota_dimension=IntegerAttr(0), out=line).result
-    counters = elementwise(rewriter, "add", numbers, _spread(rewriter, low, line))
+    counters = elementwise(rewriter, "add", numbers, spread(rewriter, low, line.shape))
     words = _threefry_rounds(rewriter, _halves(rewriter, counters), _halves(rewriter, key))
     if width == 2:
         drawn = _whole(rewriter, *words)
     else:
         apart = (*half[: axis + 1], 1, *half[axis + 1 :])
-        pairs = _joined(rewriter, [_reshaped(rewriter, word, apart) for word in words], axis + 1)
+        pairs = concatenated(rewriter, [reshape(rewriter, word, apart) for word in words], axis + 1)
         whole = (*half[:axis], 2 * half[axis], *half[axis + 1 :])
-        drawn = _first(rewriter, _reshaped(rewriter, pairs, whole), shape)
+        drawn = first(rewriter, reshape(rewriter, pairs, whole), shape)
     after = elementwise(rewriter, "add", low, constant(rewriter, prod(half), tensor_of(low)))
-    return [after], _reshaped(rewriter, drawn, given)
+    return [after], reshape(rewriter, drawn, given)
 
 
 def _halved_axis(shape: tuple[int, ...]) -> int:
@@ -129,7 +135,7 @@ def _threefry_rounds(rewriter: Rewriter, words: Sequence[Value], key: Sequence[V
     type = tensor_of(words[0])
     parity = constant(rewriter, _THREEFRY_PARITY, tensor_of(key[0]))
     last = elementwise(rewriter, "xor", elementwise(rewriter, "xor", *key), parity)
-    keys = [_spread(rewriter, part, type) for part in (*key, last)]
+    keys = [spread(rewriter, word, type.shape) for word in (*key, last)]
     x, y = (elementwise(rewriter, "add", word, part) for word, part in zip(words, keys, strict=False))
     for turn in range(5):
         for rotation in _THREEFRY_ROTATIONS[turn % 2]:
@@ -175,29 +181,4 @@ def _whole(rewriter: Rewriter, low: Value, high: Value) -> Value:
 
 
 def _word(rewriter: Rewriter, state: Value, at: int) -> Value:
-    one, out = DenseArray((1,)), TensorType((1,), _U64)
-    bounds = {"start_indices": DenseArray((at,)), "limit_indices": DenseArray((at + 1,)), "strides": one}
-    return _reshaped(rewriter, rewriter.build(Slice, operand_=state, out=out, **bounds).result, ())
-
-
-def _first(rewriter: Rewriter, value: Value, shape: tuple[int, ...]) -> Value:
-    zeros, ones = DenseArray((0,) * len(shape)), DenseArray((1,) * len(shape))
-    out = tensor_of(value).with_shape(shape)
-    bounds = {"start_indices": zeros, "limit_indices": DenseArray(shape), "strides": ones}
-    return rewriter.build(Slice, operand_=value, out=out, **bounds).result
-
-
-def _spread(rewriter: Rewriter, value: Value, like: TensorType) -> Value:
-    out = tensor_of(value).with_shape(like.shape)
-    return rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=DenseArray(()), out=out).result
-
-
-def _reshaped(rewriter: Rewriter, value: Value, shape: tuple[int, ...]) -> Value:
-    return rewriter.build(Reshape, operand_=value, out=tensor_of(value).with_shape(shape)).result
-
-
-def _joined(rewriter: Rewriter, values: Sequence[Value], axis: int) -> Value:
-    first = tensor_of(values[0])
-    size = sum(tensor_of(value).shape[axis] for value in values)
-    out = first.with_shape((*first.shape[:axis], size, *first.shape[axis + 1 :]))
-    return rewriter.build(Concatenate, inputs=values, dimension=IntegerAttr(axis), out=out).result
+    return reshape(rewriter, part(rewriter, state, (at,), (at + 1,)), ())

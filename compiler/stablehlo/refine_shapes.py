@@ -31,21 +31,24 @@ from orchestrion.compiler.ir.dims import Dim, UndecidedError, symbol
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import DYNAMIC, I64, FunctionType, TensorType, Type
 from orchestrion.compiler.ir.verifier import problems
+from orchestrion.schema.dtypes import BY_NAME
 
 from . import dynamic, expand, inline
 from .base import ShapeError, StablehloOp, tensor_of
 from .calls import CallGraph
 from .contraction import Return as RegionReturn
 from .control_flow import Choice, While
-from .custom_call import CustomCall
+from .custom_call import SHAPES, CustomCall
 from .dynamic import DynamicReduceWindow
-from .elementwise import Clamp, Elementwise
+from .elementwise import BitcastConvert, Clamp, Elementwise
 from .func import Func, Return
 from .function_dims import dims_attribute, measured_name
 from .indexing import DynamicSlice, Gather
+from .random_bits import RNG_BIT_GENERATOR
 from .shape_symbols import Solution, measured, names_said, solve
 from .shape_values import Comparison, Element, ShapeValues, Unknown
 from .structural import BroadcastInDim, Concatenate, Constant, Iota, Pad, Reshape, Slice
+from .top_k import TOP_K
 from .windowed import Convolution, ConvolutionAxes, ReduceWindow
 
 if TYPE_CHECKING:
@@ -185,13 +188,15 @@ class _Refiner:
 
     def number(self, builder: Builder, size: int, type: TensorType) -> Value:
         """A scalar of that integer type."""
+        made: Operation
         if isinstance(size, Dim):
             made = builder.build(Size, value=DimArray((size,)), out=type)
-            self.values.see(made)
-            return made.out
-        width = int(str(type.element).lstrip("ui"))
-        data = (size % (1 << width)).to_bytes(width // 8, "little")
-        return builder.build(Constant, value=DenseElements(type, data), out=type).out
+        else:
+            width = int(str(type.element).lstrip("ui"))
+            data = (size % (1 << width)).to_bytes(width // 8, "little")
+            made = builder.build(Constant, value=DenseElements(type, data), out=type)
+        self.values.see(made)
+        return made.results[0]
 
     def _assert(self, op: Operation) -> None:
         if op not in self.asserted:
@@ -223,14 +228,37 @@ class _Refiner:
             types = [value.type for value in op.regions[0].block.ops[-1].operands]
         elif not any(_is_unknown(result.type) for result in op.results):
             return
+        elif isinstance(op, BitcastConvert):
+            types = [_recast(tensor_of(op.results[0]), tensor_of(op.operands[0]))]
         elif isinstance(op, Elementwise):
             types = [tensor_of(op.results[0]).with_shape(tensor_of(op.operands[op.subject]).shape)]
-        elif isinstance(op, StablehloOp) and not isinstance(op, CustomCall):
+        elif isinstance(op, CustomCall):
+            types = self._of_call(op)
+        elif isinstance(op, StablehloOp):
             types = op.infer()
         else:
             types = [_like(result.type, op) for result in op.results]
         for result, type in zip(op.results, types, strict=True):
             result.type = _as_stated(result.type, type)
+
+    def _of_call(self, op: CustomCall) -> Sequence[Type]:
+        """The types of a call's results, of which its last operands say the shapes: those go."""
+        stated = [tensor_of(result) for result in op.results]
+        if SHAPES not in op.attributes:
+            if op.function not in (RNG_BIT_GENERATOR, TOP_K) or (len(op.operands), len(stated)) != (2, 2):
+                return [_like(type, op) for type in stated]
+            given, sizes = tensor_of(op.operands[0]), self.sizes(op.operands[1])
+            op.set_operands(op.operands[:1])
+            if op.function == RNG_BIT_GENERATOR:
+                return [given, stated[1].with_shape(sizes)]
+            return [type.with_shape((*given.shape[:-1], *sizes)) for type in stated]
+        listed, first = op.attributes.pop(SHAPES), len(op.operands) - len(stated)
+        wanted = [*range(first, len(op.operands))]
+        if not isinstance(listed, DenseElements) or first < 0 or listed.array().tolist() != wanted:
+            raise ShapeError(f"{SHAPES} must be the numbers of its last operands, {wanted}, is {listed}")
+        types = [type.with_shape(self.sizes(sizes)) for type, sizes in zip(stated, op.operands[first:], strict=True)]
+        op.set_operands(op.operands[:first])
+        return types
 
     def sizes(self, value: Value) -> tuple[int, ...]:
         """A list of sizes that an op takes. Raises ShapeError."""
@@ -302,6 +330,14 @@ def _like(stated: Type, op: Operation) -> Type:
     if _is_unknown(stated):
         raise ShapeError(f"has a result of type {stated}, of which nobody knows the sizes")
     return stated
+
+
+def _recast(stated: TensorType, given: TensorType) -> TensorType:
+    """The type of the same bits in other elements: a last axis of parts comes or goes."""
+    own, other = (BY_NAME[str(type.element)].bits for type in (stated, given))
+    if own < other:
+        return stated.with_shape((*given.shape, other // own))
+    return stated.with_shape(given.shape[:-1] if own > other else given.shape)
 
 
 def _as_stated(stated: Type, found: Type) -> Type:

@@ -1,4 +1,5 @@
-"""`chlo.top_k`: a sort of the last axis downwards, with the elements' numbers, of which the first k are kept.
+"""`chlo.top_k`: a sort of the last axis downwards, with the elements' numbers, of which the first k are kept. Where k
+is computed from sizes it is a `custom_call`.
 
 Equal elements come in the order of their numbers, floats in total order: a NaN comes first, or last if it is negative.
 `ApproxTopK`, which JAX calls for `lax.approx_max_k` and `approx_min_k`, may miss some; here it is exact, a sort by the
@@ -8,17 +9,11 @@ comparator that it names.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from orchestrion.compiler.ir.attributes import (
-    ArrayAttr,
-    BoolAttr,
-    DenseArray,
-    DictAttr,
-    IntegerAttr,
-    StringAttr,
-    SymbolRef,
-)
+from orchestrion.compiler.ir.attributes import ArrayAttr, BoolAttr, DictAttr, IntegerAttr, StringAttr, SymbolRef
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I1, I32, TensorType
@@ -26,19 +21,35 @@ from orchestrion.compiler.ir.types import I1, I32, TensorType
 from .base import is_known, tensor_of
 from .contraction import Return
 from .func import Call, Func
+from .movement import first
 from .sort import Sort, ordering
-from .structural import Iota, Slice
+from .structural import Iota
+
+#: what a `custom_call` of `top_k` names whose k is computed
+TOP_K: Final = "stablehlo.dynamic_top_k"
 
 
 def expand_top_k(op: Operation, rewriter: Rewriter) -> bool:
     """Leaves alone what does not have the form it should."""
     k = op.get_as("k", IntegerAttr)
-    if k is None or len(op.operands) != 1 or len(op.results) != 2 or not is_known(op.operands[0].type):
+    return k is not None and k.value >= 0 and _largest(op, rewriter, k.value)
+
+
+def expand_dynamic_top_k(op: Operation, rewriter: Rewriter) -> bool:
+    """The call of so many as `refine-shapes` has found."""
+    if op.get("call_target_name") != StringAttr(TOP_K) or not op.results or not is_known(op.results[0].type):
+        return False
+    shape = tensor_of(op.results[0]).shape
+    return bool(shape) and _largest(op, rewriter, shape[-1])
+
+
+def _largest(op: Operation, rewriter: Rewriter, count: int) -> bool:
+    if len(op.operands) != 1 or len(op.results) != 2 or not is_known(op.operands[0].type):
         return False
     type = tensor_of(op.operands[0])
-    if not type.rank or not 0 <= k.value <= type.shape[-1]:
+    if not type.rank or is_less(type.shape[-1], count):
         return False
-    kept = type.with_shape((*type.shape[:-1], k.value))
+    kept = type.with_shape((*type.shape[:-1], count))
     if [result.type for result in op.results] != [kept, kept.with_element(I32)]:
         return False
     axis = IntegerAttr(type.rank - 1)
@@ -48,7 +59,7 @@ def expand_top_k(op: Operation, rewriter: Rewriter) -> bool:
     ordered = rewriter.build(
         Sort, inputs=inputs, dimension=axis, is_stable=BoolAttr(True), comparator=ordering(types, "GT"), out=types
     )
-    rewriter.replace(op, [_first(rewriter, value, kept.shape) for value in ordered.results])
+    rewriter.replace(op, [first(rewriter, value, kept.shape) for value in ordered.results])
     return True
 
 
@@ -57,7 +68,7 @@ def expand_approx_top_k(op: Operation, rewriter: Rewriter) -> bool:
     if op.get("call_target_name") != StringAttr("ApproxTopK"):
         return False
     count, called = len(op.results), op.get_as("called_computations", ArrayAttr)
-    config = op.get_as("mhlo.backend_config", DictAttr)
+    config = op.get_as("mhlo.backend_config", DictAttr) or op.get_as("backend_config", DictAttr)
     axis = config.get("reduction_dim") if config is not None else None
     values = op.operands[:count]
     if len(op.operands) != 2 * count or called is None or len(called) != 1 or not isinstance(axis, IntegerAttr):
@@ -78,7 +89,7 @@ def expand_approx_top_k(op: Operation, rewriter: Rewriter) -> bool:
         out=types,
     )
     results = [tensor_of(result).shape for result in op.results]
-    kept = [_first(rewriter, value, shape) for value, shape in zip(ordered.results, results, strict=True)]
+    kept = [first(rewriter, value, shape) for value, shape in zip(ordered.results, results, strict=True)]
     rewriter.replace(op, kept)
     return True
 
@@ -101,12 +112,3 @@ def _calling(comparator: SymbolRef, types: list[TensorType]) -> Region:
     block.append(called)
     block.append(Return.build(values=called.results))
     return Region([block])
-
-
-def _first(rewriter: Rewriter, value: Value, shape: tuple[int, ...]) -> Value:
-    zeros, ones = DenseArray((0,) * len(shape)), DenseArray((1,) * len(shape))
-    out = TensorType(shape, tensor_of(value).element)
-    made = rewriter.build(
-        Slice, operand_=value, start_indices=zeros, limit_indices=DenseArray(shape), strides=ones, out=out
-    )
-    return made.result

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 
@@ -18,8 +18,7 @@ from .base import is_complex, tensor_of
 from .build import compare, constant, elementwise
 from .linear_algebra import matrices
 from .loops import loop
-from .movement import numbers, part, read, reshape, spread, total, write, zeros
-from .structural import Concatenate
+from .movement import concatenated, numbers, part, read, reshape, spread, total, write, zeros
 
 
 def gtsv(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Value] | None:
@@ -28,7 +27,7 @@ def gtsv(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Valu
         return None
     *diagonals, b = op.operands
     type = tensor_of(b)
-    if type.rank < 2 or not type.is_static or not type.num_elements:
+    if type.rank < 2 or type.num_elements == 0 or any(isinstance(size, Dim) for size in type.shape[-2:]):
         return None
     if any(tensor_of(diagonal).shape != type.shape[:-1] for diagonal in diagonals):
         return None
@@ -36,18 +35,11 @@ def gtsv(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Valu
     batch, n, _ = tensor_of(sides).shape
     lower, main, upper = (reshape(rewriter, diagonal, (batch, n, 1)) for diagonal in diagonals)
     none = zeros(rewriter, tensor_of(part(rewriter, upper, (0, 0, 0), (batch, 1, 1))))
-    upper = _joined(rewriter, [part(rewriter, upper, (0, 0, 0), (batch, n - 1, 1)), none], 1) if n > 1 else none
-    rows = _eliminated(rewriter, _joined(rewriter, [lower, main, upper, sides], 2))
+    upper = concatenated(rewriter, [part(rewriter, upper, (0, 0, 0), (batch, n - 1, 1)), none], 1) if n > 1 else none
+    rows = _eliminated(rewriter, concatenated(rewriter, [lower, main, upper, sides], 2))
     solved = reshape(rewriter, _substituted(rewriter, rows), type.shape)
     info = reshape(rewriter, _first_zero(rewriter, rows), tensor_of(op.results[1]).shape)
     return [solved, info]
-
-
-def _joined(rewriter: Rewriter, values: Sequence[Value], axis: int) -> Value:
-    shape = list(tensor_of(values[0]).shape)
-    shape[axis] = sum(tensor_of(value).shape[axis] for value in values)
-    out = tensor_of(values[0]).with_shape(tuple(shape))
-    return rewriter.build(Concatenate, inputs=values, dimension=IntegerAttr(axis), out=out).result
 
 
 def _column(rewriter: Rewriter, row: Value, first: int, last: int) -> Value:
@@ -62,7 +54,7 @@ def _eliminated(rewriter: Rewriter, given: Value) -> Value:
         """As it stands one column further: what was eliminated goes, a zero comes."""
         zero = zeros(rewriter, tensor_of(row).with_shape((batch, 1)))
         parts = [_column(rewriter, row, 1, 3), zero, _column(rewriter, row, 3, width)]
-        return _joined(rewriter, parts, 1)
+        return concatenated(rewriter, parts, 1)
 
     def turn(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
         (made, row), zero = carried, constant(rewriter, 0, tensor_of(number))

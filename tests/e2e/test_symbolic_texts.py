@@ -11,7 +11,7 @@ from orchestrion.compiler import Compilation, compile
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.pipeline import PHASES
 from orchestrion.schema.writer import write
-from orchestrion.vm.errors import CallerError
+from orchestrion.vm.errors import CallerError, VmError
 
 jax = pytest.importorskip("jax")
 from jax import export  # noqa: E402
@@ -79,6 +79,50 @@ def test_slices_that_do_not_fit_are_refused_at_the_call() -> None:
     assert main(x[:1], at[:1]).shape == (0, 2)
     with pytest.raises(CallerError, match=r"slices of 2 are taken of 1 along dimension 0 of tensor<\?xf32"):
         main(x[:1], at)
+
+
+CALL = """
+  func.func @main(%x: tensor<?x4xf32>, %n: tensor<2xi32>) -> tensor<?x4xf32> {
+    %0 = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x4xf32>) -> tensor<i32>
+    %1 = stablehlo.reshape %0 : (tensor<i32>) -> tensor<1xi32>
+    %2 = stablehlo.constant dense<4> : tensor<1xi32>
+    %3 = stablehlo.concatenate %1, %2, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+    %4 = stablehlo.custom_call @blas.gemm(%x, %x, %3) {
+      api_version = 4 : i32, backend_config = {}, indices_of_shape_operands = dense<2> : tensor<1xi64>
+    } : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<2xi32>) -> tensor<?x4xf32>
+    return %4 : tensor<?x4xf32>
+  }
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "dense<2> : tensor<1xi64>",
+            "dense<1> : tensor<1xi64>",
+            r"must be the numbers of its last operands, \[2\], is",
+        ),
+        ("dense<2> : tensor<1xi64>", '"2"', "must be the numbers of its last operands"),
+        ("dense<2> : tensor<1xi64>", "dense<[1, 2]> : tensor<2xi64>", "must be the numbers of its last operands"),
+        (", indices_of_shape_operands = dense<2> : tensor<1xi64>", "", "of which nobody knows the sizes"),
+        ("(%x, %x, %3)", "(%x, %x, %n)", "its sizes depend on the values of tensors"),
+        ("dense<4> : tensor<1xi32>", "dense<5> : tensor<1xi32>", r"which must be tensor<\?x5xf32"),
+    ],
+)
+def test_a_call_says_the_sizes_of_its_results(old: str, new: str, message: str) -> None:
+    """Or is refused; the function itself is asked when it is called."""
+    assert old in CALL
+    with pytest.raises(CompileError, match=message):
+        compile(CALL.replace(old, new), targets=["reference"])
+
+
+def test_a_function_refuses_sizes_that_it_does_not_give() -> None:
+    refused = CALL.replace("@blas.gemm", "@lapack.potrf")
+    with pytest.raises(VmError, match="library function lapack.potrf.* refuses the call"):
+        vm.load(compile(refused, targets=["reference"]), "reference").main(
+            np.ones((3, 4), np.float32), np.ones(2, np.int32)
+        )
 
 
 def test_a_size_that_a_value_decides_is_refused() -> None:

@@ -134,21 +134,20 @@
 "builtin.module"() ({
   "func.func"() <{function_type = (tensor<8x4xf32>, tensor<1xi32>, tensor<4xf32>) -> tensor<8x4xf32>, sym_name = "main"}> ({
   ^bb0(%0: tensor<8x4xf32>, %1: tensor<1xi32>, %2: tensor<4xf32>):
-    %3 = "stablehlo.reshape"(%1) : (tensor<1xi32>) -> tensor<1xi32>
-    %4 = "stablehlo.slice"(%3) <{limit_indices = array<i64: 1>, start_indices = array<i64: 0>, strides = array<i64: 1>}> : (tensor<1xi32>) -> tensor<1xi32>
-    %5 = "stablehlo.reshape"(%4) : (tensor<1xi32>) -> tensor<i32>
-    %6 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
-    %7 = "stablehlo.dynamic_slice"(%0, %5, %6) <{slice_sizes = array<i64: 1, 4>}> : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>
-    %8 = "stablehlo.reshape"(%2) : (tensor<4xf32>) -> tensor<1x4xf32>
-    %9 = "stablehlo.add"(%7, %8) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
-    %10 = "stablehlo.constant"() <{value = dense<7> : tensor<i32>}> : () -> tensor<i32>
-    %11 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
-    %12 = "stablehlo.compare"(%5, %11) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    %13 = "stablehlo.compare"(%5, %10) <{comparison_direction = #stablehlo<comparison_direction LE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    %14 = "stablehlo.and"(%12, %13) : (tensor<i1>, tensor<i1>) -> tensor<i1>
-    %15 = "stablehlo.select"(%14, %9, %7) : (tensor<i1>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
-    %16 = "stablehlo.dynamic_update_slice"(%0, %15, %5, %6) : (tensor<8x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>
-    "func.return"(%16) : (tensor<8x4xf32>) -> ()
+    %3 = "stablehlo.slice"(%1) <{limit_indices = array<i64: 1>, start_indices = array<i64: 0>, strides = array<i64: 1>}> : (tensor<1xi32>) -> tensor<1xi32>
+    %4 = "stablehlo.reshape"(%3) : (tensor<1xi32>) -> tensor<i32>
+    %5 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %6 = "stablehlo.dynamic_slice"(%0, %4, %5) <{slice_sizes = array<i64: 1, 4>}> : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>
+    %7 = "stablehlo.reshape"(%2) : (tensor<4xf32>) -> tensor<1x4xf32>
+    %8 = "stablehlo.add"(%6, %7) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+    %9 = "stablehlo.constant"() <{value = dense<7> : tensor<i32>}> : () -> tensor<i32>
+    %10 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %11 = "stablehlo.compare"(%4, %10) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %12 = "stablehlo.compare"(%4, %9) <{comparison_direction = #stablehlo<comparison_direction LE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %13 = "stablehlo.and"(%11, %12) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    %14 = "stablehlo.select"(%13, %8, %6) : (tensor<i1>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+    %15 = "stablehlo.dynamic_update_slice"(%0, %14, %4, %5) : (tensor<8x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>
+    "func.return"(%15) : (tensor<8x4xf32>) -> ()
   }) : () -> ()
 }) : () -> ()
 // -----
