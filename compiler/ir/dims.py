@@ -243,8 +243,8 @@ def _relaxed(call: Call, count: int) -> list[tuple[int, int]]:
     match call.op:
         case "mod" if count < 0:
             return [(count * (call.rhs - 1), 1)]
-        case "floordiv" if count < 0 and not isinstance(call.rhs, Dim):
-            return [(count * call.lhs, call.rhs)]
+        case "floordiv" if not isinstance(call.rhs, Dim):
+            return [(count * (call.lhs if count < 0 else call.lhs - (call.rhs - 1)), call.rhs)]
         case "min" if count < 0:
             return [(count * call.lhs, 1), (count * call.rhs, 1)]
         case "max" if count > 0:

@@ -80,8 +80,9 @@ def test_a_remainder_is_below_its_divisor() -> None:
 
 
 def test_what_calls_are_not_more_than_bounds_a_sum() -> None:
-    """A half, the smaller and the larger of two."""
+    """A half, the half that is rounded up, the smaller and the larger of two."""
     assert bounds(B - B // 2)[0] == 1
+    assert bounds((B + 1) // 2 - B // 2) == (0, 1) and bounds(2 * (S // 2) - S)[0] == -1
     assert bounds(3 * S - 2 * (S // 2) - 1)[0] == 7
     assert bounds(B - dim_min(B, 3))[0] == bounds(dim_max(B, S) - B)[0] == 0
 
