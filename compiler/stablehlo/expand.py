@@ -5,11 +5,12 @@ The rows of `PATTERNS` say which. Ops that do not have the form they should are 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr, SymbolRef
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.core import Operation, UnregisteredOp
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.schema.profiles import PROFILES
@@ -31,6 +32,7 @@ from .build import compare, constant, elementwise
 from .complex_parts import conjugate
 from .contraction import DotDimensions, DotGeneral
 from .custom_call import canonical
+from .elementwise import OPS
 from .expand_scatter import expand_scatter
 from .func import Call, Func
 from .func import Return as FuncReturn
@@ -139,11 +141,15 @@ def _return(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _composite(op: Operation, rewriter: Rewriter) -> bool:
-    """A composite is a call of its decomposition."""
-    target = op.get_as("decomposition", SymbolRef)
+    """A composite is a call of its decomposition; of a function of CHLO, it is that: decompositions are less exact."""
+    target, name = op.get_as("decomposition", SymbolRef), op.get_as("name", StringAttr)
     if target is None:
         return False
     types = [result.type for result in op.results]
+    if name is not None and name.value in _UNARY and types == [value.type for value in op.operands]:
+        kind = OPS.get(name.value, partial(UnregisteredOp, name.value))
+        rewriter.replace(op, rewriter.insert(kind(op.operands, types)).results)
+        return True
     call = rewriter.build(Call, arguments=op.operands, callee=target, outputs=types)
     rewriter.replace(op, call.results)
     return True
@@ -179,6 +185,9 @@ _FUNCTIONS: Final[dict[str, tuple[Pattern, ...]]] = {
     "chlo.is_pos_inf": (_infinity,),
     "chlo.is_neg_inf": (_infinity,),
 }
+
+#: functions of CHLO that JAX writes as composites when it exports
+_UNARY: Final = frozenset(f"chlo.{name}" for name in ("acos", "acosh", "asin", "asinh", "atanh", "cosh", "erf", "sinh"))
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
     **batch_norm.PATTERNS,

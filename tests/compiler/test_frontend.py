@@ -99,6 +99,19 @@ def test_exported_functions_that_jax_writes_as_composites_are_expanded(xla: Xla)
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
+def test_functions_that_jax_writes_as_composites_are_ops() -> None:
+    """As if they were not exported: their decompositions are less exact."""
+
+    def function(x: Any) -> Any:
+        inverse = jnp.arcsin(x), jnp.arccos(x), jnp.arcsinh(x), jnp.arccosh(x), jnp.arctanh(x)
+        return *inverse, jnp.sinh(x), jnp.cosh(x), jax.lax.erf(x)
+
+    x = jax.ShapeDtypeStruct((3, 4), jnp.float32)
+    exported = jax.export.export(jax.jit(function))(x)
+    assert exported.mlir_module().count("stablehlo.composite") == 8
+    assert simplified(exported) == simplified(jax.jit(function).lower(x))
+
+
 def test_exported_functions_with_shardings_are_read() -> None:
     from jax.sharding import NamedSharding, PartitionSpec
 
