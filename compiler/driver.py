@@ -50,13 +50,13 @@ def compile(
     """The bytes of a module file, for `vm.load` or a file.
 
     `source`: a path; StableHLO as text (a string with a line break or a parenthesis is text, any other a path) or
-    bytes; a `jax.stages.Lowered`, a `jax.export.Exported` or an MLIR module of jaxlib. `targets`: names of
-    `schema.profiles.PROFILES`, best first; all of them by default. `encodings`: how the operands of dots are laid out,
-    a name of `pipeline.ENCODINGS`. `machines`: the kinds of device that kernels are shaped for, names of
-    `kernel.machine.MACHINES`, the default last; each target has a program for each, of which a device takes the first
-    that is for its kind, or the last. The module's digest goes into the user's trust
-    store if it holds native code. Raises CompileError with everything that is wrong in the program, or when the source
-    or the trust store cannot be used.
+    bytes, or what `jax.export.Exported.serialize` makes of it; a `jax.stages.Lowered`, a `jax.export.Exported` or an
+    MLIR module of jaxlib. `targets`: names of `schema.profiles.PROFILES`, best first; all of them by default.
+    `encodings`: how the operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device
+    that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
+    each, of which a device takes the first that is for its kind, or the last. The module's digest goes into the user's
+    trust store if it holds native code. Raises CompileError with everything that is wrong in the program, or when the
+    source or the trust store cannot be used.
     """
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write

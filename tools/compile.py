@@ -66,7 +66,9 @@ def compile_(options: argparse.Namespace) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     made = cli.parser("vm-compile", "Compiles StableHLO into one module file for several targets.")
     made.add_argument(
-        "input", metavar="IN", help="StableHLO: pretty or generic text, MLIR bytecode, portable artifact; - for stdin"
+        "input",
+        metavar="IN",
+        help="StableHLO: pretty or generic text, MLIR bytecode, portable artifact, Exported.serialize(); - for stdin",
     )
     made.add_argument("-o", dest="output", metavar="OUT", help="the module file, or the text of --compile-to")
     made.add_argument(

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError
 
+from .exported import MLIR_MAGIC, artifact_in
+
 #: what `compile` takes; the objects are known by their methods
 Source = str | bytes | os.PathLike[str] | object
 
@@ -26,7 +28,6 @@ KINDS: Final[dict[str, str]] = {
     "object": "a module of jaxlib in memory",
 }
 
-_MLIR_MAGIC: Final = b"ML\xefR"
 _PRODUCER: Final = re.compile(rb"StableHLO_v[0-9.]+\0")
 
 #: first bytes (at an offset) -> what such a file is
@@ -75,11 +76,13 @@ def _of_file(path: Path) -> Read:
 
 
 def _of_bytes(data: bytes, name: str) -> Read:
-    if data.startswith(_MLIR_MAGIC):
+    if data.startswith(MLIR_MAGIC):
         return Read("artifact" if _PRODUCER.search(data[:64]) else "bytecode", data, name)
     for offset, magic, what in _OTHERS:
         if data[offset : offset + len(magic)] == magic:
             raise CompileError(f"{name}: no StableHLO, this is {what}")
+    if (artifact := artifact_in(data)) is not None:
+        return _of_bytes(artifact, name)
     try:
         return _of_text(data.decode(), name)
     except UnicodeDecodeError as error:

@@ -217,6 +217,19 @@ def test_constants_keep_every_bit_in_every_type() -> None:
             assert isinstance(found, DenseElements) and found.array().tobytes() == values.tobytes(), dtype
 
 
+def test_what_jax_export_serializes_is_read(tmp_path: Path) -> None:
+    """The program itself, also where its gradient lies beside it."""
+    exported = jax.export.export(jax.jit(lambda x: jnp.sin(x).sum()))(jax.ShapeDtypeStruct((3,), jnp.float32))
+    for order in (0, 1):
+        file = tmp_path / f"order{order}.bin"
+        file.write_bytes(exported.serialize(vjp_order=order))
+        assert simplified(file) == simplified(exported.mlir_module_serialized)
+    data = bytes(exported.serialize())
+    for cut in range(0, data.find(b"ML\xefR") + len(exported.mlir_module_serialized) - 9, 7):
+        with pytest.raises(CompileError):
+            load(data[:cut] + b"\xff" * 9)
+
+
 WRONG: list[tuple[Any, str]] = [
     ("no/such/file.mlir", "no/such/file.mlir: No such file or directory"),
     ("a\0b", "'a\\x00b': embedded null byte"),
