@@ -19,7 +19,7 @@ KNOWN_FEATURES = 0
 #: An optional ordinal that names nothing.
 NONE = 0xFFFFFFFF
 #: What stands between the name of an entry and a number in the name of another one, which is dispatched in its place
-#: where a size is at most that.
+#: where a size is at most that; `_columns` behind the number says which.
 UP_TO = "_up_to_"
 
 

@@ -2,7 +2,7 @@
 
 How entries are put together into executables is the target's (docs/decisions/linked-executables.md), so an executable's
 name says nothing to the program of another device. An entry for small sizes has the name of the one that it stands in
-for, `UP_TO` and a number (docs/decisions/few-and-many.md): both compute one thing.
+for, `UP_TO` and a number, and `_columns` where these are few (docs/decisions/few-and-many.md): both compute one thing.
 """
 
 import re

@@ -42,7 +42,7 @@ def _collapsed(axes: Axes, old: tuple[int, ...], new: tuple[int, ...]) -> Axes |
     for size in new:
         joined: tuple[int, ...] = ()
         count = 1
-        while rest and is_less(count, size):
+        while rest and count != size and not is_less(size, count):
             group, extent = rest.pop(0)
             joined += group
             count *= extent

@@ -109,9 +109,9 @@ class Layout:
         cut = [group for group, tile in enumerate(self.tiles) if tile > 1]
         if sorted(self.inner) != cut:
             raise EncodingError(f"inner {list(self.inner)} must be the groups that are cut, {cut}, in some order")
-        for group in (self.axes[group] for group in cut):
-            if not may_be_cut(group, shape):
-                raise EncodingError(f"axes {list(group)}, whose size a call brings, are cut into tiles")
+        for axes in (self.axes[group] for group in cut):
+            if not may_be_cut(axes, shape):
+                raise EncodingError(f"axes {list(axes)}, whose size a call brings, are cut into tiles")
 
     def sizes(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The number of elements along each group."""

@@ -6,12 +6,12 @@ the tensor are batch, free and contracted axes of the dot. Between memory and th
 element from one, or transpose or collapse axes: the axes are followed through them. The result of a dot is written as
 it is read, in row-major order.
 
-Both operands of a dot are encoded or none: kernels want tiles on both sides. Where a call brings a size, the left one
-is not, as tiles are cut by numbers. The right one is if it is constant, or if the rows are known or no fewer than the
-columns, as in attention: encoding it in a call could take longer than a dot of few rows. A dot is large when each of
-its sizes is at least `LEAST_SIZE` and their product at least `LEAST_PRODUCTS`, those that a call brings being typical:
-below, dispatches more cost more than they save, on any target. Some values of the option `encodings` want all dots.
-Which of them gain, a target says; where they do not, what this pass made will be gone without trace.
+Both operands of a dot of known sizes are encoded or none: kernels want tiles on both sides. Where a call brings a size,
+the left one is not, as tiles are cut by numbers. The right one is if it is constant, or if the rows are known or no
+fewer than the columns, as in attention: encoding it in a call could take longer than a dot of few rows. A dot is large
+when each of its sizes is at least `LEAST_SIZE` and their product at least `LEAST_PRODUCTS`, those that a call brings
+being typical: below, dispatches more cost more than they save, on any target. Some values of the option `encodings`
+want all dots. Which of them gain, a target says; where they do not, what this pass made will be gone without trace.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ LEAST: Final = 1
 GREATEST: Final = 2**31 - 1
 #: calls in a sum beyond which its bounds are what intervals tell
 MOST_RELAXED: Final = 4
+#: calls that are replaced one after the other to bound a sum: each may have others in it
+MOST_NESTED: Final = 6
 #: what a symbol is taken for where something must be estimated
 TYPICAL: Final = 64
 #: answers about sizes that are remembered: each is asked for many times
@@ -225,16 +227,16 @@ def bounds(size: int) -> tuple[int, int]:
 
 
 @lru_cache(_KEPT)
-def _lower(size: int) -> int:
+def _lower(size: int, nested: int = MOST_NESTED) -> int:
     """What intervals tell, or more where a call is replaced by what it is not less than."""
     if not isinstance(size, Dim):
         return size
     found = _lower_by_intervals(size)
     calls = [(count, factors[0]) for count, factors in size.terms if len(factors) == 1 and isinstance(factors[0], Call)]
-    for count, call in calls if len(calls) <= MOST_RELAXED else ():
+    for count, call in calls if nested and len(calls) <= MOST_RELAXED else ():
         rest = size - count * Dim(((1, (call,)),))
         for least, divisor in _relaxed(call, count):
-            found = max(found, ceildiv(_lower(rest * divisor + least), divisor))
+            found = max(found, ceildiv(_lower(rest * divisor + least, nested - 1), divisor))
     return found
 
 

@@ -3,9 +3,10 @@
 The entry keeps its name, bindings and binding arguments; its body becomes scalar code for one invocation. It gets a
 `workgroup_size` and a `workload` in invocations. Everything that has no lowering is reported at once.
 
-Where a call may bring few of something, rows of a dot or elements of a fold, another schedule is faster, and short rows
-are in registers. An invocation cannot choose: llvmpipe goes through both arms of a branch. So entries for such calls
-stand behind the one for all others, and each dispatch is of one of them (docs/decisions/few-and-many.md, rows.md).
+Where a call may bring few of something, rows or columns of a dot or elements of a fold, another schedule is faster, and
+short rows are in registers. An invocation cannot choose: llvmpipe goes through both arms of a branch. So entries for
+such calls stand behind the one for all others, and each dispatch is of one of them (docs/decisions/few-and-many.md,
+rows.md).
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -37,9 +37,10 @@ class Machine:
     rows and columns of a dot's result that an invocation computes of a workgroup's block, staged in shared memory; None
     where invocations load for themselves. `packs`: operands of dots are put in tiles where the target gains by it.
     `holders`: the fewest invocations that hold a row of more than 16 elements among them. `short_row`: what a row is
-    taken for of which a call brings the length, where it is chosen how many share it. `few`: calls that bring a small
-    size have code of their own, where that is faster. `long_tiles`: a long dot of few results is tiled, too, in place
-    of a workgroup for each result: what shares loads wins over what has many invocations."""
+    taken for of which a call brings the length, where it is chosen how many share it. `few`: calls that bring few
+    rows of a dot, or elements of a fold, have code of their own, where that is faster. `long_tiles`: a long dot of few
+    results is tiled, too, in place of a workgroup for each result: what shares loads wins over what has many
+    invocations."""
 
     tile: tuple[int, int] = (8, 8)
     vectors: bool = False

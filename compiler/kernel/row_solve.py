@@ -6,9 +6,11 @@ others still read. An invocation's own elements lie in shared memory, too, since
 """
 
 from dataclasses import dataclass, field
+from math import prod
 
 from orchestrion.compiler.flow.row_solve import BLOCK, RowSolve
 from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import ceildiv
 
 from .builder import KernelBuilder
 from .elemental import Elemental
@@ -18,8 +20,13 @@ from .rules import element_of, shape_of
 
 def groups(op: RowSolve) -> int:
     """Workgroups of a dispatch."""
+    return prod(_grid(op))
+
+
+def _grid(op: RowSolve) -> tuple[int, int]:
+    """How many triangles, and workgroups for each."""
     batch, rows, _ = shape_of(op.rows)
-    return batch * -(-rows // BLOCK)
+    return batch, ceildiv(rows, BLOCK)
 
 
 def emit(elemental: Elemental, op: RowSolve, binding: Value) -> None:
@@ -50,10 +57,9 @@ class _Rows:
 
     def emit(self) -> None:
         """Workgroups behind the last do what that does, but write nothing: all invocations meet at the barriers."""
-        b, (batch, rows, _) = self.builder, shape_of(self.op.rows)
-        count = groups(self.op)
+        b, count, rows = self.builder, groups(self.op), shape_of(self.op.rows)[1]
         number = b.op("minimum", b.workgroup_id(), b.index(count - 1))
-        self.batch, self.share = delinearize(b, number, (batch, count // batch))
+        self.batch, self.share = delinearize(b, number, _grid(self.op))
         self._load()
         b.barrier()
         if self.op.factor.value:

@@ -24,6 +24,7 @@ from orchestrion.compiler.ir.attributes import (
 )
 from orchestrion.compiler.ir.core import Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operands, optional, results
+from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, Attribute, TensorType
 from orchestrion.schema.library_call import KIND_NAMES, Attributes, Value, check_attributes, name_problem
@@ -37,6 +38,8 @@ TYPED: Final = IntegerAttr(4, I32)  #: api_version: attributes are in a dictiona
 _FOREIGN_CONFIG: Final = "mhlo.backend_config"
 #: what says nothing about values
 _MEMORY: Final = ("operand_layouts", "result_layouts", "output_operand_aliases")
+#: names of ops, as of `dynamic_top_k`, which are calls only while their shapes are computed
+_STABLEHLO: Final = "stablehlo."
 #: which operands hold the shapes of results, where those are symbolic
 SHAPES: Final = "indices_of_shape_operands"
 #: names of JAX's calls of Python, of any platform and age
@@ -69,9 +72,15 @@ class CustomCall(StablehloOp):
         return self.call_target_name.value
 
     def check(self) -> Iterator[str]:
-        """Whether it is a call of a library function, in the one form that there is."""
-        if self.function == ASSERTION or (SHAPES in self.attributes and not self._is_known()):
-            return  # `refine-shapes` reads it
+        """Whether it is a call of a library function, in the one form that there is, which has something to compute."""
+        yield from self.form()
+        if not self.foreign() and not self._is_computed():
+            yield from self._results()
+
+    def form(self) -> Iterator[str]:
+        """What is wrong with it but for its results."""
+        if self._is_computed():
+            return
         if reason := self.foreign():
             yield reason
             return
@@ -79,7 +88,6 @@ class CustomCall(StablehloOp):
             yield f"calls {self.function}, which has side effects; functions over tensors only are supported"
         if self.called_computations:
             yield f"calls {self.function} with computations, which is not supported"
-        yield from self._results()
         config = self.backend_config
         if not isinstance(config, DictAttr):
             yield f"calls {self.function} with backend_config {config}, a dictionary (api_version = 4) is supported"
@@ -88,13 +96,18 @@ class CustomCall(StablehloOp):
         if self.api_version != TYPED:
             yield f"calls {self.function} with api_version {self.api_version}, supported is {TYPED}"
 
-    def _is_known(self) -> bool:
-        return all(isinstance(value.type, TensorType) and value.type.is_known for value in self.results)
+    def _is_computed(self) -> bool:
+        """Whether `refine-shapes` reads it: it asserts, or says what shapes its results have."""
+        known = all(isinstance(value.type, TensorType) and value.type.is_known for value in self.results)
+        says = SHAPES in self.attributes or self.function.startswith(_STABLEHLO)
+        return self.function == ASSERTION or (says and not known)
 
     def foreign(self) -> str:
         """Why it cannot be a call of a library function, by its name; empty if it can."""
         target = self.get_as("call_target_name", StringAttr)
         problem = name_problem(target.value) if target is not None else None
+        if target is not None and target.value.startswith(_STABLEHLO):
+            return f"is not supported: {target.value} of such operands, results and attributes"
         if target is None or problem is None:
             return ""
         if _PYTHON.search(target.value):
@@ -105,8 +118,10 @@ class CustomCall(StablehloOp):
         if not self.results:
             yield f"calls {self.function} for no result"
         for index, result in enumerate(self.results):
-            if isinstance(result.type, TensorType) and result.type.is_static and result.type.num_elements == 0:
-                yield f"result {index} is {result.type}, which has no elements for {self.function} to compute"
+            type = result.type
+            if isinstance(type, TensorType) and type.is_known and bounds(type.num_elements)[0] == 0:
+                has = "has" if type.is_static else "may have"
+                yield f"result {index} is {type}, which {has} no elements for {self.function} to compute"
 
 
 def attribute_problems(config: DictAttr) -> Iterator[str]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr, SymbolRef
+from orchestrion.compiler.ir.attributes import PARTS, ArrayAttr, StringAttr, SymbolRef
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, UnregisteredOp
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.schema.dtypes import BY_NAME, FLOAT
 from orchestrion.schema.profiles import PROFILES
 
 from . import (
@@ -26,7 +27,7 @@ from . import (
     static_forms,
     tuples,
 )
-from .base import is_complex, is_known
+from .base import is_complex, is_known, tensor_of
 from .bit_widths import expand_bitcast
 from .build import compare, constant, elementwise
 from .complex_parts import conjugate
@@ -146,13 +147,22 @@ def _composite(op: Operation, rewriter: Rewriter) -> bool:
     if target is None:
         return False
     types = [result.type for result in op.results]
-    if name is not None and name.value in _UNARY and types == [value.type for value in op.operands]:
+    if name is not None and name.value in _UNARY and _is_function(op, name.value):
         kind = OPS.get(name.value, partial(UnregisteredOp, name.value))
         rewriter.replace(op, rewriter.insert(kind(op.operands, types)).results)
         return True
     call = rewriter.build(Call, arguments=op.operands, callee=target, outputs=types)
     rewriter.replace(op, call.results)
     return True
+
+
+def _is_function(op: Operation, name: str) -> bool:
+    """Whether it is of floats, or of complex numbers where there is such a function."""
+    types = [value.type for value in (*op.operands, *op.results)]
+    if len(types) != 2 or types[0] != types[1] or len(op.operands) != 1:
+        return False
+    element = str(tensor_of(op.operands[0]).element)
+    return (element in BY_NAME and BY_NAME[element].kind == FLOAT) or (element in PARTS and name != "chlo.erf")
 
 
 def _dot(op: Operation, rewriter: Rewriter) -> bool:
@@ -214,7 +224,7 @@ PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
         expand_rng_bit_generator,
         canonical,
         jax_lapack.replace,
-        lapack_loops.of_complex,
+        lapack_loops.without_library,
     ),
     "stablehlo.dot": (_dot,),
     "stablehlo.dot_general": (_plain, algorithm, one_type),

@@ -19,7 +19,7 @@ from orchestrion.compiler.ir.types import Attribute, TensorType
 
 from .base import is_complex, is_known, part_type, tensor_of
 from .complex_parts import conjugate, parts_of
-from .custom_call import TYPED, CustomCall
+from .custom_call import SHAPES, TYPED, CustomCall
 from .elementwise import OPS
 from .structural import BroadcastInDim, Constant
 
@@ -94,7 +94,7 @@ def replace(op: Operation, rewriter: Rewriter) -> bool:
     name = _NAME.fullmatch(target.value) if isinstance(op, CustomCall) and target is not None else None
     row = _row(*name.groups()) if name is not None else None
     config = op.properties.get("backend_config")
-    if row is None or not isinstance(config, DictAttr):
+    if row is None or not isinstance(config, DictAttr) or SHAPES in op.attributes:  # `refine-shapes` first
         return False
     given = dict(config.items)
     results, attributes = _results(op, row, given), _attributes(row, given)

@@ -12,6 +12,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DictAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import F32, F64, I32, TensorType
 
@@ -33,7 +34,7 @@ def expand(op: Operation, rewriter: Rewriter) -> bool:
     config, target = op.get_as("backend_config", DictAttr), op.get_as("call_target_name", StringAttr)
     name = target.value if target is not None else ""
     known, made_by = _ROUTINES.get(name, (None, None))
-    if known is None or made_by is None or config is None or any(op.check()) or not set(config.mapping) <= set(known):
+    if known is None or made_by is None or config is None or any(op.form()) or not set(config.mapping) <= set(known):
         return False
     elements = {tensor_of(value).element for value in op.operands}
     if not all(map(is_complex, op.operands)) and not elements <= {F32, F64}:
@@ -48,9 +49,17 @@ def expand(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def of_complex(op: Operation, rewriter: Rewriter) -> bool:
-    """Libraries are over real numbers: a call with complex ones becomes a loop on every target."""
-    return any(map(is_complex, op.operands)) and expand(op, rewriter)
+def without_library(op: Operation, rewriter: Rewriter) -> bool:
+    """Libraries are over real numbers, and something: a call with complex ones, or with as many matrices as a call
+    brings, which may be none, becomes a loop on every target."""
+    return (any(map(is_complex, op.operands)) or any(map(_may_be_empty, op.results))) and expand(op, rewriter)
+
+
+def _may_be_empty(value: Value) -> bool:
+    type = value.type
+    if not isinstance(type, TensorType) or not type.is_known or type.is_static:
+        return False
+    return bounds(type.num_elements)[0] == 0
 
 
 def _late(module: str, function: str) -> Routine:
@@ -77,7 +86,7 @@ def _potrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Va
     if len(op.operands) != 1 or len(op.results) != 2:
         return None
     type = tensor_of(op.operands[0])
-    if type.rank < 2 or type.shape[-1] != type.shape[-2] or not type.num_elements:
+    if type.rank < 2 or type.shape[-1] != type.shape[-2] or type.num_elements == 0:
         return None
     wide = matrices(rewriter, op.operands[0])
     shape = tensor_of(wide).shape
@@ -115,7 +124,7 @@ def _getrf(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Va
     if len(op.operands) != 1 or len(op.results) != 3:
         return None
     type = tensor_of(op.operands[0])
-    if type.rank < 2 or not type.num_elements:
+    if type.rank < 2 or type.num_elements == 0:
         return None
     made = lu.factor(rewriter, matrices(rewriter, op.operands[0]))
     batch, rows, columns = tensor_of(made[0]).shape

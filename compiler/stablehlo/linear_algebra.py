@@ -120,7 +120,7 @@ def _cholesky(op: Operation, rewriter: Rewriter) -> bool:
     if (len(op.operands), len(op.results)) != (1, 1) or not _is_float(op.operands[0]):
         return False
     a, type = op.operands[0], tensor_of(op.operands[0])
-    if op.results[0].type != type or type.rank < 2 or type.shape[-1] != type.shape[-2] or not type.num_elements:
+    if op.results[0].type != type or type.rank < 2 or type.shape[-1] != type.shape[-2] or type.num_elements == 0:
         return False
     rewriter.replace(op, [reshape(rewriter, cholesky_of(rewriter, a, _flag(op, "lower")), type.shape)])
     return True
@@ -157,7 +157,7 @@ def fit(a: Value, b: Value, left: bool) -> bool:
     first, second = a.type, b.type
     if not isinstance(first, TensorType) or not isinstance(second, TensorType) or not is_known(second):
         return False
-    if first.element != second.element or first.rank != second.rank or first.rank < 2 or not second.num_elements:
+    if first.element != second.element or first.rank != second.rank or first.rank < 2 or second.num_elements == 0:
         return False
     n = second.shape[-2 if left else -1]
     return first.shape == (*second.shape[:-2], n, n)

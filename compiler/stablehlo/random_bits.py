@@ -14,6 +14,7 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import DialectAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Dim, UndecidedError
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import TensorType, scalar
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
@@ -92,13 +93,13 @@ def _philox_rounds(rewriter: Rewriter, words: list[Value], key: list[Value]) -> 
         (high0, low0), (high1, low1) = (
             _product(rewriter, words[at], factor) for at, factor in zip((0, 2), _PHILOX_FACTORS, strict=True)
         )
-        first = elementwise(rewriter, "xor", high1, words[1])
-        second = elementwise(rewriter, "xor", high0, words[3])
+        one = elementwise(rewriter, "xor", high1, words[1])
+        other = elementwise(rewriter, "xor", high0, words[3])
         keys = [spread(rewriter, word, type.shape) for word in key]
         words = [
-            elementwise(rewriter, "xor", first, keys[0]),
+            elementwise(rewriter, "xor", one, keys[0]),
             low1,
-            elementwise(rewriter, "xor", second, keys[1]),
+            elementwise(rewriter, "xor", other, keys[1]),
             low0,
         ]
     return words
@@ -107,7 +108,7 @@ def _philox_rounds(rewriter: Rewriter, words: list[Value], key: list[Value]) -> 
 def _threefry(rewriter: Rewriter, state: list[Value], shape: tuple[int, ...], width: int) -> tuple[list[Value], Value]:
     """Numbers of 32 bits: the first word of a block and its second are neighbours along the axis that is halved."""
     given, shape = shape, shape or (1,)
-    axis = _halved_axis(shape)
+    axis = _halved_axis(shape) if width == 1 else 0
     half = shape if width == 2 else (*shape[:axis], -(-shape[axis] // 2), *shape[axis + 1 :])
     key, low = state
     line = TensorType((prod(half),), _U64)
@@ -126,9 +127,13 @@ def _threefry(rewriter: Rewriter, state: list[Value], shape: tuple[int, ...], wi
 
 
 def _halved_axis(shape: tuple[int, ...]) -> int:
-    """The first axis of an even size, else the first of the largest."""
-    even = [axis for axis, size in enumerate(shape) if size % 2 == 0]
-    return even[0] if even else shape.index(max(shape))
+    """The first axis of an even size, else the first of the largest. Raises UndecidedError where a call says which."""
+    for axis, size in enumerate(shape if len(shape) > 1 else ()):
+        if isinstance(size % 2, Dim):
+            raise UndecidedError(f"whether {size} is even, and its axis halved, depends on the sizes of a call")
+        if size % 2 == 0:
+            return axis
+    return shape.index(max(shape)) if len(shape) > 1 else 0
 
 
 def _threefry_rounds(rewriter: Rewriter, words: Sequence[Value], key: Sequence[Value]) -> list[Value]:
@@ -136,7 +141,7 @@ def _threefry_rounds(rewriter: Rewriter, words: Sequence[Value], key: Sequence[V
     parity = constant(rewriter, _THREEFRY_PARITY, tensor_of(key[0]))
     last = elementwise(rewriter, "xor", elementwise(rewriter, "xor", *key), parity)
     keys = [spread(rewriter, word, type.shape) for word in (*key, last)]
-    x, y = (elementwise(rewriter, "add", word, part) for word, part in zip(words, keys, strict=False))
+    x, y = (elementwise(rewriter, "add", word, own) for word, own in zip(words, keys, strict=False))
     for turn in range(5):
         for rotation in _THREEFRY_ROTATIONS[turn % 2]:
             x = elementwise(rewriter, "add", x, y)

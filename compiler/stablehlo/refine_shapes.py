@@ -93,12 +93,12 @@ def _name_windows(module: Module) -> None:
 
 
 def _is_dynamic(op: Operation) -> bool:
-    if isinstance(op, dynamic.DynamicOp) or _is_assertion(op):
+    if isinstance(op, dynamic.DynamicOp) or _is_assertion(op) or SHAPES in op.attributes:
         return True
     if isinstance(op, Func):
         signature = op.get_as("function_type", FunctionType)
         return signature is not None and any(map(_is_unknown, signature.inputs))
-    return False
+    return any(_is_unknown(result.type) for result in op.results)
 
 
 def _is_unknown(type: Type) -> bool:
@@ -226,7 +226,7 @@ class _Refiner:
             for region in op.regions:
                 self.block(region.block)
             types = [value.type for value in op.regions[0].block.ops[-1].operands]
-        elif not any(_is_unknown(result.type) for result in op.results):
+        elif not any(_is_unknown(result.type) for result in op.results) and SHAPES not in op.attributes:
             return
         elif isinstance(op, BitcastConvert):
             types = [_recast(tensor_of(op.results[0]), tensor_of(op.operands[0]))]
@@ -242,23 +242,22 @@ class _Refiner:
             result.type = _as_stated(result.type, type)
 
     def _of_call(self, op: CustomCall) -> Sequence[Type]:
-        """The types of a call's results, of which its last operands say the shapes: those go."""
+        """The types of a call's results. What says their shapes goes."""
         stated = [tensor_of(result) for result in op.results]
-        if SHAPES not in op.attributes:
-            if op.function not in (RNG_BIT_GENERATOR, TOP_K) or (len(op.operands), len(stated)) != (2, 2):
-                return [_like(type, op) for type in stated]
-            given, sizes = tensor_of(op.operands[0]), self.sizes(op.operands[1])
-            op.set_operands(op.operands[:1])
-            if op.function == RNG_BIT_GENERATOR:
-                return [given, stated[1].with_shape(sizes)]
-            return [type.with_shape((*given.shape[:-1], *sizes)) for type in stated]
-        listed, first = op.attributes.pop(SHAPES), len(op.operands) - len(stated)
-        wanted = [*range(first, len(op.operands))]
-        if not isinstance(listed, DenseElements) or first < 0 or listed.array().tolist() != wanted:
-            raise ShapeError(f"{SHAPES} must be the numbers of its last operands, {wanted}, is {listed}")
-        types = [type.with_shape(self.sizes(sizes)) for type, sizes in zip(stated, op.operands[first:], strict=True)]
-        op.set_operands(op.operands[:first])
+        rule = _by_shapes if SHAPES in op.attributes else _CALLS.get(op.function)
+        if rule is None:
+            return [_like(type, op) for type in stated]
+        types, kept = rule(self, op, stated)
+        op.attributes.pop(SHAPES, None)
+        op.set_operands(op.operands[:kept])
         return types
+
+    def shape(self, value: Value) -> tuple[int, ...]:
+        """A list of sizes that is the shape of a result. Raises ShapeError."""
+        found = self.sizes(value)
+        if any(not isinstance(size, Dim) and size < 0 for size in found):
+            raise ShapeError(f"has a result of shape {list(found)}, with sizes below 0")
+        return found
 
     def sizes(self, value: Value) -> tuple[int, ...]:
         """A list of sizes that an op takes. Raises ShapeError."""
@@ -357,6 +356,41 @@ def _refusal(op: Operation, message: str) -> CompileError:
     return CompileError([Diagnostic(message, op.loc, op.name)])
 
 
+# What a call says of its results' types: these, and how many of its operands are left
+
+
+def _by_shapes(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) -> tuple[Sequence[Type], int]:
+    """The last operands are the shapes of the results."""
+    listed, kept = op.attributes[SHAPES], len(op.operands) - len(stated)
+    wanted = [*range(kept, len(op.operands))]
+    found = listed.array().tolist() if isinstance(listed, DenseElements) and listed.type.element == I64 else None
+    if found != wanted or kept < 0:
+        raise ShapeError(f"{SHAPES} must be the numbers of its last operands, {wanted}, is {listed}")
+    shapes = [refiner.shape(operand) for operand in op.operands[kept:]]
+    return [type.with_shape(shape) for type, shape in zip(stated, shapes, strict=True)], kept
+
+
+def _by_count(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) -> tuple[Sequence[Type], int]:
+    """Of `top_k`: as many are wanted along the last axis as the other operand says."""
+    _known_form(op)
+    given, count = tensor_of(op.operands[0]).shape, refiner.shape(op.operands[1])
+    return [type.with_shape((*given[:-1], *count)) for type in stated], 1
+
+
+def _by_shape(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) -> tuple[Sequence[Type], int]:
+    """Of `rng_bit_generator`: the state is one as before, the shape of the numbers is the other operand."""
+    _known_form(op)
+    return [tensor_of(op.operands[0]), stated[1].with_shape(refiner.shape(op.operands[1]))], 1
+
+
+def _known_form(op: CustomCall) -> None:
+    if (len(op.operands), len(op.results)) != (2, 2):
+        raise ShapeError(f"calls {op.function} with {len(op.operands)} operands for {len(op.results)} results, not 2")
+
+
+_CALLS: Final[dict[str, Callable[..., tuple[Sequence[Type], int]]]] = {TOP_K: _by_count, RNG_BIT_GENERATOR: _by_shape}
+
+
 # What becomes of an op that computes its shape
 
 
@@ -375,17 +409,17 @@ def _shaped(op: Operation, shape: tuple[int, ...]) -> Type:
 
 
 def _broadcast(refiner: _Refiner, op: dynamic.DynamicBroadcastInDim, builder: Builder) -> Value:
-    out = _shaped(op, refiner.sizes(op.output_dimensions))
+    out = _shaped(op, refiner.shape(op.output_dimensions))
     axes = op.broadcast_dimensions
     return builder.build(BroadcastInDim, operand_=op.operand_, broadcast_dimensions=axes, out=out).out
 
 
 def _reshape(refiner: _Refiner, op: dynamic.DynamicReshape, builder: Builder) -> Value:
-    return builder.build(Reshape, operand_=op.operand_, out=_shaped(op, refiner.sizes(op.output_shape))).out
+    return builder.build(Reshape, operand_=op.operand_, out=_shaped(op, refiner.shape(op.output_shape))).out
 
 
 def _iota(refiner: _Refiner, op: dynamic.DynamicIota, builder: Builder) -> Value:
-    out = _shaped(op, refiner.sizes(op.output_shape))
+    out = _shaped(op, refiner.shape(op.output_shape))
     return builder.build(Iota, iota_dimension=op.iota_dimension, out=out).out
 
 

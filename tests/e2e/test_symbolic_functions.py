@@ -113,6 +113,12 @@ def factored(x: Any) -> Any:
     return *values, lax.linalg.hessenberg(symmetric), lax.linalg.tridiagonal_solve(*diagonals, x), jnp.linalg.pinv(x)
 
 
+def of_none(x: Any) -> Any:
+    """Of a batch that is empty where there is one matrix."""
+    few = x[1:] + jnp.swapaxes(x[1:], 1, 2) + 9 * unit(x, 3)
+    return jnp.linalg.cholesky(few), jnp.linalg.eigh(few)[0], jnp.linalg.qr(few)[1]
+
+
 CASES = {
     "chlo": Case(of_chlo, "b, 6"),
     "drawn": Case(drawn, "b, 6"),
@@ -121,6 +127,8 @@ CASES = {
     "complex": Case(of_complex, "b, 4, 4", np.complex64, ("reference", "vulkan")),
     "solved": Case(solved, "b, 40, 40"),
     "factored": Case(factored, "b, 5, 3", devices=("reference", "vulkan")),
+    "none": Case(of_none, "b, 3, 3", devices=("reference", "vulkan")),
+    "rows": Case(lambda x: jnp.linalg.svd(x, compute_uv=False), "b + 2, 3", devices=("reference",)),
     "two batches": Case(lambda x: jnp.linalg.inv(x + 4 * unit(x, 3)), "b, c, 3, 3"),
     "an order": Case(
         lambda x: jnp.linalg.solve(x + 9 * unit(x, x.shape[0]), x), "b, b", devices=("reference", "vulkan")
@@ -141,7 +149,7 @@ def test_it_gives_what_jax_gives(name: str, device: str, load_on: LoadOn) -> Non
     case = CASES[name]
     program = load_on(compiler.compile(exported(case), [TARGETS[device]]), device)
     for size in SIZES:
-        shape = [size if part == "b" else 2 if part == "c" else int(part) for part in case.shape.split(", ")]
+        shape = [eval(part, {"b": size, "c": 2}) for part in case.shape.split(", ")]
         random = np.random.default_rng(size)
         x = random.normal(size=shape)
         x = (x + 1j * random.normal(size=shape) if case.dtype == np.complex64 else x).astype(case.dtype)

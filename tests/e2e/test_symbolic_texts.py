@@ -108,6 +108,7 @@ CALL = """
         (", indices_of_shape_operands = dense<2> : tensor<1xi64>", "", "of which nobody knows the sizes"),
         ("(%x, %x, %3)", "(%x, %x, %n)", "its sizes depend on the values of tensors"),
         ("dense<4> : tensor<1xi32>", "dense<5> : tensor<1xi32>", r"which must be tensor<\?x5xf32"),
+        ("dense<4> : tensor<1xi32>", "dense<-1> : tensor<1xi32>", r"a result of shape \[d0, -1\], with sizes below 0"),
     ],
 )
 def test_a_call_says_the_sizes_of_its_results(old: str, new: str, message: str) -> None:
@@ -123,6 +124,30 @@ def test_a_function_refuses_sizes_that_it_does_not_give() -> None:
         vm.load(compile(refused, targets=["reference"]), "reference").main(
             np.ones((3, 4), np.float32), np.ones(2, np.int32)
         )
+
+
+def test_a_size_that_is_stated_as_unknown_is_found() -> None:
+    text = """
+      func.func @main(%x: tensor<4xf32>) -> tensor<?xf32> {
+        %0 = stablehlo.abs %x : (tensor<4xf32>) -> tensor<?xf32>
+        return %0 : tensor<?xf32>
+      }
+    """
+    main = vm.load(compile(text, targets=["reference"]), "reference")["main"]
+    np.testing.assert_array_equal(main(np.array([1, -2, 3, -4], np.float32)), [1, 2, 3, 4])
+
+
+def test_bits_whose_order_a_size_decides_are_refused() -> None:
+    """ThreeFry pairs words along the first axis of an even size."""
+    shape = export.symbolic_shape("b, 4")
+    key = jax.ShapeDtypeStruct((2,), np.uint64)
+    with jax.enable_x64(True):
+        draw = jax.jit(
+            lambda x, key: jax.lax.rng_bit_generator(key, x.shape, np.uint32, jax.lax.RandomAlgorithm.RNG_THREE_FRY)
+        )
+        text = export.export(draw)(jax.ShapeDtypeStruct(shape, np.float32), key).mlir_module()
+    with pytest.raises(CompileError, match="whether b is even, and its axis halved, depends on the sizes of a call"):
+        compile(text)
 
 
 def test_a_size_that_a_value_decides_is_refused() -> None:

@@ -7,8 +7,9 @@ import re
 from math import prod
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.flow.layout import Encoding, Layout, may_be_cut
+from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.kernel.lower import lower_entry
 from orchestrion.compiler.kernel.machine import DEFAULT, Machine
 from orchestrion.compiler.kernel.signature import Signature, signature_of
@@ -23,6 +24,8 @@ MACHINES = {
     "cpu": Machine(tile=(8, 16), width=16, row=256, long_tiles=True),
     "gpu": Machine(tile=(8, 8), block=(8, 4), packs=False, holders=32),
 }
+#: rows of a dot that are worth an order of the other operand's columns
+ORDERED_ROWS = 64
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -36,12 +39,13 @@ class OpenCLTarget(Target):
 
     def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
         """Columns that are no neighbours in memory would be gathered one by one. Tiles serve where a dot's last one has
-        no need to be moved back (docs/decisions/packed-dot.md)."""
-        if encoding.role == "lhs" or max(encoding.contract) < max(encoding.free):
+        no need to be moved back, order is worth it for many rows (docs/decisions/packed-dot.md)."""
+        if encoding.role == "lhs" or max(encoding.contract, default=0) < max(encoding.free, default=0):
             return None
         columns = prod(shape[axis] for axis in encoding.free)
-        whole = may_be_cut(encoding.free, shape) and columns % self.tiles[1] == 0
-        return encoding.tiled(shape, self.tiles[1]) if whole else encoding.ordered
+        if not isinstance(columns, Dim) and columns % self.tiles[1] == 0:
+            return encoding.tiled(shape, self.tiles[1])
+        return encoding.ordered if encoding.sizes[0] >= ORDERED_ROWS else None
 
     def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
         lower_entry(entry, self.machines[machine])

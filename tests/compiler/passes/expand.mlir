@@ -461,3 +461,41 @@
     "func.return"(%8, %14, %15, %18) : (tensor<3x4xi1>, tensor<3xi32>, tensor<3xi32>, tensor<3xbf16>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: expand
+// A composite of a function of CHLO is that function; of what that does not take, it is its decomposition.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<4xi32>):
+    %2 = "stablehlo.composite"(%0) <{decomposition = @own, name = "chlo.erf"}> : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = "stablehlo.composite"(%1) <{decomposition = @other, name = "chlo.erf"}> : (tensor<4xi32>) -> tensor<4xi32>
+    %4 = "stablehlo.composite"(%0) <{decomposition = @own, name = "chlo.erf_of_mine"}> : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%2, %3, %4) : (tensor<4xf32>, tensor<4xi32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "own", sym_visibility = "private"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    "func.return"(%0) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<4xi32>) -> tensor<4xi32>, sym_name = "other", sym_visibility = "private"}> ({
+  ^bb0(%0: tensor<4xi32>):
+    "func.return"(%0) : (tensor<4xi32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<4xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi32>, tensor<4xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<4xf32>, %1: tensor<4xi32>):
+    %2 = "chlo.erf"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = "func.call"(%1) <{callee = @other}> : (tensor<4xi32>) -> tensor<4xi32>
+    %4 = "func.call"(%0) <{callee = @own}> : (tensor<4xf32>) -> tensor<4xf32>
+    "func.return"(%2, %3, %4) : (tensor<4xf32>, tensor<4xi32>, tensor<4xf32>) -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "own", sym_visibility = "private"}> ({
+  ^bb0(%0: tensor<4xf32>):
+    "func.return"(%0) : (tensor<4xf32>) -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<4xi32>) -> tensor<4xi32>, sym_name = "other", sym_visibility = "private"}> ({
+  ^bb0(%0: tensor<4xi32>):
+    "func.return"(%0) : (tensor<4xi32>) -> ()
+  }) : () -> ()
+}) : () -> ()
