@@ -1,4 +1,5 @@
-"""canonicalize: constants are folded (`fold.py`), ops that change nothing go, movements of movements become one.
+"""canonicalize: constants are folded (`fold.py`), ops that change nothing go, movements of movements become one; what
+reduces one element combines it with the initial value.
 
 Control flow is simplified too (`simplify_control_flow.py`).
 
@@ -18,9 +19,12 @@ from orchestrion.compiler.ir.dims import Dim, dim_min
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 
 from .base import tensor_of
+from .contraction import Reduce
 from .elementwise import BitcastConvert, Convert, Select
 from .fold import fold
 from .indexing import DynamicSlice, DynamicUpdateSlice, Gather
+from .movement import reshape, spread
+from .scalar_regions import is_elementwise, widened
 from .simplify_control_flow import PATTERNS as CONTROL_FLOW
 from .structural import BroadcastInDim, Concatenate, Constant, Pad, Reshape, Reverse, Slice, Transpose
 
@@ -316,6 +320,20 @@ def _dynamic_update_slice(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
+def _reduce_of_one(op: Operation, rewriter: Rewriter) -> bool:
+    """Of axes of one element: the initial value, combined with that element."""
+    if not isinstance(op, Reduce) or not is_elementwise(op.body.block):
+        return False
+    sizes = [tensor_of(op.inputs[0]).shape[axis] for axis in op.dimensions.ints]
+    if any(isinstance(size, Dim) or size != 1 for size in sizes):
+        return False
+    shape = tensor_of(op.results[0]).shape
+    starts = [spread(rewriter, value, shape) for value in op.init_values]
+    elements = [reshape(rewriter, value, shape) for value in op.inputs]
+    rewriter.replace(op, widened(rewriter, op.body.block, [*starts, *elements], shape))
+    return True
+
+
 _MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
     "reshape": (_unchanged, _reshape, _reshape_of_repeated),
     "transpose": (_unchanged, _as_reshape, _transpose),
@@ -330,6 +348,7 @@ _MOVES: Final[dict[str, tuple[Pattern, ...]]] = {
     "bitcast_convert": (_unchanged, _bits_of_bits),
     "convert": (_unchanged,),
     "select": (_select,),
+    "reduce": (_reduce_of_one,),
 }
 
 PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {

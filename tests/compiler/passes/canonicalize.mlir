@@ -511,3 +511,46 @@
     "func.return"(%2) : (tensor<?xf32, #util.dims<7 * b>>) -> ()
   }) : () -> ()
 }) : () -> ()
+// -----
+// passes: canonicalize
+// A reduction of axes of one element is the initial value with that element; of a longer one it stays.
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<1x4x1xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4x1xf32>, tensor<1x1xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<1x4x1xf32>, %1: tensor<f32>):
+    %2 = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>
+    %3 = "stablehlo.reduce"(%0, %2) <{dimensions = array<i64: 0, 2>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %c = "stablehlo.add"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%c) : (tensor<f32>) -> ()
+    }) : (tensor<1x4x1xf32>, tensor<f32>) -> tensor<4xf32>
+    %4 = "stablehlo.reduce"(%0, %1) <{dimensions = array<i64: 0>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %c = "stablehlo.subtract"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%c) : (tensor<f32>) -> ()
+    }) : (tensor<1x4x1xf32>, tensor<f32>) -> tensor<4x1xf32>
+    %5 = "stablehlo.reduce"(%0, %1) <{dimensions = array<i64: 1>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %c = "stablehlo.maximum"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%c) : (tensor<f32>) -> ()
+    }) : (tensor<1x4x1xf32>, tensor<f32>) -> tensor<1x1xf32>
+    "func.return"(%3, %4, %5) : (tensor<4xf32>, tensor<4x1xf32>, tensor<1x1xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
+// =====
+"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<1x4x1xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4x1xf32>, tensor<1x1xf32>), sym_name = "main"}> ({
+  ^bb0(%0: tensor<1x4x1xf32>, %1: tensor<f32>):
+    %2 = "stablehlo.constant"() <{value = dense<0.000000e+00> : tensor<4xf32>}> : () -> tensor<4xf32>
+    %3 = "stablehlo.reshape"(%0) : (tensor<1x4x1xf32>) -> tensor<4xf32>
+    %4 = "stablehlo.add"(%2, %3) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %5 = "stablehlo.broadcast_in_dim"(%1) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4x1xf32>
+    %6 = "stablehlo.reshape"(%0) : (tensor<1x4x1xf32>) -> tensor<4x1xf32>
+    %7 = "stablehlo.subtract"(%5, %6) : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x1xf32>
+    %8 = "stablehlo.reduce"(%0, %1) <{dimensions = array<i64: 1>}> ({
+    ^bb0(%9: tensor<f32>, %10: tensor<f32>):
+      %11 = "stablehlo.maximum"(%9, %10) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%11) : (tensor<f32>) -> ()
+    }) : (tensor<1x4x1xf32>, tensor<f32>) -> tensor<1x1xf32>
+    "func.return"(%4, %7, %8) : (tensor<4xf32>, tensor<4x1xf32>, tensor<1x1xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
