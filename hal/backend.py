@@ -303,7 +303,7 @@ class Conformance:
 
     #: case -> why it can never pass here
     unsupported: Mapping[str, str] = field(default_factory=dict)
-    #: case -> why it fails for now; when it passes all the same, that is a failure
+    #: case -> why it fails though it should pass; when it passes all the same, that is a failure
     expected_failures: Mapping[str, str] = field(default_factory=dict)
     #: False: dispatches are accepted and not executed, so that what they would compute is not checked
     computes: bool = True

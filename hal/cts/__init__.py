@@ -4,5 +4,5 @@
 
 Each file of cases is one noun of the interface; `catalogue.py` lists them all, `kernels.py` holds the code they
 dispatch, one payload per executable format. A driver states in its class (`BackendDriver.conformance`) which cases can
-never pass on it and why, and which fail for now: one of those that passes is a failure.
+never pass on it and why, and which fail though they should pass: one of those that passes is a failure.
 """
