@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from orchestrion.compiler.ir.attributes import PARTS, DenseArray
 from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.types import TensorType, Type, scalar
 from orchestrion.schema.dtypes import BY_NAME, DType
 
@@ -50,6 +51,11 @@ def is_supported(type: Type) -> bool:
         return False
     dtype = BY_NAME.get(str(type.element))
     return dtype is not None and dtype.computed
+
+
+def may_be_empty(type: Type) -> bool:
+    """A tensor of known shape that has no elements, or none at some of the sizes that a call may bring."""
+    return isinstance(type, TensorType) and type.is_known and bounds(type.num_elements)[0] == 0
 
 
 def is_complex(value: Value) -> bool:

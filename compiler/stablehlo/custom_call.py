@@ -24,13 +24,12 @@ from orchestrion.compiler.ir.attributes import (
 )
 from orchestrion.compiler.ir.core import Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operands, optional, results
-from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, Attribute, TensorType
 from orchestrion.schema.library_call import KIND_NAMES, Attributes, Value, check_attributes, name_problem
 from orchestrion.schema.tensor_shapes import ShapeError
 
-from .base import StablehloOp
+from .base import StablehloOp, may_be_empty, tensor_of
 from .dynamic import ASSERTION
 
 TYPED: Final = IntegerAttr(4, I32)  #: api_version: attributes are in a dictionary
@@ -118,8 +117,8 @@ class CustomCall(StablehloOp):
         if not self.results:
             yield f"calls {self.function} for no result"
         for index, result in enumerate(self.results):
-            type = result.type
-            if isinstance(type, TensorType) and type.is_known and bounds(type.num_elements)[0] == 0:
+            type = tensor_of(result)
+            if may_be_empty(type):
                 has = "has" if type.is_static else "may have"
                 yield f"result {index} is {type}, which {has} no elements for {self.function} to compute"
 

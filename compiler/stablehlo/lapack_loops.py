@@ -12,12 +12,11 @@ from typing import Final
 
 from orchestrion.compiler.ir.attributes import BoolAttr, DictAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import F32, F64, I32, TensorType
 
 from . import lu
-from .base import is_complex, tensor_of
+from .base import is_complex, may_be_empty, tensor_of
 from .build import compare, constant, elementwise
 from .complex_parts import parts_of
 from .custom_call import CustomCall
@@ -52,14 +51,9 @@ def expand(op: Operation, rewriter: Rewriter) -> bool:
 def without_library(op: Operation, rewriter: Rewriter) -> bool:
     """Libraries are over real numbers, and something: a call with complex ones, or with as many matrices as a call
     brings, which may be none, becomes a loop on every target."""
-    return (any(map(is_complex, op.operands)) or any(map(_may_be_empty, op.results))) and expand(op, rewriter)
-
-
-def _may_be_empty(value: Value) -> bool:
-    type = value.type
-    if not isinstance(type, TensorType) or not type.is_known or type.is_static:
-        return False
-    return bounds(type.num_elements)[0] == 0
+    return (any(map(is_complex, op.operands)) or any(may_be_empty(result.type) for result in op.results)) and expand(
+        op, rewriter
+    )
 
 
 def _late(module: str, function: str) -> Routine:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
 
 from .base import is_complex, tensor_of
 from .build import compare, constant, elementwise
+from .lapack_factors import matrix_shape
 from .linear_algebra import matrices
 from .loops import loop
 from .movement import concatenated, numbers, part, read, reshape, spread, total, write, zeros
@@ -27,7 +27,7 @@ def gtsv(op: Operation, rewriter: Rewriter, flags: dict[str, bool]) -> list[Valu
         return None
     *diagonals, b = op.operands
     type = tensor_of(b)
-    if type.rank < 2 or type.num_elements == 0 or any(isinstance(size, Dim) for size in type.shape[-2:]):
+    if matrix_shape(b) is None:
         return None
     if any(tensor_of(diagonal).shape != type.shape[:-1] for diagonal in diagonals):
         return None
