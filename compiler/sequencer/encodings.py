@@ -9,25 +9,19 @@ from collections.abc import Callable
 
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.dialect import Dispatch, Executable, HoistableDispatch, SetEncoding, UnsetEncoding
-from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout, encoded, encoding_of, may_be_cut, plain
+from orchestrion.compiler.flow.layout import Encoding, Layout, encoded, encoding_of, may_be_cut, plain
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir.attributes import StringAttr, SymbolRef
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
 from orchestrion.compiler.stablehlo.func import Func
-from orchestrion.compiler.targets.target import Target, target
+from orchestrion.compiler.targets.target import target
 
 from . import hl_seq
 
 #: a tensor type with a symbolic encoding -> the type with the layout that a target gives it, plain for none
 Resolve = Callable[[TensorType], TensorType]
-
-
-def tiled_layout(encoding: Encoding, shape: tuple[int, ...], target: Target) -> Layout | None:
-    """The tiles that a target has for what the encoding is to a dot."""
-    tile = target.tiles[ROLES.index(encoding.role)]
-    return encoding.tiled(shape, tile) if tile > 1 else None
 
 
 def odd_layout(encoding: Encoding, shape: tuple[int, ...]) -> Layout:
@@ -44,7 +38,7 @@ def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
     packs = machine is None or machine.packs
     layouts: dict[str, Callable[[Encoding, tuple[int, ...]], Layout | None]] = {
         "default": lambda encoding, shape: made_for.layout(encoding, shape) if packs else None,
-        "always": lambda encoding, shape: tiled_layout(encoding, shape, made_for),
+        "always": made_for.tiled,
         "test": odd_layout,
         "none": lambda encoding, shape: None,
     }

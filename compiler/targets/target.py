@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
-from orchestrion.compiler.flow.layout import Encoding, Layout
+from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.kernel.machine import DEFAULT, Machine
 
@@ -48,6 +48,11 @@ class Target(ABC):
         """How an operand of that shape is to lie in memory for a dot to be faster, though it is put so in every call;
         None for row-major order."""
         return None
+
+    def tiled(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
+        """The tiles that it has for what the encoding is to a dot; None where it has none."""
+        tile = self.tiles[ROLES.index(encoding.role)]
+        return encoding.tiled(shape, tile) if tile > 1 else None
 
     @abstractmethod
     def serialize(self, executable: Operation) -> Payload:

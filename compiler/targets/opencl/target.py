@@ -44,7 +44,7 @@ class OpenCLTarget(Target):
             return None
         columns = prod(shape[axis] for axis in encoding.free)
         if not isinstance(columns, Dim) and columns % self.tiles[1] == 0:
-            return encoding.tiled(shape, self.tiles[1])
+            return self.tiled(encoding, shape)
         return encoding.ordered if encoding.sizes[0] >= ORDERED_ROWS else None
 
     def lower(self, entry: Operation, machine: str = DEFAULT) -> None:

@@ -1,6 +1,6 @@
 """The target of the `spirv` profile: a SPIR-V 1.3 module per executable, for Vulkan 1.1, an entry point per entry."""
 
-from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout
+from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.kernel.lower import lower_entry
@@ -33,7 +33,7 @@ class SpirvTarget(Target):
         reuse = rows * columns // (rows + columns)
         gains = reuse >= 32 and rows * columns * depth >= 1 << 20
         is_static = not any(isinstance(size, Dim) for size in shape)
-        return encoding.tiled(shape, self.tiles[ROLES.index(encoding.role)]) if gains and is_static else None
+        return self.tiled(encoding, shape) if gains and is_static else None
 
     def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
         lower_entry(entry, self.machines[machine])
