@@ -68,7 +68,7 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
     if all(_name(entry, case) not in _names(entry) for case in special):
         for case in special:
             _specialize(entry, machine, case)
-        plan = plan if rest == _Case() else _Plan.of(entry, machine, rest)
+        plan = _Plan.of(entry, machine, rest) if rest.span is not None else plan.with_case(rest)
     block = plan.emit()
     entry.workgroup_size, entry.workload = plan.workgroup_size, plan.workload
     _replace(entry.body, block)
@@ -167,6 +167,10 @@ class _Plan:
             share = block_of(work.hero, ops_per_result, machine.block)
             work = replace(work, tile=tile, packed=packed is not None, block=share)
         return cls(ops, Elemental(builder, inputs), work, choose(work, machine))
+
+    def with_case(self, case: _Case) -> "_Plan":
+        """The same for the calls of a case that has neither another tile nor another schedule."""
+        return replace(self, work=replace(self.work, few=case.few, wide=case.wide))
 
     @property
     def workgroup_size(self) -> DenseArray:
