@@ -1,4 +1,4 @@
-"""Oracles and helpers that tests of several folders share. Nothing here imports what is under test."""
+"""Oracles and helpers that tests of several folders share. No oracle imports what is under test."""
 
 import os
 import sys
@@ -20,6 +20,11 @@ os.environ.setdefault("JAX_ENABLE_X64", "1")
 _BUILD = Path(__file__).parent.parent / "build" / "tests"
 os.environ.setdefault("ORCHESTRION_HOME", str(_BUILD / "home"))
 os.environ.setdefault("ORCHESTRION_CACHE", str(_BUILD / "cache"))
+
+#: SwiftShader, which `.ci/drivers` unpacks, is a second Vulkan device: one without robust buffer access 2
+_SWIFTSHADER = Path(sys.prefix) / "swiftshader" / "vk_swiftshader_icd.json"
+if _SWIFTSHADER.exists():
+    os.environ.setdefault("VK_ADD_DRIVER_FILES", str(_SWIFTSHADER))
 
 Oracle = Callable[..., list[np.ndarray]]
 
@@ -47,6 +52,21 @@ def interpreter() -> Oracle:
 #: do so run without the layer.
 LAYER_FAULT = "UNASSIGNED-VkSemaphore-state-timeout"
 LAYER_FAULTS = ("submission_waits_for_the_host", "execute_after_submit", "read_and_write_after_submit")
+
+
+@pytest.fixture(scope="session")
+def swiftshader() -> str:
+    """The id of the Vulkan device without robust buffer access 2 (`vulkan:1`); skips where there is none."""
+    from orchestrion.hal.errors import DriverUnavailable
+    from orchestrion.hal.vulkan.driver import VulkanDriver
+
+    try:
+        found = [info.id for info in VulkanDriver().devices() if "SwiftShader" in info.name]
+    except DriverUnavailable as error:
+        pytest.skip(str(error))
+    if not found:
+        pytest.skip("no SwiftShader: `make drivers` unpacks it where apt-get can download chromium-common")
+    return found[0]
 
 
 @cache

@@ -94,9 +94,9 @@ class PhysicalDevice:
 
 
 def scan(instance: Instance) -> tuple[list[PhysicalDevice], list[str]]:
-    """The usable devices, best first, and a line for each device that is not usable."""
+    """The usable devices, and a line for each that is not usable. Hardware first; of one kind, more features first."""
     api = instance.api
-    found: list[tuple[int, _Probe]] = []
+    found: list[tuple[tuple[int, int], _Probe]] = []
     reasons: list[str] = []
     for handle in api.enumerate("vkEnumeratePhysicalDevices", "VkPhysicalDevice", instance.handle):
         probe = _Probe(api, handle, instance.version)
@@ -104,7 +104,7 @@ def scan(instance: Instance) -> tuple[list[PhysicalDevice], list[str]]:
         if reason:
             reasons.append(f"{probe.name}: {reason}")
         else:
-            found.append((RANKS.get(probe.kind, 3), probe))
+            found.append(((RANKS.get(probe.kind, 3), -len(probe.enabled)), probe))
     found.sort(key=lambda pair: pair[0])
     return [probe.describe(index) for index, (_, probe) in enumerate(found)], reasons
 
