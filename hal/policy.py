@@ -33,6 +33,18 @@ class Policy:
             self._store = TrustStore()
         return self._store
 
+    def trusts(self, digest: bytes | None) -> bool:
+        """Whether the caller, or this user's own compiler, vouches for the module with this root digest.
+
+        False for code that came from no module, and when others may write to the store.
+        """
+        if self.allow_native_code:
+            return True
+        try:
+            return digest is not None and digest in self.store
+        except SharedFolder:
+            return False
+
     def check(self, format: str, digest: bytes | None, features: frozenset[str]) -> None:
         """`PolicyRefused` unless a device with these features may run this format from the module with this digest.
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from orchestrion.hal.backend import BackendExecutable, Entry
 from orchestrion.hal.errors import Unsupported
 
@@ -16,6 +18,7 @@ from .api import Api, Handle
 from .pipeline_cache import pipeline_cache
 from .recording import DESCRIPTOR_STORAGE_BUFFER, SHADER_STAGE_COMPUTE
 from .spirv_check import Summary, verify
+from .spirv_limits import check_limits
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
@@ -57,6 +60,7 @@ class VulkanExecutable(BackendExecutable):
     def __init__(self, device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...]) -> None:
         self.entries = entries
         self._device = device
+        check_limits(np.frombuffer(payload[: payload.nbytes // 4 * 4], "<u4").tolist())
         summary = verify(payload, entries)
         _check_needs(device, summary, entries)
         self.layouts = [device.layout(len(entry.bindings), entry.parameter_words) for entry in entries]
