@@ -22,7 +22,7 @@ class SpirvLimit:
     """A count, the most that is accepted, and the largest that was seen.
 
     Seen in: the 22 programs of `tests/support/real_programs.py`, with fixed and symbolic batches, a ResNet-18 for
-    224 x 224 images and a 12-layer transformer of width 768; 1,100 modules in all.
+    224 x 224 images and a 12-layer transformer of width 768; 900 modules in all.
     """
 
     what: str
