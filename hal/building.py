@@ -13,7 +13,7 @@ import threading
 from .errors import BuildDeadlineExceeded, InvalidArgument
 
 #: the default deadline of a program that is not trusted: so many seconds, more for each KiB of code, and the most
-BASE_SECONDS, SECONDS_PER_KIB, MOST_SECONDS = 10.0, 0.1, 120.0
+BASE_SECONDS, SECONDS_PER_KIB, MOST_SECONDS = 10.0, 0.1, 300.0
 
 
 class BuildBudget:

@@ -7,7 +7,7 @@ this Python with the parent's import path and environment, and calls one functio
 - Each request has a deadline, counted from when the child is ready. A child that is late, or dies, is killed with all
   processes that it started. The next request starts another one.
 - The child has no terminal: what it prints is lost, and it ignores SIGINT. Its memory may be limited
-  (RLIMIT_DATA, RLIMIT_AS, where the system has them), and it writes no core files.
+  (`limit_memory`), and it writes no core files.
 - It ends at the parent's exit, when the parent dies (end of its input; a deadline of its own while it works), and when
   it had no request for a while.
 - Requests of several threads are answered one after the other. A process that was forked starts a child of its own.
@@ -349,16 +349,17 @@ def main(options: dict[str, Any]) -> NoReturn:
 
 
 def limit_memory(size: int) -> None:
-    """Bytes of data and of address space that this process may have, and no core files.
+    """Bytes of private memory that this process may have, and no core files.
 
-    Address space may be eight times that: drivers reserve much more than they use. Does nothing where the system has no
-    such limits (Windows); macOS obeys neither for most memory.
+    Linux counts them as RLIMIT_DATA. Elsewhere all address space counts (RLIMIT_AS), which macOS does not enforce, and
+    Windows has neither limit.
     """
     if sys.platform == "win32":
         return
     import resource
 
-    for what, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_DATA, size), (resource.RLIMIT_AS, 8 * size)):
+    memory = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+    for what, most in ((resource.RLIMIT_CORE, 0), (memory, size)):
         _, hard = resource.getrlimit(what)
         try:
             resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

@@ -41,7 +41,8 @@ LIMITS: dict[str, SpirvLimit] = {
 }
 
 _NAMES = ("OpFunction", "OpLabel", "OpPhi", "OpLoopMerge", "OpSelectionMerge")
-_FUNCTION, _LABEL, _PHI, _LOOP_MERGE, _SELECTION_MERGE = _CODES = tuple(OP_BY_NAME[name].code for name in _NAMES)
+_CODES = frozenset(OP_BY_NAME[name].code for name in _NAMES)
+_FUNCTION, _LABEL, _PHI = (OP_BY_NAME[name].code for name in _NAMES[:3])
 
 
 def check_limits(words: Sequence[int]) -> None:
@@ -59,7 +60,7 @@ def count_words(words: Sequence[int]) -> dict[str, tuple[int, int]]:
     """Each count of LIMITS at its largest, with the word where that ends."""
     most = dict.fromkeys(LIMITS, (0, 0))
     most["module"] = len(words), 0
-    at, end, instructions = HEADER_WORDS, len(words), 0
+    at, end, instructions, counted = HEADER_WORDS, len(words), 0, _CODES
     function = block = blocks = phis = functions = 0
     merges: list[int] = []
 
@@ -69,8 +70,7 @@ def count_words(words: Sequence[int]) -> dict[str, tuple[int, int]]:
 
     while at < end:
         word = words[at]
-        code = word & 0xFFFF
-        if code in _CODES:
+        if (code := word & 0xFFFF) in counted:
             if code == _PHI:
                 phis += 1
                 note("phis", phis)

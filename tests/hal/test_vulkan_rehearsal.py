@@ -219,8 +219,8 @@ def test_slow_code_ends_at_the_deadline(
     build(first, spirv_assembler(straight_line(2)))
 
 
-def test_28_kib_are_built_within_the_default_deadline(device: Device, spirv_assembler: Assembler) -> None:
-    build(device, spirv_assembler(straight_line(1400)))
+def test_28_kib_are_built_when_there_is_time(device: Device, spirv_assembler: Assembler) -> None:
+    build(device, spirv_assembler(straight_line(1400)), LONG)
 
 
 def test_a_build_that_never_ends(
@@ -253,7 +253,7 @@ def test_the_default_grows_and_ends() -> None:
     assert budget.take(0) == 10 and budget.take(100 << 10) == pytest.approx(20)
     budget.spend(15)
     assert budget.take(0) == pytest.approx(5)
-    assert budget.take(1 << 40) == 120 - 15
+    assert budget.take(1 << 40) == 300 - 15
     for wrong in (0.0, -1.0, math.nan):
         with pytest.raises(InvalidArgument, match="build deadline"):
             BuildBudget(wrong)
