@@ -60,7 +60,7 @@ class VulkanExecutable(BackendExecutable):
     def __init__(self, device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...]) -> None:
         self.entries = entries
         self._device = device
-        check_limits(np.frombuffer(payload[: payload.nbytes // 4 * 4], "<u4").tolist())
+        check_limits(np.frombuffer(payload[: payload.nbytes // 4 * 4], "<u4"))
         summary = verify(payload, entries)
         _check_needs(device, summary, entries)
         self.layouts = [device.layout(len(entry.bindings), entry.parameter_words) for entry in entries]
