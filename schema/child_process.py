@@ -40,6 +40,8 @@ MOST_BYTES = 1 << 30
 #: exit statuses: it had nothing to do, its parent is gone
 IDLE, ORPHAN = 75, 76
 
+#: attribute of `sys.flags` -> the flag: what of the environment Python obeys, a child obeys too
+_FLAGS = {"isolated": "-I", "ignore_environment": "-E", "no_user_site": "-s", "no_site": "-S"}
 _LENGTHS = struct.Struct("<QQ")
 _BOOT = "import sys,json;p=json.loads(sys.argv[1]);sys.path[:]=p['path'];import {0};{0}.main(p)"
 
@@ -239,10 +241,11 @@ def _spawn(options: dict[str, Any]) -> subprocess.Popen[bytes]:
     if not sys.executable or getattr(sys, "frozen", False):
         raise ChildUnavailable("no child process: this program is no Python that can be started again")
     boot = _BOOT.format(__name__)
+    flags = [flag for name, flag in _FLAGS.items() if getattr(sys.flags, name)]
     try:
         path = [os.path.abspath(entry) for entry in sys.path]
         return subprocess.Popen(
-            [sys.executable, "-P", "-c", boot, json.dumps(options | {"path": path})],
+            [sys.executable, *flags, "-P", "-c", boot, json.dumps(options | {"path": path})],
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

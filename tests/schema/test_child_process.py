@@ -254,6 +254,14 @@ def test_it_ends_with_its_parent(ending: str) -> None:
     assert ends(int(parent.stdout))
 
 
+def test_an_isolated_parent_has_an_isolated_child(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("raise SystemExit(3)")
+    code = f"import sys; sys.path[:] = {sys.path!r}" + PARENT
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    isolated = [sys.executable, "-I", "-c", code]
+    assert int(subprocess.run(isolated, env=environment, capture_output=True, check=True, timeout=2 * LONG).stdout)
+
+
 def test_nothing_is_left_open(child: Child) -> None:
     folder = Path("/proc/self/fd")
     if not folder.exists():
