@@ -11,6 +11,7 @@ import math
 import threading
 
 from .errors import BuildDeadlineExceeded, InvalidArgument
+from .policy import Policy
 
 #: the default deadline of a program that is not trusted: so many seconds, more for each KiB of code, and the most
 BASE_SECONDS, SECONDS_PER_KIB, MOST_SECONDS = 10.0, 0.1, 300.0
@@ -28,16 +29,20 @@ class BuildBudget:
             raise InvalidArgument(f"a build deadline of {deadline} s is not above 0")
         self.deadline = deadline
         self._lock = threading.Lock()
+        self._trusted: bytes | None = None
         self._bytes = 0
         self._spent = 0.0
 
-    @property
-    def is_default(self) -> bool:
-        return self.deadline is None
-
-    @property
-    def is_unlimited(self) -> bool:
-        return self.deadline == math.inf
+    def needs_helper(self, policy: Policy, digest: bytes | None) -> bool:
+        """Whether code of the module with this root digest is built in a helper first."""
+        if self.deadline is not None:
+            return self.deadline < math.inf
+        if digest is not None and digest == self._trusted:  # asked for another executable
+            return False
+        if policy.trusts(digest):
+            self._trusted = digest
+            return False
+        return True
 
     @property
     def allowed(self) -> float:

@@ -103,7 +103,7 @@ class Device:
         """
         backend = self.home.backend
         builds = BuildBudget() if self.builds is None else self.builds
-        if not backend.compiles or builds.is_unlimited or (builds.is_default and self.policy.trusts(digest)):
+        if not backend.compiles or not builds.needs_helper(self.policy, digest):
             return
         left = builds.take(payload.nbytes)
         try:

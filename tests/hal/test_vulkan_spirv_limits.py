@@ -31,7 +31,6 @@ MODULES: dict[str, Callable[[int], list[int]]] = {
     "blocks": lambda n: [*HEADER, *FUNCTION, *op("OpLabel", 5) * (n - 1)],
     "block": lambda n: [*HEADER, *FUNCTION, *NOTHING * (n - 1)],
     "phis": lambda n: [*HEADER, *FUNCTION, *op("OpPhi", 1, 2) * n],
-    "constructs": lambda n: [*HEADER, *FUNCTION, *[word for i in range(n) for word in op("OpSelectionMerge", i, 0)]],
 }
 
 
@@ -54,16 +53,11 @@ def test_limits_are_far_above_what_was_seen() -> None:
         assert 8 * row.seen <= row.most <= 40 * row.seen, row
 
 
-def test_constructs_end_at_their_merge_blocks() -> None:
-    pair = [*op("OpSelectionMerge", 7, 0), *op("OpLoopMerge", 8, 9, 0), *op("OpLabel", 8), *op("OpLabel", 7)]
-    assert count_words([*HEADER, *FUNCTION, *pair * 100])["constructs"][0] == 2
-
-
 def test_the_block_before_a_function_ends_with_it() -> None:
     words = [*HEADER, *FUNCTION, *NOTHING * 10, *END, *FUNCTION, *NOTHING * 3, *END]
     counts = {name: count for name, (count, _) in count_words(words).items()}
     assert counts == {
-        "module": len(words), "functions": 2, "function": 13, "blocks": 1, "block": 12, "phis": 0, "constructs": 0,
+        "module": len(words), "functions": 2, "function": 13, "blocks": 1, "block": 12, "phis": 0,
     }  # fmt: skip
 
 
