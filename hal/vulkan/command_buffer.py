@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding, MemoryType
+from orchestrion.hal.errors import Unsupported
 
 from .buffer import VulkanBuffer
 from .executable import VulkanExecutable
@@ -57,6 +58,13 @@ class VulkanCommandBuffer(BackendCommandBuffer):
     ) -> None:
         assert isinstance(executable, VulkanExecutable)
         pipeline, layout = executable.pipelines[entry], executable.layouts[entry]
+        for position, (binding, least) in enumerate(zip(bindings, executable.least_bytes[entry], strict=False)):
+            if 0 < binding.length < least:
+                name = executable.entries[entry].name
+                raise Unsupported(
+                    f"binding {position} of entry {name}: {binding.length} bytes are less than one element of {least}, "
+                    "which a device without robust buffer access 2 cannot bound"
+                )
         bound = self._program.bound(layout, tuple(bindings))
         self._program.commands.append(Dispatch(self._device, pipeline, layout.pipeline, bound, parameters, groups))
 

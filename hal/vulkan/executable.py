@@ -1,8 +1,9 @@
 """Executables: SPIR-V words to compute pipelines, one per entry.
 
-The words are verified before the driver sees them (`spirv_check`), and what they need is compared with what the device
-has. Binding `i` of an entry is set 0, binding `i`; parameters are push constants. What the driver makes of them is kept
-in the user's cache by content, device and driver version.
+The words are verified before the driver sees them (`spirv_check`), what they need is compared with what the device
+has, and what the device does not do by itself is added (`spirv_harden`). Binding `i` of an entry is set 0, binding `i`;
+parameters are push constants. What the driver makes of them is kept in the user's cache by content, device and driver
+version.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from .api import Api, Handle
 from .pipeline_cache import pipeline_cache
 from .recording import DESCRIPTOR_STORAGE_BUFFER, SHADER_STAGE_COMPUTE
 from .spirv_check import Summary, verify
+from .spirv_harden import harden
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
@@ -59,10 +61,20 @@ class VulkanExecutable(BackendExecutable):
         self._device = device
         summary = verify(payload, entries)
         _check_needs(device, summary, entries)
+        enabled = device.physical.enabled
+        clamped = "robustBufferAccess2" not in enabled
+        #: by entry and binding: the least bytes of a range that is bound there and is not empty
+        self.least_bytes = [summary.element_bytes[entry.name] if clamped else () for entry in entries]
+        code = harden(
+            payload,
+            null_initializers="shaderZeroInitializeWorkgroupMemory" in enabled,
+            clamp_buffers=clamped,
+            shared=any(summary.shared_bytes.values()),
+        )
         self.layouts = [device.layout(len(entry.bindings), entry.parameter_words) for entry in entries]
         self.pipelines: list[Handle] = []
         try:
-            self._build(payload)
+            self._build(memoryview(code))
         except BaseException:
             self.release()
             raise
