@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -263,6 +263,9 @@ class BackendDevice(ABC):
 
     info: DeviceInfo
     queue: BackendQueue
+    #: whether `create_executable` hands code to a compiler, whose time and memory nobody knows; False where both are
+    #: linear in the payload
+    compiles: ClassVar[bool] = True
 
     @abstractmethod
     def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer: ...
@@ -277,6 +280,18 @@ class BackendDevice(ABC):
 
         `ModuleError` when the payload is malformed, `Unsupported` when the device lacks what it needs.
         """
+
+    def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
+        """Find out in another process that `create_executable` ends: what was built there may be built here.
+
+        Gives the seconds it took, 0 when that was known. `DeadlineExceeded`: it took longer than `deadline` seconds.
+        `BuildFailed`: the driver crashed. Otherwise raises what `create_executable` would. Called by several threads at
+        once, and only where `compiles`.
+        """
+        raise Unsupported(
+            f"device {self.info.id} cannot limit the time for building code; build_deadline=inf "
+            "(--build-deadline=inf) builds it without a limit"
+        )
 
     @abstractmethod
     def create_command_buffer(self, slots: int) -> BackendCommandBuffer: ...

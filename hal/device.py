@@ -15,8 +15,9 @@ from typing import Any
 
 from .allocator import Allocator
 from .backend import BackendDevice, DeviceInfo, Entry
+from .building import BuildBudget
 from .command_buffer import CommandBuffer
-from .errors import DeviceLost, HalError, InvalidArgument, Unsupported
+from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument, Unsupported
 from .executable import Executable, ExecutableCache
 from .fork import after_fork
 from .lifetime import Account, Home
@@ -35,8 +36,16 @@ class Device:
     `InvalidArgument` meets whoever uses a closed device, or an object that is released or of another device.
     """
 
-    def __init__(self, home: Home, accounts: tuple[Account, ...], executables: ExecutableCache, policy: Policy) -> None:
+    def __init__(
+        self,
+        home: Home,
+        accounts: tuple[Account, ...],
+        executables: ExecutableCache,
+        policy: Policy,
+        builds: BuildBudget | None = None,
+    ) -> None:
         self.home = home
+        self.builds = builds
         self.info: DeviceInfo = home.backend.info
         self.policy = policy
         self.statistics = Statistics()
@@ -56,14 +65,20 @@ class Device:
         """The front over an open backend device. `memory_limit` in bytes holds for all shares together."""
         return cls(Home(backend), (Account(memory_limit),), ExecutableCache(), Policy() if policy is None else policy)
 
-    def share(self, memory_limit: int | None = None, budget: Account | None = None) -> Device:
+    def share(
+        self, memory_limit: int | None = None, budget: Account | None = None, builds: BuildBudget | None = None
+    ) -> Device:
         """Another user of the same device, whose memory is limited by both limits and who is closed by itself.
 
-        `budget` is charged as well: for who counts other memory beside the device's.
+        `budget` is charged as well: for who counts other memory beside the device's. `builds` limits how long its code
+        is built, and that of its own shares unless they are given another; without one, each executable has the
+        default deadline to itself.
         """
         self.check_open()
         budgets = () if budget is None else (budget,)
-        return Device(self.home, (Account(memory_limit), *budgets, *self._accounts), self.executables, self.policy)
+        accounts = Account(memory_limit), *budgets, *self._accounts
+        builds = self.builds if builds is None else builds
+        return Device(self.home, accounts, self.executables, self.policy, builds)
 
     def create_executable(
         self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None = None
@@ -71,13 +86,31 @@ class Device:
         """Build code, or find it built. `digest` is the root digest of the module it comes from.
 
         `Unsupported`: the device lacks the format or something an entry needs. `PolicyRefused`: native code that is not
-        trusted. `ModuleError`: the payload is malformed.
+        trusted. `ModuleError`: the payload is malformed. `BuildDeadlineExceeded`, `BuildFailed`: building it in a
+        helper process took too long, or crashed the driver. Code of modules that are trusted is built in this process
+        (`Policy.trusts`), unless the share has a build deadline.
         """
         self.check_open()
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
         self.policy.check(format, digest, self.info.features)
-        return self.executables.get(self, format, payload, entries)
+        return self.executables.get(self, format, payload, entries, digest)
+
+    def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None) -> None:
+        """See to it that building this code ends, in a helper process, where nobody vouches for the module.
+
+        Errors as `create_executable`'s.
+        """
+        backend = self.home.backend
+        builds = BuildBudget() if self.builds is None else self.builds
+        if not backend.compiles or builds.is_unlimited or (builds.is_default and self.policy.trusts(digest)):
+            return
+        left = builds.take(payload.nbytes)
+        try:
+            builds.spend(backend.rehearse(format, payload, entries, left))
+        except DeadlineExceeded as error:
+            builds.spend(left)
+            raise builds.exceeded(payload.nbytes, left) from error
 
     def create_command_buffer(self, slots: int = 0) -> CommandBuffer:
         """Start recording; each submission gives one buffer per slot."""

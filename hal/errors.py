@@ -43,3 +43,11 @@ class PolicyRefused(HalError):
 
 class DeadlineExceeded(HalError):
     """A wait ended because its time was up."""
+
+
+class BuildDeadlineExceeded(DeadlineExceeded):
+    """Building a module's device code took longer than it may: the module's fault, or the deadline is too short."""
+
+
+class BuildFailed(HalError):
+    """The driver failed while it built a module's code in a helper process; the message says whether it crashed."""

@@ -56,6 +56,11 @@ class Executable:
             self.release()
 
 
+#: format, entries and SHA-256 of the payload
+Key = tuple[str, tuple[Entry, ...], bytes]
+Built = tuple[BackendExecutable, Lease]
+
+
 class ExecutableCache:
     """Built executables of one open device by content, shared by its shares; emptied when the last one closes.
 
@@ -66,23 +71,37 @@ class ExecutableCache:
     __slots__ = ("_built", "_lock")
 
     def __init__(self) -> None:
-        self._built: OrderedDict[tuple[str, tuple[Entry, ...], bytes], tuple[BackendExecutable, Lease]] = OrderedDict()
+        self._built: OrderedDict[Key, Built] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, device: Device, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> Executable:
+    def get(
+        self, device: Device, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None
+    ) -> Executable:
+        """What is built is given to whoever asks. Else the build is rehearsed where the module is not trusted
+        (`Device.create_executable`): not under the lock, so that others need not wait for it."""
         key = format, entries, hashlib.sha256(payload).digest()
         with self._lock:
-            found = self._built.get(key)
-            if found is not None:
-                self._built.move_to_end(key)
-            else:
-                check_entries(entries, device.info.limits)
-                backend = device.home.backend.create_executable(format, payload, entries)
-                device.statistics.executables_created += 1
-                found = self._built[key] = backend, Lease(device.home, backend)
-                if len(self._built) > MOST_KEPT:
-                    self._built.popitem(last=False)
+            found = self._find(key)
+        if found is None:
+            check_entries(entries, device.info.limits)
+            device.rehearse(format, payload, entries, digest)
+            with self._lock:
+                found = self._find(key) or self._build(device, key, format, payload, entries)
         return Executable(device, *found, entries)
+
+    def _find(self, key: Key) -> Built | None:
+        found = self._built.get(key)
+        if found is not None:
+            self._built.move_to_end(key)
+        return found
+
+    def _build(self, device: Device, key: Key, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> Built:
+        backend = device.home.backend.create_executable(format, payload, entries)
+        device.statistics.executables_created += 1
+        built = self._built[key] = backend, Lease(device.home, backend)
+        if len(self._built) > MOST_KEPT:
+            self._built.popitem(last=False)
+        return built
 
     def clear(self) -> None:
         with self._lock:

@@ -20,11 +20,12 @@ NATIVE_FORMATS = frozenset(profile.format for profile in PROFILES.values() if pr
 class Policy:
     """What a device accepts. Every executable that is created passes `check`."""
 
-    __slots__ = ("_store", "allow_native_code")
+    __slots__ = ("_store", "_vouched", "allow_native_code")
 
     def __init__(self, allow_native_code: bool = False, store: TrustStore | None = None) -> None:
         self.allow_native_code = allow_native_code
         self._store = store
+        self._vouched: set[bytes | None] = set()  # a program has many executables
 
     @property
     def store(self) -> TrustStore:
@@ -32,6 +33,21 @@ class Policy:
         if self._store is None:
             self._store = TrustStore()
         return self._store
+
+    def trusts(self, digest: bytes | None) -> bool:
+        """Whether the caller, or this user's own compiler, vouches for the module with this root digest.
+
+        False for code that came from no module, and when others may write to the store.
+        """
+        if self.allow_native_code or digest in self._vouched:
+            return True
+        try:
+            known = digest is not None and digest in self.store
+        except SharedFolder:
+            return False
+        if known:
+            self._vouched.add(digest)
+        return known
 
     def check(self, format: str, digest: bytes | None, features: frozenset[str]) -> None:
         """`PolicyRefused` unless a device with these features may run this format from the module with this digest.

@@ -189,6 +189,13 @@ class ProfilingDevice(BackendDevice):
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
         return self._inner.create_executable(format, payload, entries)
 
+    @property
+    def compiles(self) -> bool:  # type: ignore[override]
+        return self._inner.compiles
+
+    def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
+        return self._inner.rehearse(format, payload, entries, deadline)
+
     def create_command_buffer(self, slots: int) -> Recorder:
         return Recorder(self._inner.create_command_buffer(slots), self)
 

@@ -47,6 +47,16 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+def add_build_deadline(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--build-deadline",
+        metavar="SECONDS",
+        type=float,
+        help="longest time for building the module's code for the device; inf is none "
+        "(default: none for modules compiled here, else by their size)",
+    )
+
+
 def run(
     command: str, made: argparse.ArgumentParser, main: Callable[[argparse.Namespace], int], argv: Sequence[str] | None
 ) -> int:

@@ -74,13 +74,13 @@ class Difference:
 class Side:
     """A program on one device. `run` gives its results, or None when it was stopped."""
 
-    def __init__(self, module: Any, device: str, allow_native_code: bool) -> None:
+    def __init__(self, module: Any, device: str, allow_native_code: bool, build_deadline: float | None) -> None:
         from orchestrion import vm
 
         self.name = device
         self.device = open_stepping(device, Policy(allow_native_code))
         try:
-            self.program = vm.load(module, device=self.device, profiling=True)
+            self.program = vm.load(module, device=self.device, profiling=True, build_deadline=build_deadline)
         finally:
             self.device.close()  # the program has a share of its own
         self.module: Module = self.program.module
@@ -285,7 +285,7 @@ def run(
     sides: list[Side] = []
     try:
         for device in devices:
-            sides.append(Side(module, device, options.allow_native_code))
+            sides.append(Side(module, device, options.allow_native_code, options.build_deadline))
         tolerances = options.expected_rtol, options.expected_atol
         name = choose(sides[0].program, function)
         report = compare((sides[0], sides[1]), name, arguments, tolerances)

@@ -61,9 +61,16 @@ def _plain(device: str) -> str:
 
 
 def replay(
-    path: str, device: str, folder: Path, allow_native_code: bool, relative: float, absolute: float
+    path: str,
+    device: str,
+    folder: Path,
+    allow_native_code: bool,
+    relative: float,
+    absolute: float,
+    build_deadline: float | None = None,
 ) -> tuple[bool, str]:
     """Whether the device writes what the right one wrote, and the comparison in words, a line per output."""
+    from orchestrion.hal.building import BuildBudget
     from orchestrion.hal.policy import Policy
     from orchestrion.hal.registry import open_device
     from orchestrion.schema.container import open_file
@@ -73,8 +80,9 @@ def replay(
 
     note = _note(folder)
     module = decode(open_file(path))
-    with open_device(device, policy=Policy(allow_native_code)) as opened:
-        outputs = _run(module, opened, folder, note)
+    builds = BuildBudget(build_deadline)
+    with open_device(device, policy=Policy(allow_native_code)) as opened, opened.share(builds=builds) as share:
+        outputs = _run(module, share, folder, note)
     lines, agrees = [], True
     for index, got in outputs.items():
         found = mismatch(got, _array(folder, note, "output", index), relative, absolute)

@@ -75,6 +75,7 @@ def run(options: argparse.Namespace) -> int:
         deadline=options.deadline,
         memory=options.memory,
         profiling=options.trace is not None,
+        build_deadline=options.build_deadline,
     )
     try:
         if options.list_functions:
@@ -158,7 +159,7 @@ def _replay(module: str, device: str, folder: str, options: argparse.Namespace) 
     from .replay import replay
 
     tolerances = options.expected_rtol, options.expected_atol
-    return replay(module, device, Path(folder), options.allow_native_code, *tolerances)
+    return replay(module, device, Path(folder), options.allow_native_code, *tolerances, options.build_deadline)
 
 
 def arrays_of(
@@ -266,6 +267,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
     made.add_argument("--fuel", metavar="N", type=int, help="most instructions of a call, counted at loops and calls")
     made.add_argument("--deadline", metavar="SECONDS", type=float, help="longest time of a call")
+    cli.add_build_deadline(made)
     made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
     made.add_argument("--list_devices", action="store_true", help="list drivers and devices, and why one is missing")
     made.add_argument("--list_libraries", action="store_true", help="list the library functions that programs may call")

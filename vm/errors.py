@@ -102,6 +102,10 @@ class DeadlineExceeded(LimitError):
     """The call ran longer than it may."""
 
 
+class BuildDeadlineExceeded(DeadlineExceeded):
+    """Building the module's code for the device took longer than it may (`build_deadline`)."""
+
+
 class MemoryExceeded(LimitError):
     """The program holds more memory than it may."""
 

@@ -9,6 +9,9 @@ import traceback
 from typing import Any
 
 from orchestrion.hal.errors import (
+    BuildDeadlineExceeded as HalBuildDeadlineExceeded,
+)
+from orchestrion.hal.errors import (
     DeadlineExceeded as HalDeadlineExceeded,
 )
 from orchestrion.hal.errors import (
@@ -25,6 +28,7 @@ from orchestrion.schema.errors import ModuleError
 from .call import Call
 from .code import Code
 from .errors import (
+    BuildDeadlineExceeded,
     DeadlineExceeded,
     DeviceError,
     LibraryFailed,
@@ -101,6 +105,8 @@ def translate(error: Exception) -> VmError:
         return error
     if isinstance(error, InvalidArgument):
         return Trap(str(error))
+    if isinstance(error, HalBuildDeadlineExceeded):
+        return BuildDeadlineExceeded(str(error))
     if isinstance(error, HalDeadlineExceeded):
         return DeadlineExceeded(str(error))
     if isinstance(error, OutOfMemory):

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrion.hal.buffer import BufferView
+from orchestrion.hal.building import BuildBudget
 from orchestrion.hal.device import Device
 from orchestrion.hal.fork import ForkedLock
 from orchestrion.hal.policy import Policy
@@ -221,13 +222,16 @@ def load(
     memory: int | None = None,
     depth: int = 1000,
     profiling: bool = False,
+    build_deadline: float | None = None,
 ) -> Program:
     """Load a module, a path or its bytes, for a device: its name such as `vulkan` or `opencl:1`, or an open one.
 
     Without `device` it is `reference`. `allow_native_code` lets code of a stranger run that a native compiler takes in
     (OpenCL C); an open device has its policy already. `natives` are further native modules. `profiling`: every
-    dispatch, copy and fill is timed, for `Program.profile`; an open device must have been opened so. The rest are
-    limits of the default context and of the program's initializers (`Limits`).
+    dispatch, copy and fill is timed, for `Program.profile`; an open device must have been opened so. `build_deadline`
+    in seconds limits how long the program's device code is built, whoever compiled it; without one there is a default
+    for modules that were not compiled here, `math.inf` is none (`hal/building.py`). The rest are limits of the default
+    context and of the program's initializers (`Limits`).
 
     `OSError`: the file cannot be read. `ModuleError`: it is no sound module. `LoadError`: module and device do not fit.
     `HalError`: the device cannot be opened. Other `VmError`: an initializer failed.
@@ -235,7 +239,7 @@ def load(
     started = perf_counter()
     limits = Limits(fuel, deadline, memory, depth)
     file = open_bytes(module) if isinstance(module, bytes | bytearray | memoryview) else open_file(module)
-    share, budget = _open(device, allow_native_code, limits, profiling)
+    share, budget = _open(device, allow_native_code, limits, profiling, BuildBudget(build_deadline))
     try:
         linked, profiler = (
             _profiled(file, share, natives) if profiling else (_LOADER.link(file, share.info, natives), None)
@@ -278,7 +282,7 @@ def _initialize(context: Context, codes: Sequence[Code], kind: str, profiler: Pr
 
 
 def _open(
-    device: str | Device | None, allow_native_code: bool, limits: Limits, profiling: bool
+    device: str | Device | None, allow_native_code: bool, limits: Limits, profiling: bool, builds: BuildBudget
 ) -> tuple[Device, Memory]:
     """A share of the device for the program, charged to the memory of the program's own context."""
     memory = Memory(limits.memory)
@@ -287,9 +291,9 @@ def _open(
             raise CallerError("allow_native_code is of no use with an open device, which has its policy already")
         if profiling:
             _require_profiled(device)
-        return device.share(budget=memory.budget), memory
+        return device.share(budget=memory.budget, builds=builds), memory
     with open_device(device or "reference", policy=Policy(allow_native_code), profiling=profiling) as opened:
-        return opened.share(budget=memory.budget), memory
+        return opened.share(budget=memory.budget, builds=builds), memory
 
 
 def _dtype(dtype: np.dtype[Any]) -> DType:

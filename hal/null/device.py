@@ -14,6 +14,7 @@ from .queue import NullQueue
 class NullDevice(BackendDevice):
     queue_class: ClassVar[type[NullQueue]] = NullQueue
     command_buffer_class: ClassVar[type[NullCommandBuffer]] = NullCommandBuffer
+    compiles: ClassVar[bool] = False
 
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info

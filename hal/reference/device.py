@@ -19,6 +19,7 @@ from .queue import ReferenceQueue
 class ReferenceDevice(BackendDevice):
     queue_class: ClassVar[type[ReferenceQueue]] = ReferenceQueue
     command_buffer_class: ClassVar[type[ReferenceCommandBuffer]] = ReferenceCommandBuffer
+    compiles: ClassVar[bool] = False
 
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info

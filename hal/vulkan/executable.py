@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from orchestrion.hal.backend import BackendExecutable, Entry
 from orchestrion.hal.errors import Unsupported
 
@@ -18,6 +20,7 @@ from .pipeline_cache import pipeline_cache
 from .recording import DESCRIPTOR_STORAGE_BUFFER, SHADER_STAGE_COMPUTE
 from .spirv_check import Summary, verify
 from .spirv_harden import harden
+from .spirv_limits import check_limits
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
@@ -59,6 +62,7 @@ class VulkanExecutable(BackendExecutable):
     def __init__(self, device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...]) -> None:
         self.entries = entries
         self._device = device
+        check_limits(np.frombuffer(payload[: payload.nbytes // 4 * 4], "<u4").tolist())
         summary = verify(payload, entries)
         _check_needs(device, summary, entries)
         enabled = device.physical.enabled
@@ -74,7 +78,7 @@ class VulkanExecutable(BackendExecutable):
         self.layouts = [device.layout(len(entry.bindings), entry.parameter_words) for entry in entries]
         self.pipelines: list[Handle] = []
         try:
-            self._build(memoryview(code))
+            self._build(payload, code)
         except BaseException:
             self.release()
             raise
@@ -84,11 +88,12 @@ class VulkanExecutable(BackendExecutable):
         for pipeline in self.pipelines:
             device.vk.vkDestroyPipeline(device.handle, pipeline, device.api.null)
 
-    def _build(self, payload: memoryview) -> None:
+    def _build(self, payload: memoryview, code: bytes) -> None:
+        """From hardened code; what the driver keeps of it is found by the payload that it was made of."""
         device, api = self._device, self._device.api
-        code = api.ffi.new("uint32_t[]", payload.nbytes // 4)
-        api.ffi.memmove(code, payload, payload.nbytes)
-        info = api.new("VkShaderModuleCreateInfo", codeSize=payload.nbytes, pCode=code)
+        words = api.ffi.new("uint32_t[]", len(code) // 4)
+        api.ffi.memmove(words, code, len(code))
+        info = api.new("VkShaderModuleCreateInfo", codeSize=len(code), pCode=words)
         module = api.create(device.vk.vkCreateShaderModule, device.handle, info, "a shader module")
         try:
             with pipeline_cache(device, payload) as cache:

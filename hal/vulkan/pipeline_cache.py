@@ -19,11 +19,17 @@ if TYPE_CHECKING:
 HEADER_BYTES = 32
 
 
+def cache_key(device: VulkanDevice, payload: memoryview) -> tuple[str, str, bytes]:
+    """Whatever the bytes that a driver makes of a payload depend on."""
+    enabled = ",".join(sorted(device.physical.enabled))
+    return device.physical.identity, enabled, hashlib.sha256(payload).digest()
+
+
 @contextmanager
 def pipeline_cache(device: VulkanDevice, payload: memoryview) -> Generator[Handle]:
     """A VkPipelineCache with what is known of this payload; what it holds at the end is kept, if that is new."""
     api, vk = device.api, device.vk
-    key = device.physical.identity, ",".join(sorted(device.physical.enabled)), hashlib.sha256(payload).digest()
+    key = cache_key(device, payload)
     known = device.cache.get(*key) or b""
     info = api.new("VkPipelineCacheCreateInfo", initialDataSize=len(known), pInitialData=api.ffi.new("char[]", known))
     handle = api.create(vk.vkCreatePipelineCache, device.handle, info, "a pipeline cache")

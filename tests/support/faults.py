@@ -157,6 +157,13 @@ class FaultyDevice(BackendDevice):
         made: BackendExecutable = self._faults.own(self._inner.create_executable(format, payload, entries))
         return made
 
+    @property
+    def compiles(self) -> bool:  # type: ignore[override]
+        return self._inner.compiles
+
+    def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
+        return self._inner.rehearse(format, payload, entries, deadline)
+
     def create_command_buffer(self, slots: int) -> BackendCommandBuffer:
         self._faults.meet("create_command_buffer")
         made: BackendCommandBuffer = self._faults.own(self._inner.create_command_buffer(slots))

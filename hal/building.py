@@ -1,0 +1,68 @@
+"""How long building device code may take, and who has to keep to it.
+
+A driver's compiler takes what time and memory it likes, so code of a module that is not trusted is built in a helper
+process first (`BackendDevice.rehearse`), which is killed at its deadline. What was built there within limits is
+built in this process after that. Code of trusted modules is built in this process at once, unless a deadline is given.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+
+from .errors import BuildDeadlineExceeded, InvalidArgument
+
+#: the default deadline of a program that is not trusted: so many seconds, more for each KiB of code, and the most
+BASE_SECONDS, SECONDS_PER_KIB, MOST_SECONDS = 10.0, 0.1, 300.0
+
+
+class BuildBudget:
+    """The seconds that helpers may take for all executables of one program; used by any thread.
+
+    `deadline` is the caller's, None for the default, which grows with the code that is built; `math.inf` builds without
+    a helper. `InvalidArgument` unless it is above 0.
+    """
+
+    def __init__(self, deadline: float | None = None) -> None:
+        if deadline is not None and not deadline > 0:
+            raise InvalidArgument(f"a build deadline of {deadline} s is not above 0")
+        self.deadline = deadline
+        self._lock = threading.Lock()
+        self._bytes = 0
+        self._spent = 0.0
+
+    @property
+    def is_default(self) -> bool:
+        return self.deadline is None
+
+    @property
+    def is_unlimited(self) -> bool:
+        return self.deadline == math.inf
+
+    @property
+    def allowed(self) -> float:
+        """Seconds for the code seen so far."""
+        if self.deadline is not None:
+            return self.deadline
+        return min(BASE_SECONDS + SECONDS_PER_KIB * self._bytes / 1024, MOST_SECONDS)
+
+    def take(self, size: int) -> float:
+        """The seconds that are left for building `size` bytes. `BuildDeadlineExceeded`: none are."""
+        with self._lock:
+            self._bytes += size
+            left = self.allowed - self._spent
+        if left <= 0:
+            raise self.exceeded(size, 0)
+        return left
+
+    def spend(self, seconds: float) -> None:
+        with self._lock:
+            self._spent += seconds
+
+    def exceeded(self, size: int, seconds: float) -> BuildDeadlineExceeded:
+        """For a build of `size` bytes that was ended after `seconds`."""
+        return BuildDeadlineExceeded(
+            f"building the module's device code took longer than its build deadline of {self.allowed:.3g} s: "
+            f"{size} bytes were not done after {seconds:.3g} s; "
+            "if you know the module, give it longer (build_deadline=, --build-deadline=)"
+        )

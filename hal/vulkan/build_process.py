@@ -1,0 +1,110 @@
+"""The helper process that builds pipelines of modules nobody vouches for (`rehearsal` starts it, and may kill it).
+
+It opens the same device with the same features, builds with the same code (`VulkanExecutable`), and gives back what the
+driver leaves in the pipeline cache. Then each entry is launched with no workgroups: a driver that compiles at the first
+launch (lavapipe) does so now, and nothing of the module runs. The validation layer is not loaded here; the process
+that asked builds the same under it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import Any
+
+from orchestrion.hal.backend import Binding, BufferUsage, Entry, MemoryType
+from orchestrion.hal.cache import Cache
+from orchestrion.hal.errors import HalError
+from orchestrion.schema.child_process import Message
+from orchestrion.schema.errors import ModuleError
+
+from .device import VulkanDevice
+from .executable import VulkanExecutable
+from .instance import VALIDATION_VARIABLE, open_instance
+from .physical import scan
+
+#: bytes behind every binding of a launch that has no workgroups
+BINDING_BYTES = 64
+
+_devices: dict[str, VulkanDevice] = {}
+
+
+def answer(request: Message) -> Message:
+    """`open` finds a device, `build` builds an executable for it. See `rehearsal` for the fields."""
+    fields = request.fields
+    device = _device(fields)
+    if device is None:
+        return Message({"missing": True})
+    if fields["kind"] == "open":
+        return Message({})
+    started = time.perf_counter()
+    rows = _Rows()
+    device.cache = rows
+    try:
+        _build(device, memoryview(request.data), entries_of(fields["entries"]))
+    except (ModuleError, HalError) as error:
+        offset = error.offset if isinstance(error, ModuleError) else None
+        return Message({"error": type(error).__name__, "message": str(error), "offset": offset})
+    return Message({"seconds": time.perf_counter() - started}, rows.data)
+
+
+def entries_of(fields: list[list[Any]]) -> tuple[Entry, ...]:
+    return tuple(
+        Entry(name, tuple((access, length) for access, length in bindings), words, (size[0], size[1], size[2]))
+        for name, bindings, words, size in fields
+    )
+
+
+class _Rows(Cache):
+    """In place of the user's cache: nothing is known, and what is to be kept goes to the process that asked."""
+
+    __slots__ = ("data",)
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def get(self, *key: str | bytes) -> bytes | None:
+        return None
+
+    def put(self, data: bytes, *key: str | bytes) -> None:
+        self.data = data
+
+
+def _device(fields: dict[str, Any]) -> VulkanDevice | None:
+    """The device with this identity, opened with these features; None when there is none."""
+    features = frozenset(fields["features"])
+    enabled = frozenset(fields["enabled"])
+    name = ",".join((fields["identity"], *sorted(enabled)))
+    if name in _devices:
+        return _devices[name]
+    os.environ.pop(VALIDATION_VARIABLE, None)
+    instance = open_instance()
+    for row in scan(instance)[0]:
+        if row.identity == fields["identity"] and row.enabled >= enabled:
+            same = replace(row, enabled=enabled, info=replace(row.info, features=features))
+            return _devices.setdefault(name, VulkanDevice(instance.api, same))
+    return None
+
+
+def _build(device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...]) -> None:
+    executable = VulkanExecutable(device, payload, entries)
+    try:
+        for index in range(len(entries)):
+            _launch_nothing(device, executable, index)
+    finally:
+        executable.release()
+
+
+def _launch_nothing(device: VulkanDevice, executable: VulkanExecutable, index: int) -> None:
+    entry = executable.entries[index]
+    buffer = device.allocate(BINDING_BYTES, MemoryType.DEVICE_LOCAL, BufferUsage.DISPATCH)
+    commands = device.create_command_buffer(0)
+    try:
+        bindings = [Binding(buffer, 0, BINDING_BYTES)] * len(entry.bindings)
+        commands.dispatch(executable, index, (0, 0, 0), bindings, bytes(4 * entry.parameter_words))
+        commands.finish()
+        device.queue.execute(commands, ())
+    finally:
+        commands.release()
+        buffer.release()

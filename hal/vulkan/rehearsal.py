@@ -1,0 +1,135 @@
+"""Builds of modules that nobody vouches for, first made in a helper process that is killed at its deadline.
+
+The helper (`build_process`) is started when it is first needed and kept for the next builds. What its driver leaves in
+the pipeline cache goes into the user's cache, where the build of this process finds it; Mesa also keeps code in a cache
+of its own. A driver that keeps nothing takes about as long again, so a build within limits in the helper permits the
+build in this process. A row of the user's cache remembers the seconds that a build took, by device, driver version,
+features, entries and content: the next process does not need the helper.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from orchestrion.hal import errors
+from orchestrion.hal.backend import Entry
+from orchestrion.hal.errors import BuildFailed, DeadlineExceeded, HalError, Unsupported
+from orchestrion.hal.fork import after_fork
+from orchestrion.schema.child_process import (
+    Child,
+    ChildDied,
+    ChildFailed,
+    ChildLate,
+    ChildUnavailable,
+    Message,
+)
+from orchestrion.schema.errors import ModuleError
+
+from .pipeline_cache import HEADER_BYTES, cache_key
+
+if TYPE_CHECKING:
+    from .device import VulkanDevice
+
+#: bytes that the helper may have: what compilers of shaders take, and the stacks of the driver's threads
+MEMORY_BYTES = (2 << 30) + (16 << 20) * (os.cpu_count() or 1)
+#: seconds for the helper to open a device, which no module has a say in
+OPEN_SECONDS = 60.0
+
+_ERRORS: dict[str, Callable[[str], Exception]] = {
+    name: value for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, HalError)
+}
+
+helper = Child("orchestrion.hal.vulkan.build_process:answer", memory=MEMORY_BYTES)
+
+
+#: held while a build is rehearsed: one at a time
+_turn = threading.Lock()
+
+
+@after_fork
+def _renew(parent: int) -> None:
+    """A thread of the parent may have held it."""
+    global _turn
+    _turn = threading.Lock()
+
+
+def rehearse(device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
+    """As `BackendDevice.rehearse`. Seconds in which others have their turn do not count."""
+    row = json.dumps([[entry.name, entry.bindings, entry.parameter_words, entry.workgroup_size] for entry in entries])
+    key = "built", row, *cache_key(device, payload)
+    if _is_known(device, key, deadline):
+        return 0.0
+    with _turn:
+        if _is_known(device, key, deadline):
+            return 0.0
+        _open(device)
+        started = perf_counter()
+        answer = _ask(device, {"kind": "build", "entries": json.loads(row)}, payload, deadline)
+        seconds = perf_counter() - started
+    if "error" in answer.fields:
+        raise _as_error(answer.fields)
+    if len(answer.data) > HEADER_BYTES:
+        device.cache.put(answer.data, *cache_key(device, payload))
+    device.cache.put(repr(seconds).encode(), *key)
+    return seconds
+
+
+def _is_known(device: VulkanDevice, key: tuple[str | bytes, ...], deadline: float) -> bool:
+    """Whether it was built before within this time."""
+    known = device.cache.get(*key)
+    try:
+        return known is not None and float(known) <= deadline
+    except ValueError:  # a row that somebody else wrote
+        return False
+
+
+def _open(device: VulkanDevice) -> None:
+    """Have the device opened in the helper. One that was started in another environment may not see it."""
+    for _ in range(2):
+        if "missing" not in _ask(device, {"kind": "open"}, b"", OPEN_SECONDS).fields:
+            return
+        helper.end()
+    raise BuildFailed(f"the helper process that builds code does not find device {device.info.id} ({device.info.name})")
+
+
+def _ask(device: VulkanDevice, fields: dict[str, Any], data: bytes | memoryview, deadline: float) -> Message:
+    physical, name = device.physical, device.info.name
+    which = {
+        "identity": physical.identity,
+        "enabled": sorted(physical.enabled),
+        "features": sorted(device.info.features),
+    }
+    try:
+        return helper.request(which | fields, data, deadline=deadline)
+    except ChildLate as error:
+        if fields["kind"] == "build":
+            raise DeadlineExceeded(f"{len(data)} bytes of spirv were not built after {deadline:.3g} s") from error
+        raise BuildFailed(f"the driver of {name} did not open the device in a helper process: {error}") from error
+    except ChildDied as error:
+        what = f"building code of this module ({len(data)} bytes)" if data else "opening the device"
+        raise BuildFailed(
+            f"the driver of {name} crashed while {what} in a helper process, which {error.how}; "
+            f"it may have {MEMORY_BYTES >> 20} MiB. This process is unharmed"
+        ) from error
+    except ChildUnavailable as error:
+        raise Unsupported(
+            f"the time for building code cannot be limited: {error}; build_deadline=inf (--build-deadline=inf) builds "
+            "it in this process without a limit"
+        ) from error
+    except ChildFailed as error:
+        raise BuildFailed(f"building code of this module failed in a helper process: {error}") from error
+
+
+def _as_error(fields: dict[str, Any]) -> Exception:
+    """What the build raised in the helper."""
+    name, message = str(fields["error"]), str(fields["message"])
+    if name == ModuleError.__name__:
+        error = ModuleError(message)
+        error.offset = fields["offset"]
+        return error
+    return _ERRORS.get(name, BuildFailed)(message)

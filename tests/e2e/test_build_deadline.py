@@ -1,0 +1,86 @@
+"""Modules from elsewhere on Vulkan: loaded by way of the helper process, and refused at the build deadline."""
+
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrion import compiler, vm
+from orchestrion.hal.errors import DriverUnavailable, InvalidArgument
+from orchestrion.tools import bench, run
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+X, Y = np.array([1, 2, 3, 4], np.float32), np.array([5, 6, 7, 8], np.float32)
+INPUTS = ["--input=4xf32=1,2,3,4", "--input=4xf32=5,6,7,8"]
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Made by somebody else: the store of whoever loads it does not have it. Nothing is built yet."""
+    from orchestrion.hal.vulkan.driver import VulkanDriver
+
+    try:
+        infos = VulkanDriver().devices()
+    except DriverUnavailable as error:
+        pytest.skip(str(error))
+    if "robust" not in infos[0].features:
+        pytest.skip(f"{infos[0].name} takes no code of strangers")
+    path = tmp_path / "module.fb"
+    path.write_bytes(compiler.compile((EXAMPLES / "simple_mul.mlir").read_text(), targets=["spirv"]))
+    monkeypatch.setenv("ORCHESTRION_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ORCHESTRION_CACHE", str(tmp_path / "cache"))
+    return path
+
+
+def test_a_module_from_elsewhere_runs(module: Path) -> None:
+    from orchestrion.hal.vulkan import rehearsal
+
+    rehearsal.helper.end()
+    program = vm.load(module, device="vulkan")
+    assert rehearsal.helper.pid is not None
+    np.testing.assert_array_equal(program.simple_mul(X, Y), X * Y)
+    program.close()
+
+
+def test_its_deadline_is_named(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from orchestrion.hal.vulkan import rehearsal
+    from orchestrion.schema.child_process import Child
+
+    started = time.monotonic()
+    with monkeypatch.context() as patch:
+        patch.setattr(rehearsal, "helper", Child("faulty_builds:spin"))
+        with pytest.raises(vm.errors.BuildDeadlineExceeded, match=r"build deadline of 0\.3 s") as caught:
+            vm.load(module, device="vulkan", build_deadline=0.3)
+    assert time.monotonic() - started < 120
+    assert caught.value.chain, "the place in the program that asked for the code"
+    for deadline in (None, math.inf):
+        program = vm.load(module, device="vulkan", build_deadline=deadline)
+        np.testing.assert_array_equal(program.simple_mul(X, Y), X * Y)
+        program.close()
+
+
+def test_a_crash_of_the_driver_is_an_error(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from orchestrion.hal.vulkan import rehearsal
+    from orchestrion.schema.child_process import Child
+
+    monkeypatch.setattr(rehearsal, "helper", Child("faulty_builds:crash"))
+    with pytest.raises(vm.errors.DeviceError, match="crashed while building code of this module"):
+        vm.load(module, device="vulkan")
+
+
+def test_commands_take_it(module: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = [str(module), "--device=vulkan", *INPUTS]
+    assert run.main([*command, "--build-deadline=0.000001"]) == 1
+    said = capsys.readouterr().err
+    assert "build deadline of 1e-06 s" in said and len(said.splitlines()) < 5 and "Traceback" not in said
+    assert run.main([*command, "--build-deadline=0"]) == 1
+    assert "a build deadline of 0.0 s is not above 0" in capsys.readouterr().err
+    assert run.main([*command, "--build-deadline=100", "--expected_output=4xf32=5,12,21,32"]) == 0
+    assert bench.main([*command, "--build-deadline=inf", "--seconds=0.01"]) == 0
+
+
+def test_it_is_above_zero(module: Path) -> None:
+    with pytest.raises(InvalidArgument, match="not above 0"):
+        vm.load(module, device="vulkan", build_deadline=-1)
