@@ -158,7 +158,7 @@ class Program(ProgramContext):
         return target
 
     def empty(self, shape: Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
-        """Device memory for a tensor of this shape, contents undefined: for `out=`. Errors as `put`."""
+        """Device memory for a tensor of this shape, all zero: for `out=`. Errors as `put`."""
         row = _dtype(np.dtype(dtype))
         size = row.itemsize
         for dim in shape:
