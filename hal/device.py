@@ -76,7 +76,7 @@ class Device:
         self.check_open()
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
-        self.policy.check(format, digest, self.info.features)
+        self.policy.check(format, digest)
         return self.executables.get(self, format, payload, entries)
 
     def create_command_buffer(self, slots: int = 0) -> CommandBuffer:

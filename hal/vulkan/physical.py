@@ -217,9 +217,6 @@ class _Probe:
             notes.append("software: runs on the CPU")
         if not self.timestamp_bits:
             notes.append("its compute queue has no timestamps: it cannot be profiled")
-        if "robustBufferAccess2" not in self.enabled:
-            lesser = "robustBufferAccess only" if "robustBufferAccess" in self.enabled else "no robust buffer access"
-            notes.append(f"{lesser}: SPIR-V from elsewhere is refused")
         return tuple(notes)
 
     def describe(self, index: int) -> PhysicalDevice:
