@@ -32,7 +32,7 @@ class Profile:
     name: str
     format: str
     driver: str
-    native_code: bool  #: a native compiler takes the payload in, so policy decides whether it may run
+    native_code: bool  #: not confined by verification, so policy decides whether it may run
     library_calls: bool  #: its executables may call library functions, which the device looks up by name
     doc: str
 

@@ -30,6 +30,7 @@ def bench(options: argparse.Namespace) -> int:
         options.module,
         device=options.device,
         allow_native_code=options.allow_native_code,
+        load_limits=cli.load_limits(options),
         profiling=options.profile,
         build_deadline=options.build_deadline,
     )
@@ -111,6 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--seconds", metavar="S", type=float, default=1.0, help="how long to call (default: 1)")
     made.add_argument("--profile", action="store_true", help="a row for each dispatch: where it comes from, how long")
     made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
+    cli.add_load_limits(made)
     cli.add_build_deadline(made)
     made.add_argument("--json", action="store_true", help="print the numbers as JSON")
     return cli.run("vm-bench", made, bench, argv)
