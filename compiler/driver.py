@@ -40,6 +40,9 @@ from orchestrion.schema.profiles import PROFILES
 if TYPE_CHECKING:
     from orchestrion.schema import writer
 
+#: the first phase whose text decides where values lie and what code runs; modules made from it are not vouched for
+FIRST_UNTRUSTED = "ll_seq"
+
 
 def compile(
     source: Source,
@@ -54,16 +57,18 @@ def compile(
     MLIR module of jaxlib. `targets`: names of `schema.profiles.PROFILES`, best first; all of them by default.
     `encodings`: how the operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device
     that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
-    each, of which a device takes the first that is for its kind, or the last. The module's digest goes into the user's
-    trust store if it holds native code. Raises CompileError with everything that is wrong in the program, or when the
-    source or the trust store cannot be used.
+    each, of which a device takes the first that is for its kind, or the last.
+
+    The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
+    program, when the source cannot be used, or when the trust store cannot and the module holds native code.
     """
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
     job = Compilation(targets=_targets(targets), encodings=encodings, machines=tuple(machines))
-    blob = write(job.rows(source))
-    job.vouch(open_bytes(blob).digest)
+    rows = job.rows(source)
+    blob = write(rows)
+    job.vouch(open_bytes(blob).digest, holds_native_code(rows))
     return blob
 
 
@@ -76,6 +81,12 @@ def compile_to_file(
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
     Compilation(targets=_targets(targets), encodings=encodings, machines=tuple(machines)).write(source, path)
+
+
+def holds_native_code(module: writer.Module) -> bool:
+    """Whether a program of the module is for a profile with native code, or for one that is unknown."""
+    profiles = [PROFILES.get(program.profile) for program in module.programs]
+    return any(profile is None or profile.native_code for profile in profiles)
 
 
 def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
@@ -127,28 +138,37 @@ class Compilation:
         with paused():
             return module_rows(self.module(source, LAST))
 
-    def write(self, source: Source, path: str | os.PathLike[str]) -> bool:
-        """Write the module's file; True when its native code, if it has any, may run on this machine."""
+    def write(self, source: Source, path: str | os.PathLike[str]) -> str | None:
+        """Write the module's file. Gives what `vouch` gives."""
         from orchestrion.schema.writer import write_file
 
-        return self.vouch(write_file(path, self.rows(source)))
+        rows = self.rows(source)
+        return self.vouch(write_file(path, rows), holds_native_code(rows))
 
-    def vouch(self, digest: bytes) -> bool:
-        """Record in the user's trust store that native code in the module was made here, and say whether it was.
+    def vouch(self, digest: bytes, native: bool) -> str | None:
+        """Record in the user's trust store that the module was made here. `native`: whether it holds native code.
 
-        From `executables` on the text holds code that somebody else may have written: it is not vouched for.
+        From `ll_seq` on the text holds a storage plan or code that somebody else may have written: it is not vouched
+        for. Gives what to tell the user of a module that is not vouched for, None if nothing. CompileError: the store
+        cannot be used, which native code needs.
         """
-        if not any(PROFILES[name].native_code for name in self.targets):
-            return True
-        if self.start not in list(PHASES)[: list(PHASES).index("executables")]:
-            return False
+        if self.start not in list(PHASES)[: list(PHASES).index(FIRST_UNTRUSTED)]:
+            if not native:
+                return None
+            return (
+                f"the text of phase {self.start} may hold native code made elsewhere: the module is not put into the "
+                "trust store"
+            )
         from orchestrion.schema.trust import SharedFolder, TrustStore
 
         try:
             TrustStore().add(digest)
-        except (OSError, SharedFolder) as error:
-            raise CompileError(f"the module's digest cannot be put into the trust store: {error}") from None
-        return True
+        except (OSError, RuntimeError, SharedFolder) as error:
+            what = f"the module's digest cannot be put into the trust store: {error}"
+            if native:
+                raise CompileError(what) from None
+            return f"{what}; the module runs with the limits of one that is not trusted"
+        return None
 
     def text(self, source: Source, stop: str) -> str:
         """The text of a phase; what continues from it gives the same bytes."""

@@ -54,7 +54,7 @@ class Allocator:
         memory: MemoryType = ANY_MEMORY,
         usage: BufferUsage = ANY_USAGE,
     ) -> Buffer:
-        """A buffer of `size` bytes, contents undefined. `OutOfMemory` above a limit or when the device has no room.
+        """A buffer of `size` bytes, all zero. `OutOfMemory` above a limit or when the device has no room.
 
         MAPPING usage needs HOST_VISIBLE memory; a driver without persistent mapping gives a buffer whose
         `host` is None, which `read` and `write` serve all the same.

@@ -4,6 +4,8 @@ Rules for both sides:
 - The front validates every argument and counts every call before a backend sees it; backends do neither.
 - All sizes and offsets are bytes. A buffer's memory is little endian.
 - No allocation is empty (the front rounds sizes up to 16), and no copy, fill or grid is. A binding's length may be 0.
+- A program sees no memory of another: an allocation is zeroed, padding included, before anything can read it, and the
+  range that a kernel gets for a binding ends at the binding's length.
 - A semaphore's value reaches what a submission promised once that is over, also when it failed; then `wait` for that
   value raises the error.
 - The front keeps every buffer, executable and command buffer that work in flight may touch alive until that
@@ -268,7 +270,8 @@ class BackendDevice(ABC):
     compiles: ClassVar[bool] = True
 
     @abstractmethod
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer: ...
+    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
+        """Memory that reads as zeros, whatever was in it before. May be called while another thread uses the queue."""
 
     @abstractmethod
     def import_host(self, memory: Bytes) -> BackendBuffer | None:

@@ -93,7 +93,7 @@ class Device:
         self.check_open()
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
-        self.policy.check(format, digest, self.info.features)
+        self.policy.check(format, digest)
         return self.executables.get(self, format, payload, entries, digest)
 
     def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None) -> None:

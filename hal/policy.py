@@ -1,20 +1,28 @@
-"""Whether a module's native code may run here.
+"""Whether a module's code may run here, and whether the module is trusted.
 
-Formats that a native compiler or linker takes in can do anything the process can, so a device only gets them when the
-module was compiled on this machine by this user (the trust store of `orchestrion.schema.trust` holds its digest), or
-the caller says so. Formats that are verified before they run need no trust, where the device confines them: SPIR-V may
-compute any index into its buffers, so without robust buffer access it is held to be native code.
+- A format is *confined* if verified code in it cannot reach outside its bindings, on any device that runs the format
+  (`native_code` of its profile is False). Confined code needs no trust.
+- Every other format is native code, also one that no profile declares: it can do whatever the process can.
+- A module is *trusted* if it was compiled on this machine by this user (the trust store of `orchestrion.schema.trust`
+  holds the digest of its root), or if the caller trusts everything. Native code needs a trusted module, and only
+  modules that are not trusted have limits by default.
 """
 
-from orchestrion.schema.profiles import PROFILES
+from collections.abc import Iterable
+
+from orchestrion.schema.profiles import PROFILES, Profile
 from orchestrion.schema.trust import SharedFolder, TrustStore
 
 from .errors import PolicyRefused
 
-#: format -> the feature without which a device cannot confine even verified code
-CONFINED_BY: dict[str, str] = {"spirv": "robust"}
 
-NATIVE_FORMATS = frozenset(profile.format for profile in PROFILES.values() if profile.native_code)
+def confined_formats(profiles: Iterable[Profile]) -> frozenset[str]:
+    """The formats of verified, confined code. One that any profile says is native code is not among them."""
+    rows = list(profiles)
+    return frozenset(row.format for row in rows) - frozenset(row.format for row in rows if row.native_code)
+
+
+CONFINED_FORMATS = confined_formats(PROFILES.values())
 
 
 class Policy:
@@ -28,42 +36,41 @@ class Policy:
 
     @property
     def store(self) -> TrustStore:
-        """The user's own unless another was given. Most devices never need it, and finding its folder takes a while."""
+        """The user's own unless another was given. Finding its folder takes a while, so it is found when needed."""
         if self._store is None:
             self._store = TrustStore()
         return self._store
 
     def trusts(self, digest: bytes | None) -> bool:
-        """Whether the caller, or this user's own compiler, vouches for the module with this root digest.
+        """Whether the module with this digest of its root is trusted; None stands for code from no module.
 
-        False for code that came from no module, and when others may write to the store.
+        False where the store cannot be read, or where others may write to it.
         """
         if self.allow_native_code:
             return True
         try:
-            return digest is not None and digest in self.store
+            return self._vouched(digest)
         except SharedFolder:
             return False
 
-    def check(self, format: str, digest: bytes | None, features: frozenset[str]) -> None:
-        """`PolicyRefused` unless a device with these features may run this format from the module with this digest.
-
-        `digest` is that of the module's root, None for code that came from no module.
-        """
-        confinement = CONFINED_BY.get(format)
-        unconfined = confinement is not None and confinement not in features
-        if self.allow_native_code or not (unconfined or format in NATIVE_FORMATS):
+    def check(self, format: str, digest: bytes | None) -> None:
+        """`PolicyRefused` unless code in this format from the module with this digest of its root may run."""
+        if self.allow_native_code or format in CONFINED_FORMATS:
             return
         try:
-            if digest is not None and digest in self.store:
+            if self._vouched(digest):
                 return
         except SharedFolder as error:
             raise PolicyRefused(str(error)) from error
-        what = f"{format} is native code"
-        if unconfined:
-            what = f"the device lacks feature {confinement}, which confines {format},"
         origin = "code from no module" if digest is None else f"module {digest.hex()[:16]}"
         raise PolicyRefused(
-            f"{what} and {origin} was not compiled on this machine by this user: "
+            f"{format} is native code and {origin} was not compiled on this machine by this user: "
             "recompile it here, run it with --allow-native-code (allow_native_code=True), or choose another device"
         )
+
+    def _vouched(self, digest: bytes | None) -> bool:
+        """Whether the trust store holds the digest. `SharedFolder` when others may write to the store."""
+        try:
+            return digest is not None and digest in self.store
+        except (OSError, RuntimeError):  # it cannot be read, or there is no home to look for it: it vouches for nothing
+            return False

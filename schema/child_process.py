@@ -243,7 +243,8 @@ def _spawn(options: dict[str, Any]) -> subprocess.Popen[bytes]:
     boot = _BOOT.format(__name__)
     flags = [flag for name, flag in _FLAGS.items() if getattr(sys.flags, name)]
     try:
-        path = [os.path.abspath(entry) for entry in sys.path]
+        # what is no folder is for an import hook (editable installs have such entries) and stays as it is
+        path = [os.path.abspath(entry) if not entry or os.path.exists(entry) else entry for entry in sys.path]
         return subprocess.Popen(
             [sys.executable, *flags, "-P", "-c", boot, json.dumps(options | {"path": path})],
             bufsize=0,

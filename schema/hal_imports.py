@@ -25,7 +25,7 @@ _ROWS = (
         "(constant, offset, length): a read-only device buffer over a range of a constant of the program; "
         "no copy where the device imports host memory",
     ),
-    HalImport("hal.allocate", "(i64) -> hal.buffer", "(size): device memory for transients"),
+    HalImport("hal.allocate", "(i64) -> hal.buffer", "(size): device memory, all zero"),
     HalImport(
         "hal.view.check",
         "(hal.view, i32, i64*) -> hal.buffer",

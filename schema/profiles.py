@@ -12,7 +12,7 @@ FEATURES: dict[str, str] = {
     "int16": "16-bit integers in arithmetic and in storage buffers",
     "int64": "64-bit integers in arithmetic and in storage buffers",
     "float64": "64-bit floats in arithmetic and in storage buffers",
-    "robust": "reads and writes outside a binding's range touch nothing else (robust buffer access 2)",
+    "robust": "an access past the end of a binding touches nothing outside of it",
     "gpu": "a graphics processor: neighbouring invocations run and load together, a workgroup has memory of its own",
 }
 
@@ -32,7 +32,7 @@ class Profile:
     name: str
     format: str
     driver: str
-    native_code: bool  #: a native compiler takes the payload in, so policy decides whether it may run
+    native_code: bool  #: not confined by verification, so policy decides whether it may run
     library_calls: bool  #: its executables may call library functions, which the device looks up by name
     doc: str
 

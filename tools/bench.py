@@ -28,10 +28,11 @@ def bench(options: argparse.Namespace) -> int:
     start = time.perf_counter()
     program = vm.load(
         options.module,
-        build_deadline=options.build_deadline,
         device=options.device,
         allow_native_code=options.allow_native_code,
+        load_limits=cli.load_limits(options),
         profiling=options.profile,
+        build_deadline=options.build_deadline,
     )
     load = time.perf_counter() - start
     try:
@@ -107,11 +108,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=[],
         help="argument: 4xf32=1,2,3,4 or @x.npy; repeat (default: zeros)",
     )
-    cli.add_build_deadline(made)
     made.add_argument("--device-resident", action="store_true", help="keep the arguments on the device")
     made.add_argument("--seconds", metavar="S", type=float, default=1.0, help="how long to call (default: 1)")
     made.add_argument("--profile", action="store_true", help="a row for each dispatch: where it comes from, how long")
     made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
+    cli.add_load_limits(made)
+    cli.add_build_deadline(made)
     made.add_argument("--json", action="store_true", help="print the numbers as JSON")
     return cli.run("vm-bench", made, bench, argv)
 

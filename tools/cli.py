@@ -5,6 +5,7 @@ Exit status: 0 done, 1 the input is bad (module, program, argument, expectation,
 """
 
 import argparse
+import math
 import os
 import sys
 import traceback
@@ -45,6 +46,37 @@ class _Version(argparse.Action):
         except PackageNotFoundError:
             print(f"{parser.prog} of a source tree")
         parser.exit()
+
+
+def add_build_deadline(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--build-deadline",
+        metavar="SECONDS",
+        type=float,
+        help="longest time for building the module's code for the device; inf is none "
+        "(default: none for modules compiled here, else by their size)",
+    )
+
+
+def add_load_limits(made: argparse.ArgumentParser) -> None:
+    """Flags for what initializers may take when a module is loaded; `load_limits` gives them to `vm.load`."""
+    why = "(default: docs/limits.md; inf for no limit)"
+    made.add_argument("--load-fuel", metavar="N", type=amount, help=f"most instructions of initializers {why}")
+    made.add_argument("--load-deadline", metavar="SECONDS", type=float, help=f"longest time of initializers {why}")
+    made.add_argument("--load-memory", metavar="BYTES", type=amount, help=f"most memory held while loading {why}")
+
+
+def load_limits(options: argparse.Namespace) -> Any:
+    """A `vm.Limits` of the flags; None if there are none."""
+    from orchestrion import vm
+
+    given = (options.load_fuel, options.load_deadline, options.load_memory)
+    return None if given == (None, None, None) else vm.Limits(*given)
+
+
+def amount(text: str) -> float:
+    """A whole number, or infinity."""
+    return math.inf if text == "inf" else int(text)
 
 
 def run(
@@ -93,16 +125,6 @@ def _text(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error)
-
-
-def add_build_deadline(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
-        "--build-deadline",
-        metavar="SECONDS",
-        type=float,
-        help="longest time for building the module's code for the device; inf is none "
-        "(default: none for modules compiled here, else by their size)",
-    )
 
 
 def read_bytes(path: str) -> bytes:

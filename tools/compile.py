@@ -1,7 +1,7 @@
 """vm-compile: a program in, one module file out (or, with `--compile-to`, the text of a phase).
 
-The module's digest goes into the user's trust store, so that native code in it (OpenCL C) may run on this machine. On a
-terminal the passes are shown while they run.
+The module's digest goes into the user's trust store, so that native code in it (OpenCL C) may run on this machine and
+its initializers have no limits. A module that is made from the text of `ll_seq` or a later phase is not put there.
 """
 
 import argparse
@@ -54,12 +54,9 @@ def compile_(options: argparse.Namespace) -> int:
             cli.write_whole(output, text.encode())
         return cli.DONE
     assert output is not None
-    if not job.write(source, output):
-        print(
-            f"vm-compile: the text of phase {options.compile_from} may hold native code made elsewhere: the module is "
-            "not put into the trust store",
-            file=sys.stderr,
-        )
+    warning = job.write(source, output)
+    if warning is not None:
+        print(f"vm-compile: {warning}", file=sys.stderr)
     return cli.DONE
 
 

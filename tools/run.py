@@ -15,10 +15,12 @@ from . import cli
 OF_CALLS = (
     "list_functions", "output", "expected_output", "repeat", "print_statistics", "trace", "fuel", "deadline", "memory",
 )  # fmt: skip
+#: what only loading has; `--replay` creates an executable alone
+OF_LOADING = ("load-fuel", "load-deadline", "load-memory")
 #: flag -> the flags that mean nothing beside it
 ALONE = {
     "compare": ("replay", *OF_CALLS),
-    "replay": ("input", "function", *OF_CALLS),
+    "replay": ("input", "function", *OF_LOADING, *OF_CALLS),
 }
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ def run(options: argparse.Namespace) -> int:
         fuel=options.fuel,
         deadline=options.deadline,
         memory=options.memory,
+        load_limits=cli.load_limits(options),
         profiling=options.trace is not None,
         build_deadline=options.build_deadline,
     )
@@ -93,7 +96,7 @@ def refuse_together(options: argparse.Namespace) -> None:
         if getattr(options, flag) is None:
             continue
         for other in others:
-            if getattr(options, other) not in (None, [], False):
+            if getattr(options, other.replace("-", "_")) not in (None, [], False):
                 raise cli.UsageError(f"--{flag} and --{other} do not go together")
 
 
@@ -269,6 +272,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--deadline", metavar="SECONDS", type=float, help="longest time of a call")
     cli.add_build_deadline(made)
     made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
+    cli.add_load_limits(made)
     made.add_argument("--list_devices", action="store_true", help="list drivers and devices, and why one is missing")
     made.add_argument("--list_libraries", action="store_true", help="list the library functions that programs may call")
     made.add_argument("--list_functions", action="store_true", help="list the exports with their signatures")

@@ -13,7 +13,7 @@ from orchestrion.hal.errors import DeadlineExceeded as HalDeadlineExceeded
 from .errors import Cancelled, DeadlineExceeded, DepthExceeded, FuelExhausted
 
 if TYPE_CHECKING:
-    from .context import Context
+    from .context import Context, Limits
     from .enqueued import Enqueued
 
 #: units of fuel (instructions, about) between two looks at clock and cancellation: a few milliseconds
@@ -22,6 +22,10 @@ SLICE = 1 << 14
 MAX_ROOM = 1 << 18
 #: bytes that fill, copy, compare or clear memory for one unit of fuel
 BYTES_PER_UNIT = 256
+#: units of fuel for an object of the device: memory, a recording, an executable, a fence
+OBJECT_UNITS = 16
+#: bytes of device memory, zeroed when it is allocated, for one unit more
+ALLOCATED_BYTES_PER_UNIT = 4096
 
 
 class Watcher:
@@ -48,6 +52,7 @@ class Call:
         "enqueued",
         "fuel",
         "limited",
+        "limits",
         "memory",
         "program",
         "regs",
@@ -63,18 +68,20 @@ class Call:
     #: whether its thread waits for the device; submitted calls are suspended instead
     blocking: ClassVar[bool] = True
 
-    def __init__(self, context: "Context") -> None:
+    def __init__(self, context: "Context", limits: "Limits | None" = None) -> None:
+        """`limits`: those of the context's calls if None. Memory is limited by the context."""
         self.context = context
         self.program = context.program
         self.memory = context.memory
-        self.limited = context.limits.deadline is not None or context.limits.fuel is not None
-        self.depth = context.limits.depth - 1  #: frames below the running one
+        self.limits = limits = context.limits if limits is None else limits
+        self.limited = limits.deadline is not None or limits.fuel is not None
+        self.depth = limits.depth - 1  #: frames below the running one
         self.stack: list[tuple[list[Any], Any, int]] = []
         self.begin()
 
     def begin(self) -> None:
         """Nothing spent, nothing run."""
-        limits = self.context.limits
+        limits = self.limits
         self.room = MAX_ROOM
         self.regs: Any = None  #: registers of the frame to go on with
         self.block: Any = None
@@ -84,8 +91,9 @@ class Call:
         self.results: tuple[Any, ...] = ()
         self.enqueued: Enqueued | None = None  #: for the next submission
         self.deadline = None if limits.deadline is None else time.monotonic() + limits.deadline
-        self.fuel = SLICE if limits.fuel is None else min(SLICE, limits.fuel)
-        self.reserve: int | None = None if limits.fuel is None else limits.fuel - self.fuel
+        fuel = None if limits.fuel is None else int(limits.fuel)
+        self.fuel = SLICE if fuel is None else min(SLICE, fuel)
+        self.reserve: int | None = None if fuel is None else fuel - self.fuel
 
     def refuel(self) -> None:
         """The slice is overdrawn: end the call when a limit is reached, else hand out the next slice."""
@@ -95,7 +103,7 @@ class Call:
             return
         left = self.reserve + self.fuel
         if left < 0:
-            raise FuelExhausted(f"the call used up its fuel of {self.context.limits.fuel}")
+            raise FuelExhausted(f"the call used up its fuel of {self.limits.fuel}")
         self.fuel = min(SLICE, left)
         self.reserve = left - self.fuel
 
@@ -104,7 +112,7 @@ class Call:
         if self.context.cancelled:
             raise Cancelled("the call was cancelled")
         if self.deadline is not None and time.monotonic() >= self.deadline:
-            raise DeadlineExceeded(f"the call ran longer than {self.context.limits.deadline} s")
+            raise DeadlineExceeded(f"the call ran longer than {self.limits.deadline} s")
 
     def too_deep(self) -> DepthExceeded:
         """Why no further frame may be made."""
@@ -123,6 +131,15 @@ class Call:
         """Fuel for work that grows with a number of bytes."""
         if count >= BYTES_PER_UNIT:
             self.spend(count // BYTES_PER_UNIT)
+
+    def spend_object(self, size: int = 0) -> None:
+        """Fuel for an object of the device with so many bytes of memory."""
+        self.spend(OBJECT_UNITS + size // ALLOCATED_BYTES_PER_UNIT)
+
+    def put_off(self, seconds: float) -> None:
+        """Let the deadline come later, for work that has a limit of its own."""
+        if self.deadline is not None:
+            self.deadline += seconds
 
     def watcher(self) -> "Watcher | None":
         """Who ends work that the call submits when the call's time is up, also after the call."""

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """None is no limit."""
+    """None is no limit; for initializers it is the default (`load_limits.py`), and `math.inf` no limit."""
 
-    fuel: int | None = None  #: instructions of a call, counted at back-edges and calls
-    deadline: float | None = None  #: seconds of a call
-    memory: int | None = None  #: bytes held, host and device together
+    fuel: float | None = None  #: instructions of a call, a whole number, counted at back-edges and calls
+    deadline: float | None = None  #: seconds of a call, without the time in which device code is built
+    memory: float | None = None  #: bytes held, a whole number, host and device together
     depth: int = 1000  #: nested calls
 
     def __post_init__(self) -> None:
@@ -109,11 +109,13 @@ class Context:
         with self.lock:
             return self.run(Call(self), code, arguments)
 
-    def initialize(self, codes: Sequence[Code]) -> None:
-        """Run initializers in their order, all of them within the limits of one call. If one fails, close."""
+    def initialize(self, codes: Sequence[Code], limits: Limits | None = None) -> None:
+        """Run initializers in their order, all of them as one call within `limits`, those of calls if None, and within
+        the memory that they leave. If one fails, close.
+        """
         try:
             with self.lock:
-                call = Call(self)
+                call = Call(self, limits)
                 for code in codes:
                     call.spend(code.length)
                     if code.straight is not None:

@@ -6,6 +6,7 @@
   through the call.
 """
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -218,21 +219,25 @@ class HalModule(NativeModule):
             raise Trap(f"executable {ordinal} out of range ({count} executables)")
         device = _device(call)
         row = module.executables[program.executables_start + ordinal]
+        call.spend_object()
         call.spend(row.variants_end - row.variants_start)
         chosen = known.get(ordinal)
         if chosen is None or chosen.info is not device.info:
             chosen = known[ordinal] = choose_variant(module, row, device.info)
         call.spend_bytes(chosen.cost)
         payload = module.segment(chosen.payload)
+        started = time.monotonic()
         executable: Executable = device.create_executable(
             chosen.format, payload, chosen.entries, module.container.digest
         )
+        call.put_off(time.monotonic() - started)
         return executable
 
     @_hal("recording.create")
     def recording_create(self, call: Call, slots: int) -> Recording:
         if slots > _MAX_SLOTS:
             raise Trap(f"a recording with {slots} slots, {_MAX_SLOTS} are the most")
+        call.spend_object()
         call.spend_bytes(_SLOT_BYTES * slots)
         recording = Recording(_device(call).create_command_buffer(slots), call.memory)
         recording.charge(OBJECT_BYTES + _COMMAND_BYTES + _SLOT_BYTES * slots)
@@ -371,6 +376,7 @@ class HalModule(NativeModule):
 
     @_hal("fence.create")
     def fence_create(self, call: Call) -> Fence:
+        call.spend_object()
         return Fence([(_device(call).create_semaphore(), 1)])
 
     @_hal("submit", nullable=(1, 2))
@@ -393,6 +399,7 @@ def _allocate(call: Call, size: int) -> Buffer:
         if not call.context.relieve():
             raise
         buffer = allocator.allocate(size)
+    call.spend_object(size)
     return buffer
 
 

@@ -13,9 +13,14 @@ class Memory:
 
     __slots__ = ("_host", "budget")
 
-    def __init__(self, limit: int | None, program: "Memory | None" = None) -> None:
-        self.budget = Account(limit)
+    def __init__(self, limit: float | None, program: "Memory | None" = None) -> None:
+        self.budget = Account(None)
+        self.restrict(limit)
         self._host: Account = Account(None) if program is None else program._host
+
+    def restrict(self, limit: float | None) -> None:
+        """Let it hold so many bytes from now on; what it holds already stays. None is no limit."""
+        self.budget.limit = None if limit is None else int(limit)
 
     def charge(self, size: int) -> None:
         """`MemoryExceeded`, and nothing charged, when the limit forbids it."""

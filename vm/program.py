@@ -31,9 +31,10 @@ from orchestrion.schema.module import Module
 
 from .array import DeviceArray
 from .context import Context, Limits
-from .errors import CallerError
+from .errors import CallerError, LimitError
 from .function import Export, Function
 from .linker import LinkedProgram
+from .load_limits import LoadLimits, defaults_of, find_limits, finite
 from .loader import Loader
 from .memory import Memory
 from .native import NativeModule
@@ -104,14 +105,24 @@ class Program(ProgramContext):
     """A loaded program with its default context."""
 
     def __init__(
-        self, linked: LinkedProgram, base: Context, limits: Limits, started: float, profiler: Profiler | None = None
+        self,
+        linked: LinkedProgram,
+        base: Context,
+        found: LoadLimits,
+        defaults: Limits | None,
+        started: float,
+        profiler: Profiler | None = None,
     ) -> None:
+        """The default context gets the limits of `base`, and its initializers `found`; those of further contexts have
+        `defaults`, if any.
+        """
         self._linked = linked
         self._base = base
+        self._defaults = defaults
         self._profiler = profiler
         self._log = CallLog()
         self.exports: tuple[Export, ...] = linked.exports
-        context = self._context(limits)
+        context = self._context(base.limits, found)
         super().__init__(context, self.exports, self._log_of(context))
         self._load = self._loading(context, perf_counter() - started)
 
@@ -138,13 +149,20 @@ class Program(ProgramContext):
         return self.module.strings[self._linked.row.name]
 
     def create_context(
-        self, *, fuel: int | None = None, deadline: float | None = None, memory: int | None = None, depth: int = 1000
+        self,
+        *,
+        fuel: float | None = None,
+        deadline: float | None = None,
+        memory: float | None = None,
+        depth: int = 1000,
+        load_limits: Limits | None = None,
     ) -> ProgramContext:
         """Another context: private globals and memory, limits of its own (`Limits`), run in parallel with others.
 
-        Runs the program's context initializers within those limits; `VmError` when one fails.
+        Runs the program's context initializers within `load_limits`, as `load` does; `VmError` when one fails.
         """
-        context = self._context(Limits(fuel, deadline, memory, depth))
+        calls = Limits(fuel, deadline, memory, depth)
+        context = self._context(finite(calls), find_limits(load_limits, calls, self._defaults))
         return ProgramContext(context, self.exports, self._log_of(context))
 
     def put(self, array: Any) -> DeviceArray:
@@ -159,7 +177,7 @@ class Program(ProgramContext):
         return target
 
     def empty(self, shape: Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
-        """Device memory for a tensor of this shape, contents undefined: for `out=`. Errors as `put`."""
+        """Device memory for a tensor of this shape, all zero: for `out=`. Errors as `put`."""
         row = _dtype(np.dtype(dtype))
         size = row.itemsize
         for dim in shape:
@@ -190,11 +208,11 @@ class Program(ProgramContext):
         finally:
             self._base.close()
 
-    def _context(self, limits: Limits) -> Context:
+    def _context(self, limits: Limits, found: LoadLimits) -> Context:
         base = self._base
         memory = Memory(limits.memory, base.memory)
         context = Context(self._linked, limits, memory, self.device.share(budget=memory.budget), base)
-        _initialize(context, self._linked.context_initializers, "context", self._profiler)
+        _initialize(context, self._linked.context_initializers, found, "context", self._profiler)
         return context
 
     def _log_of(self, context: Context) -> Log:
@@ -217,10 +235,11 @@ def load(
     *,
     allow_native_code: bool = False,
     natives: Sequence[NativeModule] = (),
-    fuel: int | None = None,
+    fuel: float | None = None,
     deadline: float | None = None,
-    memory: int | None = None,
+    memory: float | None = None,
     depth: int = 1000,
+    load_limits: Limits | None = None,
     profiling: bool = False,
     build_deadline: float | None = None,
 ) -> Program:
@@ -230,24 +249,31 @@ def load(
     (OpenCL C); an open device has its policy already. `natives` are further native modules. `profiling`: every
     dispatch, copy and fill is timed, for `Program.profile`; an open device must have been opened so. `build_deadline`
     in seconds limits how long the program's device code is built, whoever compiled it; without one there is a default
-    for modules that were not compiled here, `math.inf` is none (`hal/building.py`). The rest are limits of the default
-    context and of the program's initializers (`Limits`).
+    for modules that were not compiled here, `math.inf` is none (`hal/building.py`).
+
+    `fuel`, `deadline`, `memory` and `depth` limit the calls of the default context (`Limits`); None, the default, is no
+    limit. `load_limits` are those of the initializers that run now; where a field is None, the limit of calls holds,
+    and if that is None as well, a default, unless the module was compiled on this machine or native code is allowed.
+    `math.inf` lifts a limit. The defaults are in docs/limits.md.
 
     `OSError`: the file cannot be read. `ModuleError`: it is no sound module. `LoadError`: module and device do not fit.
     `HalError`: the device cannot be opened. Other `VmError`: an initializer failed.
     """
     started = perf_counter()
-    limits = Limits(fuel, deadline, memory, depth)
+    calls = Limits(fuel, deadline, memory, depth)
+    limits = finite(calls)
     file = open_bytes(module) if isinstance(module, bytes | bytearray | memoryview) else open_file(module)
     share, budget = _open(device, allow_native_code, limits, profiling, BuildBudget(build_deadline))
     try:
         linked, profiler = (
             _profiled(file, share, natives) if profiling else (_LOADER.link(file, share.info, natives), None)
         )
+        defaults = defaults_of(linked.module, linked.ordinal, share)
+        found = find_limits(load_limits, calls, defaults)
         base = Context(linked, limits, budget, share)
-        _initialize(base, linked.program_initializers, "program", profiler)
+        _initialize(base, linked.program_initializers, found, "program", profiler)
         try:
-            return Program(linked, base, limits, started, profiler)
+            return Program(linked, base, found, defaults, started, profiler)
         except BaseException:
             base.close()
             raise
@@ -274,9 +300,18 @@ def _require_profiled(device: Device) -> None:
         raise CallerError(f"the device {device.info.id} was not opened with profiling")
 
 
-def _initialize(context: Context, codes: Sequence[Code], kind: str, profiler: Profiler | None) -> None:
+def _initialize(
+    context: Context, codes: Sequence[Code], found: LoadLimits, kind: str, profiler: Profiler | None
+) -> None:
+    """Run a context's initializers, and let it hold no more memory meanwhile than `found` says."""
     started = perf_counter_ns()
-    context.initialize(codes)
+    context.memory.restrict(found.limits.memory)
+    try:
+        context.initialize(codes, found.limits)
+    except LimitError as error:
+        found.explain(error)
+        raise
+    context.memory.restrict(context.limits.memory)
     if profiler is not None:
         profiler.initialized(context, kind, started)
 

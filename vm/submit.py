@@ -260,7 +260,7 @@ class SubmittedCall(Call):
 
     def _expire(self) -> None:
         if not self.future.done():
-            limit = self.context.limits.deadline
+            limit = self.limits.deadline
             self.future.settle(DeadlineExceeded(f"the call was not over {limit} s after submit"))
 
     def _waited(self) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orchestrion.hal.backend import BufferUsage, MemoryType
-from orchestrion.hal.buffer import BufferView
+from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.hal.errors import InvalidArgument, OutOfMemory
 from orchestrion.schema.dtypes import BY_NUMPY
 
@@ -81,6 +81,72 @@ def memory_types(rig: Rig) -> None:
         buffer = rig.device.allocator.allocate(400, memory, BufferUsage.TRANSFER | BufferUsage.DISPATCH)
         buffer.write(data)
         rig.holds(buffer, data)
+
+
+KINDS = (MemoryType.DEVICE_LOCAL, MemoryType.HOST_VISIBLE, MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE)
+USAGE = BufferUsage.TRANSFER | BufferUsage.DISPATCH
+
+
+@case
+def fresh_memory_is_zero(rig: Rig) -> None:
+    """Whatever the memory held before: for the host, for the device, and in the padding behind a buffer."""
+    allocator = rig.device.allocator
+    for memory in KINDS:
+        for size in SIZES:
+            for _ in range(3):
+                _dirty(rig, allocator.allocate(size, memory, USAGE))
+                fresh, target = allocator.allocate(size, memory, USAGE), rig.buffer(np.full(size, 3, np.uint8))
+                commands = rig.recording()
+                commands.copy(fresh, 0, target, 0, size)
+                commands.finish()
+                rig.run(commands)
+                rig.holds(target, np.zeros(size, np.uint8))
+                rig.holds(fresh, np.zeros(size, np.uint8))
+                assert fresh.backend.host is None or not fresh.backend.host.any()
+                _dirty(rig, fresh)
+
+
+@case
+def memory_of_a_closed_share_is_not_seen(rig: Rig) -> None:
+    """Shares stand for programs: what one leaves behind, no other reads, whoever uses the device in between."""
+    sizes = (16, 1000, 4096, 1 << 20)
+    for memory in KINDS:
+        with rig.device.share() as first:
+            for size in sizes:
+                _dirty(Rig(first, rig.computes), first.allocator.allocate(size, memory, USAGE))
+        with rig.device.share() as second:
+            made = [second.allocator.allocate(size, memory, USAGE) for size in sizes]
+            rig.holds(rig.zeros(16), np.zeros(16, np.uint8))
+            for buffer in made:
+                rig.holds(buffer, np.zeros(buffer.size, np.uint8))
+            del made, buffer
+
+
+@case
+def memory_is_zeroed_before_its_first_use(rig: Rig) -> None:
+    """What is submitted or written right after an allocation is not undone by the zeroing of it."""
+    for memory in KINDS:
+        written, filled = (rig.device.allocator.allocate(4096, memory, USAGE) for _ in range(2))
+        written.write(np.arange(4000, dtype=np.uint8))
+        commands = rig.recording()
+        commands.fill(filled, 0, 4000, b"\x09")
+        commands.finish()
+        rig.device.queue.submit(commands)
+        rig.holds(written, np.append(np.arange(4000, dtype=np.uint8), np.zeros(96, np.uint8)))
+        rig.holds(filled, np.append(np.full(4000, 9, np.uint8), np.zeros(96, np.uint8)))
+
+
+def _dirty(rig: Rig, buffer: Buffer) -> None:
+    """Write all of a buffer, by the host and by the device, and release it."""
+    buffer.write(np.full(buffer.size, 0xA5, np.uint8))
+    if buffer.size:
+        commands = rig.recording()
+        commands.fill(buffer, 0, buffer.size, b"\x5a")
+        commands.finish()
+        rig.run(commands)
+    if buffer.backend.host is not None:
+        buffer.backend.host[:] = 0xC3
+    buffer.release()
 
 
 @case

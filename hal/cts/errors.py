@@ -13,7 +13,7 @@ from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.hal.command_buffer import CommandBuffer, Range
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import HalError, InvalidArgument, PolicyRefused, Unsupported
-from orchestrion.hal.policy import NATIVE_FORMATS, Policy
+from orchestrion.hal.policy import CONFINED_FORMATS, Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_NAME
@@ -74,7 +74,7 @@ def finished(rig: Rig) -> CommandBuffer:
 
 
 def untrusted(rig: Rig) -> None:
-    native = [format for format in rig.device.info.formats if format in NATIVE_FORMATS]
+    native = [format for format in rig.device.info.formats if format not in CONFINED_FORMATS]
     if not native:
         raise PolicyRefused("opencl-c is native code")  # nothing to refuse: the device runs none
     device = Device(rig.device.home, (), rig.device.executables, Policy())

@@ -6,6 +6,9 @@
 | `DeviceBuffer` | a `cl_mem` object | the object, or a sub-buffer | None |
 | `ImportedBuffer` | a read-only `cl_mem` over host memory | the object, or a sub-buffer | the memory itself |
 
+Shared and device buffers are zeroed when they are made: by the host, or by a fill on the device's one queue, which is
+in order, so that whatever is enqueued later finds zeros.
+
 A device has shared or device buffers, never both; either may have imported ones, which are never written. Copies and
 fills take `cl_mem` objects only; a shared buffer gets one over its memory when it first needs it.
 
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 #: bytes; the largest alignment that every device gives shared memory
 SHARED_ALIGNMENT = 128
 
+#: the pattern that fresh memory is filled with; the front gives multiples of its size
+_ZERO = np.zeros(1, np.uint64)
 #: places of `cl_mem` objects; addresses are positive
 _places = count(-1, -1)
 
@@ -85,6 +90,7 @@ class SharedBuffer(OpenCLBuffer):
         self.whole = cl.SVMAllocation(context, size, SHARED_ALIGNMENT, flags)
         self.size = size
         self.host = np.asarray(self.whole.buf)
+        self.host.fill(0)
         self.place = self.whole.svm_ptr
         self.holders = []
         self.kernels = WeakSet()
@@ -114,8 +120,9 @@ class SharedBuffer(OpenCLBuffer):
 class DeviceBuffer(OpenCLBuffer):
     __slots__ = ()
 
-    def __init__(self, context: cl.Context, size: int) -> None:
+    def __init__(self, context: cl.Context, queue: cl.CommandQueue, size: int) -> None:
         self.whole = cl.Buffer(context, cl.mem_flags.READ_WRITE, size)
+        cl.enqueue_fill_buffer(queue, self.whole, _ZERO, 0, size)
         self.size = size
         self.host = None
         self.place = next(_places)

@@ -58,7 +58,9 @@ class OpenCLDevice(BackendDevice):
         if size > most:
             raise OutOfMemory(f"allocation of {size} bytes exceeds the device's largest, {most} bytes")
         try:
-            return SharedBuffer(self._context, size) if self._shared else DeviceBuffer(self._context, size)
+            if self._shared:
+                return SharedBuffer(self._context, size)
+            return DeviceBuffer(self._context, self._handle, size)
         except cl.Error as error:
             raise translate(f"allocation of {size} bytes", error) from error
 

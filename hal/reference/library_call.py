@@ -24,7 +24,7 @@ def bind(operands: Types, results: Types, name: str, attributes: Attributes) -> 
     def call(*arrays: Array) -> None:
         inputs = tuple([_input(array) for array in arrays[:count]])
         given = arrays[count:]
-        outputs = tuple([out if out.flags.aligned else np.empty_like(out) for out in given])
+        outputs = tuple([out if out.flags.aligned else out.copy() for out in given])
         try:
             returned = run(inputs, outputs, named)
         except (KeyboardInterrupt, MemoryError):

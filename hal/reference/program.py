@@ -186,12 +186,13 @@ class _Compiler:
             if value in self.direct:
                 self.typed.append((value, self.direct[value], type.dtype.numpy, type.shape))
             else:
-                self._allocate(value, type)
+                self._allocate(value, type, zeroed=instruction.row.name == "library_call")
         self.steps.append(_call(kernel_of(self.entry, instruction, self.poll), instruction.operands, outs))
 
-    def _allocate(self, value: int, type: TensorType) -> None:
+    def _allocate(self, value: int, type: TensorType, zeroed: bool = False) -> None:
+        """Instructions write every element of their results; a library function need not, so it gets zeros."""
         self.owned[value] = self.kept[value] = type.bytes
-        self.steps.append(_empty(value, type.shape, type.dtype.numpy))
+        self.steps.append(_new(np.zeros if zeroed else np.empty, value, type.shape, type.dtype.numpy))
 
     def _memory_register(self, binding: int, dtype: np.dtype[Any], shape: Ints) -> int:
         """A register beside the values' for the memory of a binding."""
@@ -285,11 +286,9 @@ def _apply(view: View, operand: int, value: int) -> Step:
     return step
 
 
-def _empty(value: int, shape: Ints, dtype: np.dtype[Any]) -> Step:
-    empty = np.empty
-
+def _new(make: Callable[[Ints, np.dtype[Any]], Array], value: int, shape: Ints, dtype: np.dtype[Any]) -> Step:
     def step(registers: Registers) -> None:
-        registers[value] = empty(shape, dtype)
+        registers[value] = make(shape, dtype)
 
     return step
 

@@ -5,6 +5,10 @@ no call into the driver and the driver's limit on allocations is never met. Free
 first that fits is taken. Small buffers share blocks of BLOCK bytes, a large one gets a block of its own size. One
 empty block per memory type is kept, so that whoever allocates and releases the same size does not pay for pages again.
 
+A buffer is zeroed when it is made, up to the next multiple of ALIGNMENT: by the host where its block is mapped, else by
+the device. Such buffers stand in `uncleared` until the queue fills them, ahead of whatever is submitted next. A block
+whose buffers are being filled is not freed (`Block.fills`).
+
 `free` may be called by a finalizer at any time, even while this thread is in `allocate`: it only leaves the range in
 `_freed`, and whoever holds the lock takes it back.
 """
@@ -13,6 +17,7 @@ import mmap
 import threading
 from bisect import bisect
 from collections import deque
+from collections.abc import Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -29,6 +34,9 @@ from .physical import MemoryKind, PhysicalDevice
 BLOCK = 16 << 20
 #: every buffer starts at a multiple: the largest alignment Vulkan allows a storage buffer's offset to need
 ALIGNMENT = 256
+
+#: a device may round the end of a binding up to this many bytes, and what follows imported memory is somebody else's
+WORD = 4
 
 DEVICE_LOCAL, HOST_VISIBLE, HOST_COHERENT, HOST_CACHED = 1, 2, 4, 8
 MAPPABLE = HOST_VISIBLE | HOST_COHERENT
@@ -48,7 +56,7 @@ _numbers = count(1)
 class Block:
     """A VkBuffer over its own memory, the mapping of it if there is one, and the free ranges (offset, size), sorted."""
 
-    __slots__ = ("handle", "host", "kind", "memory", "number", "ranges", "size")
+    __slots__ = ("fills", "handle", "host", "kind", "memory", "number", "ranges", "size")
 
     def __init__(self, memory: Handle, handle: Handle, kind: MemoryKind, size: int, host: Bytes | None) -> None:
         self.memory = memory
@@ -58,10 +66,16 @@ class Block:
         self.host = host
         self.number = next(_numbers)
         self.ranges: list[tuple[int, int]] = [(0, size)]
+        self.fills = 0  #: submissions under way that zero a range of it
 
     @property
     def empty(self) -> bool:
+        """Whether no buffer lies in it."""
         return self.ranges == [(0, self.size)]
+
+    @property
+    def disposable(self) -> bool:
+        return self.empty and not self.fills
 
     def fits(self, size: int) -> bool:
         """A large block is not spent on small buffers, which would keep all of it."""
@@ -106,21 +120,46 @@ class Allocator:
         self._blocks: dict[MemoryKind, list[Block]] = {kind: [] for kind in physical.memory_kinds}
         self._freed: deque[VulkanBuffer] = deque()
         self._lock = threading.Lock()
+        self.uncleared: dict[int, VulkanBuffer] = {}  #: by place: made in memory that the host cannot write
 
     def allocate(self, size: int, memory: MemoryType) -> VulkanBuffer:
-        """`size` bytes; mapped where HOST_VISIBLE is asked for, or where all memory of the device is."""
-        padded = -(-size // ALIGNMENT) * ALIGNMENT
+        """`size` bytes, all zero; mapped where HOST_VISIBLE is asked for, or where all memory of the device is."""
+        padded = padded_size(size)
+        with self._lock:
+            buffer = self._find(size, memory)
+            host = buffer.block.host
+            if host is None:
+                self.uncleared[buffer.place] = buffer
+        if host is not None:
+            host[buffer.base : buffer.base + padded] = 0
+        return buffer
+
+    def allocate_staging(self, size: int) -> VulkanBuffer:
+        """Mapped memory, contents undefined: for who overwrites all of it before anything reads it."""
+        with self._lock:
+            return self._find(size, MemoryType.HOST_VISIBLE)
+
+    def begin_fills(self) -> list[VulkanBuffer]:
+        """The buffers to zero now; their blocks stay until `end_fills`. Calls are serialised by the front."""
         with self._lock:
             self._settle()
-            errors = []
-            for kind in self._kinds[MemoryType.HOST_VISIBLE in memory]:
-                try:
-                    block, base = self._place(kind, padded)
-                except OutOfMemory as error:
-                    errors.append(str(error))
-                    continue
-                return VulkanBuffer(self, block, base, size)
-        raise OutOfMemory("; ".join(dict.fromkeys(errors)))
+            found = list(self.uncleared.values())
+            for buffer in found:
+                buffer.block.fills += 1
+        return found
+
+    def forget_uncleared(self, buffers: Sequence[VulkanBuffer]) -> None:
+        """Their fills are submitted. Another buffer may have taken the place of one: that one stays."""
+        with self._lock:
+            for buffer in buffers:
+                if self.uncleared.get(buffer.place) is buffer:
+                    del self.uncleared[buffer.place]
+
+    def end_fills(self, buffers: Sequence[VulkanBuffer]) -> None:
+        """Their fills are over, or were not submitted."""
+        with self._lock:
+            for buffer in buffers:
+                buffer.block.fills -= 1
 
     def free(self, buffer: VulkanBuffer) -> None:
         self._freed.append(buffer)
@@ -137,7 +176,7 @@ class Allocator:
             return None
         address = memory.ctypes.data
         base = address % alignment
-        if base % self._binding_alignment or memory.size == 0:
+        if base % self._binding_alignment or memory.size == 0 or memory.size % WORD:
             return None
         made = self._import(address - base, -(-(base + memory.size) // alignment) * alignment)
         if made is None:
@@ -159,13 +198,27 @@ class Allocator:
         while self._freed:
             buffer = self._freed.popleft()
             block = buffer.block
-            block.give(buffer.base, -(-buffer.size // ALIGNMENT) * ALIGNMENT)
+            block.give(buffer.base, padded_size(buffer.size))
+            self.uncleared.pop(buffer.place, None)
             if block.empty:
                 self._keep_one(block)
 
+    def _find(self, size: int, memory: MemoryType) -> VulkanBuffer:
+        """A place for a buffer; the lock is held."""
+        self._settle()
+        errors = []
+        for kind in self._kinds[MemoryType.HOST_VISIBLE in memory]:
+            try:
+                block, base = self._place(kind, padded_size(size))
+            except OutOfMemory as error:
+                errors.append(str(error))
+                continue
+            return VulkanBuffer(self, block, base, size)
+        raise OutOfMemory("; ".join(dict.fromkeys(errors)))
+
     def _keep_one(self, newest: Block) -> None:
         blocks = self._blocks[newest.kind]
-        for block in [block for block in blocks if block.empty and block is not newest]:
+        for block in [block for block in blocks if block.disposable and block is not newest]:
             blocks.remove(block)
             self._destroy(block.handle, block.memory)
 
@@ -175,7 +228,7 @@ class Allocator:
             base = block.take(size) if block.fits(size) else None
             if base is not None:
                 return block, base
-        for block in [block for block in blocks if block.empty]:  # none of them fits: room for the new one
+        for block in [block for block in blocks if block.disposable]:  # none of them fits: room for the new one
             blocks.remove(block)
             self._destroy(block.handle, block.memory)
         block = self._make(kind, max(size, min(BLOCK, kind.heap_bytes // 8 // ALIGNMENT * ALIGNMENT)))
@@ -255,6 +308,10 @@ class Allocator:
         self._vk.vkDestroyBuffer(self._device, handle, self._api.null)
         if memory is not None:
             self._vk.vkFreeMemory(self._device, memory, self._api.null)
+
+
+def padded_size(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def _choose(kinds: tuple[MemoryKind, ...], wanted: tuple[int, ...]) -> tuple[MemoryKind, ...]:

@@ -50,6 +50,9 @@ STRUCTURE_TYPES: dict[str, str] = {
     "VkPhysicalDeviceRobustness2FeaturesEXT": "PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT",
     "VkPhysicalDeviceShaderFloat16Int8Features": "PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES",
     "VkPhysicalDeviceTimelineSemaphoreFeatures": "PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES",
+    "VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures": (
+        "PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES"
+    ),
     "VkPipelineCacheCreateInfo": "PIPELINE_CACHE_CREATE_INFO",
     "VkPipelineLayoutCreateInfo": "PIPELINE_LAYOUT_CREATE_INFO",
     "VkPipelineShaderStageCreateInfo": "PIPELINE_SHADER_STAGE_CREATE_INFO",

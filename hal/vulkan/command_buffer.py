@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding, MemoryType
+from orchestrion.hal.errors import Unsupported
 
 from .buffer import VulkanBuffer
 from .executable import VulkanExecutable
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 RECORDINGS = 16
 #: a pattern that vkCmdFillBuffer cannot repeat is copied from a buffer that holds at most this many bytes of it
 PATTERN_BYTES = 1 << 20
+#: bytes behind the bindings of no length of one command buffer, since Vulkan has no empty ranges
+EMPTY_BYTES = 32
 
 Key = tuple[int, ...]
 
@@ -57,6 +60,15 @@ class VulkanCommandBuffer(BackendCommandBuffer):
     ) -> None:
         assert isinstance(executable, VulkanExecutable)
         pipeline, layout = executable.pipelines[entry], executable.layouts[entry]
+        for position, (binding, least) in enumerate(zip(bindings, executable.least_bytes[entry], strict=False)):
+            if 0 < binding.length < least:
+                name = executable.entries[entry].name
+                raise Unsupported(
+                    f"binding {position} of entry {name}: {binding.length} bytes are less than one element of {least}, "
+                    "which a device without robust buffer access 2 cannot bound"
+                )
+        if self._program.empty is None and not all([binding.length for binding in bindings]):
+            self._program.empty = self._device.allocator.allocate(EMPTY_BYTES, MemoryType.DEVICE_LOCAL)
         bound = self._program.bound(layout, tuple(bindings))
         self._program.commands.append(Dispatch(self._device, pipeline, layout.pipeline, bound, parameters, groups))
 
@@ -70,7 +82,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
             self._program.commands.append(Fill(self._device, target, int.from_bytes(word, "little")))
             return
         length = min(target.length, PATTERN_BYTES)
-        buffer = self._device.allocator.allocate(length, MemoryType.HOST_VISIBLE)
+        buffer = self._device.allocator.allocate_staging(length)
         self._patterns.append(buffer)
         assert buffer.host is not None, "host-visible memory is mapped"
         buffer.host.reshape(-1, len(pattern))[:] = list(pattern)
@@ -105,6 +117,8 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         device.vk.vkDestroyCommandPool(device.handle, self._pool, device.api.null)
         for buffer in self._patterns:
             buffer.release()
+        if self._program.empty is not None:
+            self._program.empty.release()
 
     def _find(self, table: Sequence[Any]) -> Recording:
         key = tuple([buffer.place for buffer in table])

@@ -20,9 +20,6 @@ from .physical import PhysicalDevice, feature_chain
 from .queue import VulkanQueue
 from .semaphore import VulkanSemaphore
 
-#: bytes behind a binding of no length, which Vulkan does not have
-EMPTY_BYTES = 16
-
 
 class VulkanHandles(NamedTuple):
     """What belongs to the device: cffi handles, which the package `vulkan` takes. See `Device.native`."""
@@ -49,7 +46,6 @@ class VulkanDevice(BackendDevice):
         self.cache = Cache("vulkan")
         self.begin_info = api.new("VkCommandBufferBeginInfo", flags=api.vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT)
         self.allocator = Allocator(api, physical, self.handle, self.vk)
-        self.empty = self.allocator.allocate(EMPTY_BYTES, MemoryType.DEVICE_LOCAL)
         queue = self._queue = self.queue_class(self)
         self.queue = queue
         self.timeline = queue.timeline
@@ -114,7 +110,6 @@ class VulkanDevice(BackendDevice):
 
     def close(self) -> None:
         self._close_queue()
-        self.empty.release()
         for layout in self._layouts.values():
             layout.release()
         self.allocator.close()

@@ -1,8 +1,9 @@
 """Executables: SPIR-V words to compute pipelines, one per entry.
 
-The words are verified before the driver sees them (`spirv_check`), and what they need is compared with what the device
-has. Binding `i` of an entry is set 0, binding `i`; parameters are push constants. What the driver makes of them is kept
-in the user's cache by content, device and driver version.
+The words are verified before the driver sees them (`spirv_check`), what they need is compared with what the device
+has, and what the device does not do by itself is added (`spirv_harden`). Binding `i` of an entry is set 0, binding `i`;
+parameters are push constants. What the driver makes of them is kept in the user's cache by content, device and driver
+version.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .api import Api, Handle
 from .pipeline_cache import pipeline_cache
 from .recording import DESCRIPTOR_STORAGE_BUFFER, SHADER_STAGE_COMPUTE
 from .spirv_check import Summary, verify
+from .spirv_harden import harden
 from .spirv_limits import check_limits
 
 if TYPE_CHECKING:
@@ -63,10 +65,20 @@ class VulkanExecutable(BackendExecutable):
         check_limits(np.frombuffer(payload[: payload.nbytes // 4 * 4], "<u4"))
         summary = verify(payload, entries)
         _check_needs(device, summary, entries)
+        enabled = device.physical.enabled
+        clamped = "robustBufferAccess2" not in enabled
+        #: by entry and binding: the least bytes of a range that is bound there and is not empty
+        self.least_bytes = [summary.element_bytes[entry.name] if clamped else () for entry in entries]
+        code = harden(
+            payload,
+            null_initializers="shaderZeroInitializeWorkgroupMemory" in enabled,
+            clamp_buffers=clamped,
+            shared=any(summary.shared_bytes.values()),
+        )
         self.layouts = [device.layout(len(entry.bindings), entry.parameter_words) for entry in entries]
         self.pipelines: list[Handle] = []
         try:
-            self._build(payload)
+            self._build(payload, code)
         except BaseException:
             self.release()
             raise
@@ -76,11 +88,12 @@ class VulkanExecutable(BackendExecutable):
         for pipeline in self.pipelines:
             device.vk.vkDestroyPipeline(device.handle, pipeline, device.api.null)
 
-    def _build(self, payload: memoryview) -> None:
+    def _build(self, payload: memoryview, code: bytes) -> None:
+        """From hardened code; what the driver keeps of it is found by the payload that it was made of."""
         device, api = self._device, self._device.api
-        code = api.ffi.new("uint32_t[]", payload.nbytes // 4)
-        api.ffi.memmove(code, payload, payload.nbytes)
-        info = api.new("VkShaderModuleCreateInfo", codeSize=payload.nbytes, pCode=code)
+        words = api.ffi.new("uint32_t[]", len(code) // 4)
+        api.ffi.memmove(words, code, len(code))
+        info = api.new("VkShaderModuleCreateInfo", codeSize=len(code), pCode=words)
         module = api.create(device.vk.vkCreateShaderModule, device.handle, info, "a shader module")
         try:
             with pipeline_cache(device, payload) as cache:

@@ -36,15 +36,22 @@ FEATURES: tuple[Feature, ...] = (
     Feature("shaderInt8", "VkPhysicalDeviceShaderFloat16Int8Features", "VK_KHR_shader_float16_int8", (1, 2)),
     Feature("timelineSemaphore", "VkPhysicalDeviceTimelineSemaphoreFeatures", "VK_KHR_timeline_semaphore", (1, 2)),
     Feature("robustBufferAccess2", "VkPhysicalDeviceRobustness2FeaturesEXT", "VK_EXT_robustness2", NEVER),
+    Feature(
+        "shaderZeroInitializeWorkgroupMemory",
+        "VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures",
+        "VK_KHR_zero_initialize_workgroup_memory",
+        (1, 3),
+    ),
 )
 
-#: HAL feature -> the Vulkan features that it takes
+#: HAL feature -> the Vulkan features that it takes. Any device is `robust`: without robust buffer access 2 the loader
+#: clamps indices (`spirv_harden`).
 HAL_FEATURES: dict[str, tuple[str, ...]] = {
     "int8": ("shaderInt8", "storageBuffer8BitAccess"),
     "int16": ("shaderInt16", "storageBuffer16BitAccess"),
     "int64": ("shaderInt64",),
     "float64": ("shaderFloat64",),
-    "robust": ("robustBufferAccess2",),
+    "robust": (),
 }
 
 VENDORS: dict[int, str] = {
@@ -218,8 +225,7 @@ class _Probe:
         if not self.timestamp_bits:
             notes.append("its compute queue has no timestamps: it cannot be profiled")
         if "robustBufferAccess2" not in self.enabled:
-            lesser = "robustBufferAccess only" if "robustBufferAccess" in self.enabled else "no robust buffer access"
-            notes.append(f"{lesser}: SPIR-V from elsewhere is refused")
+            notes.append("no robust buffer access 2: indices into bindings are clamped")
         return tuple(notes)
 
     def describe(self, index: int) -> PhysicalDevice:

@@ -245,6 +245,8 @@ class ProfiledQueue(VulkanQueue):
         if not batch:
             super().submit(batch, waits, signals, watcher)
             return
+        with suppress(HalError):  # the submission tries again, and fails its signals with the error
+            self._fill_uncleared()
         timing, submitted, before = self._timings.begin(), now(), self.timeline.submitted
         super().submit(batch, waits, signals, watcher)
         if self.timeline.submitted == before:  # it failed its signals instead

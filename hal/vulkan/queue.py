@@ -4,12 +4,14 @@
 - `submit` adds the queue's own timeline to the signals, so that recordings and staging memory can be used again.
 - Each recording ends with a full barrier, so submissions also follow each other in memory.
 - Buffers that are not mapped are written and read through staging memory.
+- Fresh memory that the host cannot write (`Allocator.uncleared`) is zeroed ahead of the next submission.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.backend import (
@@ -19,12 +21,12 @@ from orchestrion.hal.backend import (
     BackendWork,
     Binding,
     Bytes,
-    MemoryType,
     Point,
     Watcher,
 )
 from orchestrion.hal.errors import HalError
 
+from .allocator import padded_size
 from .api import FOREVER, Handle
 from .buffer import VulkanBuffer
 from .command_buffer import VulkanCommandBuffer
@@ -77,13 +79,19 @@ class VulkanQueue(BackendQueue):
         self._reset = device.vk.vkResetFences
         self.timeline = Timeline(VulkanSemaphore.create(api, device.handle, device.vk, 0))
         self._staging: deque[tuple[int, VulkanCommandBuffer, VulkanBuffer]] = deque()
+        self._allocator = device.allocator
+        self._uncleared = device.allocator.uncleared
+        self._fills: deque[tuple[int, VulkanCommandBuffer, list[VulkanBuffer]]] = deque()  #: under way, by timeline
 
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
     ) -> None:
+        if self._uncleared:
+            self._fill_uncleared()
         self._run(commands.recording(table).submit_info)  # type: ignore[attr-defined]
 
     def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
+        self._fill_uncleared()
         recordings = self._recordings(batch)
         buffers = self._api.ffi.new("VkCommandBuffer[]", [recording.buffer for recording in recordings])
         self._run(self._api.new("VkSubmitInfo", commandBufferCount=len(recordings), pCommandBuffers=buffers))
@@ -120,12 +128,14 @@ class VulkanQueue(BackendQueue):
     ) -> None:
         self._retire()
         try:
+            self._fill_uncleared()
             self._enqueue(self._recordings(batch), waits, signals)
         except HalError as error:
             self._fail(signals, error)
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         self._retire()
+        self._fill_uncleared()
         for start in range(0, data.size, STAGING_BYTES):
             part = data[start : start + STAGING_BYTES]
             staging = self._stage(part.size)
@@ -138,6 +148,7 @@ class VulkanQueue(BackendQueue):
                 self.wait_idle()
 
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
+        self._fill_uncleared()
         for start in range(0, out.size, STAGING_BYTES):
             part = out[start : start + STAGING_BYTES]
             staging = self._stage(part.size)
@@ -154,7 +165,9 @@ class VulkanQueue(BackendQueue):
         self._retire()
 
     def close(self) -> None:
-        """Let everything go; nothing is under way."""
+        """Let everything go; nothing is under way but fills that no later work followed."""
+        with suppress(HalError):  # a lost device: its work is over
+            self.timeline.wait()
         self._retire()
         self.timeline.semaphore.release()
         self._device.vk.vkDestroyFence(self._device_handle, self._fence, self._api.null)
@@ -203,7 +216,25 @@ class VulkanQueue(BackendQueue):
             semaphore.fail(value, error)
 
     def _stage(self, size: int) -> VulkanBuffer:
-        return self._device.allocator.allocate(size, MemoryType.HOST_VISIBLE)
+        return self._allocator.allocate_staging(size)
+
+    def _fill_uncleared(self) -> None:
+        """Submit fills of fresh memory, ahead of whatever may use it; a submission ends with a full barrier."""
+        if not self._uncleared:
+            return
+        buffers = self._allocator.begin_fills()
+        commands = VulkanCommandBuffer(self._device)
+        try:
+            for buffer in buffers:
+                commands.fill(Binding(buffer, 0, padded_size(buffer.size)), bytes(4))
+            commands.finish()
+            self._enqueue(self._recordings([(commands, ())]), (), ())
+        except BaseException:
+            self._allocator.end_fills(buffers)
+            commands.release()
+            raise
+        self._allocator.forget_uncleared(buffers)
+        self._fills.append((self.timeline.submitted, commands, buffers))
 
     def _transfer(self, source: Binding, target: Binding) -> VulkanCommandBuffer:
         commands = VulkanCommandBuffer(self._device)
@@ -212,9 +243,13 @@ class VulkanQueue(BackendQueue):
         return commands
 
     def _retire(self) -> None:
-        """Let go of the staging memory of finished writes."""
-        staging = self._staging
-        reached = self.timeline.poll() if staging else 0
+        """Let go of the staging memory of finished writes, and of finished fills."""
+        staging, fills = self._staging, self._fills
+        reached = self.timeline.poll() if staging or fills else 0
+        while fills and fills[0][0] <= reached:
+            _, commands, cleared = fills.popleft()
+            commands.release()
+            self._allocator.end_fills(cleared)
         while staging and staging[0][0] <= reached:
             _, commands, buffer = staging.popleft()
             commands.release()

@@ -165,13 +165,17 @@ def resolve(binding: Binding, table: Table) -> VulkanBuffer | ImportedBuffer:
 
 
 class Program:
-    """What was recorded: `commands`, and `sets`, the distinct (layout, bindings) that dispatches refer to by number."""
+    """What was recorded: `commands`, and `sets`, the distinct (layout, bindings) that dispatches refer to by number.
 
-    __slots__ = ("commands", "sets")
+    `empty` is the memory behind bindings of no length, of this command buffer alone; None while it has none.
+    """
+
+    __slots__ = ("commands", "empty", "sets")
 
     def __init__(self) -> None:
         self.commands: list[Command] = []
         self.sets: dict[tuple[Layout, tuple[Binding, ...]], int] = {}
+        self.empty: VulkanBuffer | None = None
 
     def bound(self, layout: Layout, bindings: tuple[Binding, ...]) -> int:
         if not bindings:
@@ -257,14 +261,18 @@ class Recording:
     def _write_sets(self, table: Table) -> None:
         if self._pool is None:
             return
-        index, empty = 0, self._device.empty
+        index, empty = 0, self._program.empty
         for _, bindings in self._program.sets:
             for binding in bindings:
                 info = self._infos[index]
-                buffer = resolve(binding, table) if binding.length else empty
-                info.buffer = buffer.handle
-                info.offset = buffer.base + binding.offset if binding.length else buffer.base
-                info.range = binding.length or buffer.size
+                if binding.length:
+                    buffer = resolve(binding, table)
+                    info.buffer = buffer.handle
+                    info.offset = buffer.base + binding.offset
+                    info.range = binding.length
+                else:
+                    assert empty is not None, "a binding of no length was recorded without memory for it"
+                    info.buffer, info.offset, info.range = empty.handle, empty.base, empty.size
                 index += 1
         device = self._device
         device.vk.vkUpdateDescriptorSets(device.handle, len(self._writes), self._writes, 0, device.api.null)

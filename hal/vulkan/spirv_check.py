@@ -1,11 +1,13 @@
 """Verifies SPIR-V before a driver sees it: nothing but the subset of `orchestrion.schema.spirv`, in one pass.
 
 Drivers compile SPIR-V without checking it, so a bad module can take the process with it. What passes here is well
-typed, structured, and names only bindings and parameters that its entries have; with robust buffer access on the
-device, it can touch no memory but what its bindings and its own variables hold. It may still run for ever.
+typed, structured, and names only bindings and parameters that its entries have. Every access to workgroup memory ends
+with a clamp, and `spirv_harden` adds what bounds buffers and clears workgroup memory where the device needs it: then it
+can touch no memory but what its bindings and its own variables hold. It may still run for ever.
 
 This file reads instructions by their layout and sees to the order of the module; the rules are in `spirv_types`
-(declarations), `spirv_rules` (values) and `spirv_flow` (blocks). Work and memory are linear in the payload.
+(declarations), `spirv_rules` (values), `spirv_flow` (blocks) and `spirv_uniform` (barriers). Work and memory are linear
+in the payload.
 """
 
 from __future__ import annotations
@@ -45,22 +47,25 @@ from .spirv_types import (
     EntryPoint,
     Scope,
 )
+from .spirv_uniform import check_barriers
 
 HEADER_WORDS = 5
-#: of a merge instruction: none, unroll or flatten, and the opposite
-MAX_CONTROL = 2
 
 _DECORATION_BY_CODE = {code: (name, count, target) for name, (code, count, target) in DECORATIONS.items()}
-_OPPOSITES = {DECORATIONS["Restrict"][0], DECORATIONS["Aliased"][0]}
 _EXTENSIONS = {row.extension for row in CAPABILITIES if row.extension}
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a verified module needs: HAL features, and bytes of shared memory by entry."""
+    """What a verified module needs, and what must be known of it to run it.
+
+    `features`: of the HAL. `shared_bytes`: of workgroup memory, by entry. `element_bytes`: by entry, the bytes of the
+    largest element that each binding is read or written by; 0 where none is.
+    """
 
     features: frozenset[str]
     shared_bytes: dict[str, int]
+    element_bytes: dict[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +126,8 @@ class _Checker:
         self._decorated: list[tuple[int, int, str]] = []  # word, id, decoration
         self._functions: set[int] = set()
         self._made: set[int] = set()  # results of value-making instructions
+        self._uses: list[tuple[int, list[int]]] = []  # of this function: result, operands
+        self._divergent: list[int] = []  # results that differ between invocations of a workgroup
         self._rules = {
             "capability": self._capability,
             "extension": self._extension,
@@ -128,7 +135,6 @@ class _Checker:
             "memory_model": self._memory_model,
             "entry_point": self._entry_point,
             "execution_mode": self._execution_mode,
-            "name": self._name,
             "decorate": self._decorate,
             "member_decorate": self._member_decorate,
             "function": self._function,
@@ -139,9 +145,7 @@ class _Checker:
             "selection_merge": self._selection_merge,
             "branch": self._branch,
             "branch_conditional": self._branch_conditional,
-            "switch": self._switch,
             "return": self._leave,
-            "unreachable": self._leave,
         }
 
     def walk(self) -> None:
@@ -163,19 +167,20 @@ class _Checker:
     def summary(self) -> Summary:
         rows = [row for row in CAPABILITIES if row.name in self._scope.capabilities]
         variables = self._scope.variables
-        shared = {
-            point.name: sum(variables[id].content.bytes for id in point.used if variables[id].storage == WORKGROUP)
-            for point in self._scope.entry_points.values()
-        }
-        return Summary(frozenset(row.feature for row in rows if row.feature), shared)
+        shared, elements = {}, {}
+        for point in self._scope.entry_points.values():
+            used = [variables[id] for id in point.used]
+            shared[point.name] = sum(row.content.bytes for row in used if row.storage == WORKGROUP)
+            largest = [0] * len(point.entry.bindings)
+            for row in used:
+                if row.storage == STORAGE_BUFFER:
+                    largest[row.binding] = max(largest[row.binding], row.element.bytes)
+            elements[point.name] = tuple(largest)
+        return Summary(frozenset(row.feature for row in rows if row.feature), shared, elements)
 
     def _place(self, form: Form) -> None:
-        """Sections come in order, and a variable also stands first in a function."""
+        """Sections come in order."""
         section = form.section
-        if self._flow is not None and form.op.rule == "variable":
-            if not (self._flow.in_first_block and self._flow.phis_allowed):
-                self._scope.refuse("not first in the function")
-            return
         if section < self._section:
             self._scope.refuse(f"behind the {SECTIONS[self._section]} section")
         self._section = section
@@ -269,7 +274,7 @@ class _Checker:
         elif op.rule in GLOBAL_RULES:
             GLOBAL_RULES[op.rule](scope, op, kind, result, operands)
             self._define(result, kind)
-        elif flow is None or flow.terminated:
+        elif flow is None or not flow.block:
             scope.refuse("outside of a block")
         elif flow.merging:
             scope.refuse("between a merge instruction and its branch")
@@ -278,9 +283,30 @@ class _Checker:
             VALUE_RULES[op.rule](scope, op, kind, result, operands)
             self._made.add(result)
             self._define(result, kind)
+            self._depend(op, result, operands)
         else:
-            flow.phis_allowed = False
-            ACTION_RULES[op.rule](scope, op, operands)
+            self._act(flow, op, operands)
+
+    def _act(self, flow: Flow, op: Op, operands: list[Any]) -> None:
+        flow.phis_allowed = False
+        if flow.values_only:
+            self._scope.refuse("in a loop's header or continue block")
+        ACTION_RULES[op.rule](self._scope, op, operands)
+        if op.rule == "control_barrier":
+            flow.barrier()
+
+    def _depend(self, op: Op, result: int, operands: list[Any]) -> None:
+        """Note for `spirv_uniform` what a result is made of."""
+        if op.rule == "load":
+            scope = self._scope
+            if not scope.variables[scope.roots[operands[0]]].uniform:
+                self._divergent.append(result)
+        elif op.rule == "ext_inst":
+            self._uses.append((result, operands[2:]))
+        elif op.rule == "composite_extract":
+            self._uses.append((result, operands[:1]))
+        else:
+            self._uses.append((result, operands))
 
     def _define(self, id: int, kind: Any) -> None:
         self._scope.values[id] = kind
@@ -328,9 +354,6 @@ class _Checker:
         if point.local_size != point.entry.workgroup_size:
             self._scope.refuse(f"LocalSize {operands[2:]}, entry {point.name} has {point.entry.workgroup_size}")
 
-    def _name(self, kind: Any, result: int, operands: list[Any]) -> None:
-        """Debug names mean nothing."""
-
     def _decorate(self, kind: Any, result: int, operands: list[Any]) -> None:
         id, *decoration = operands
         self._note(self._scope.decorations.setdefault(id, {}), id, decoration, "")
@@ -346,8 +369,6 @@ class _Checker:
         if not name or len(literals) != count or (of == "member") != (target == "member") or code in known:
             self._scope.refuse(f"decoration {code} with {len(literals)} literals")
         known[code] = literals[0] if literals else 0
-        if _OPPOSITES <= known.keys():
-            self._scope.refuse(f"id {id} is both Restrict and Aliased")
         self._decorated.append((self._scope.at, id, name))
 
     def _finish(self) -> None:
@@ -401,19 +422,14 @@ class _Checker:
             scope.refuse(f"returns {kind}, control {control}, type {scope.types[type]}")
         self._functions.add(result)
         self._flow = Flow(scope)
+        self._uses, self._divergent = [], []
         scope.entry = point
-        scope.function_bytes = 0
-        x, y, z = point.entry.workgroup_size
-        ids = scope.builtins
-        if "LocalInvocationId" in ids:
-            scope.lane_upper[ids["LocalInvocationId"]] = (x - 1, y - 1, z - 1)
-        if "LocalInvocationIndex" in ids:
-            scope.upper[ids["LocalInvocationIndex"]] = x * y * z - 1
 
     def _function_end(self, kind: Any, result: int, operands: list[Any]) -> None:
         if self._flow is None:
             self._scope.refuse("outside of a function")
         self._flow.finish()
+        check_barriers(self._scope, self._flow, self._uses, self._divergent)
         for id in self._flow.values:
             del self._scope.values[id]
         self._flow = self._scope.entry = None
@@ -442,7 +458,7 @@ class _Checker:
 
     def _in_block(self) -> Flow:
         flow = self._in_function()
-        if flow.terminated:
+        if not flow.block:
             self._scope.refuse("outside of a block")
         return flow
 
@@ -450,9 +466,10 @@ class _Checker:
         self._in_function().label(result)
 
     def _phi(self, kind: Any, result: int, operands: list[Any]) -> None:
-        if not kind.lanes:
+        if kind.lanes != 1:
             self._scope.refuse(f"of {kind}")
-        self._in_block().phi(kind, operands)
+        first, before, second, after = operands
+        self._in_block().phi(result, kind, ((first, before), (second, after)))
         self._define(result, kind)
 
     def _loop_merge(self, kind: Any, result: int, operands: list[Any]) -> None:
@@ -464,26 +481,17 @@ class _Checker:
         self._in_block().selection_merge(operands[0])
 
     def _control(self, mask: int) -> None:
-        if mask > MAX_CONTROL:
-            self._scope.refuse(f"control mask {mask:#x}, the largest is {MAX_CONTROL}")
+        if mask:
+            self._scope.refuse(f"control mask {mask:#x}, expected 0")
 
     def _branch(self, kind: Any, result: int, operands: list[Any]) -> None:
-        self._in_block().branch(operands)
+        self._in_block().branch(operands[0])
 
     def _branch_conditional(self, kind: Any, result: int, operands: list[Any]) -> None:
         condition = self._scope.values[operands[0]]
         if (condition.base, condition.lanes) != ("bool", 1):
             self._scope.refuse(f"on a {condition}")
-        self._in_block().branch(operands[1:])
-
-    def _switch(self, kind: Any, result: int, operands: list[Any]) -> None:
-        selector = self._scope.values[operands[0]]
-        if (selector.base, selector.width, selector.lanes) != ("int", 32, 1):
-            self._scope.refuse(f"on a {selector}")
-        literals = operands[2::2]
-        if len(set(literals)) != len(literals):
-            self._scope.refuse("a case twice")
-        self._in_block().branch([operands[1], *operands[3::2]], switch=True)
+        self._in_block().branch_conditional(*operands)
 
     def _leave(self, kind: Any, result: int, operands: list[Any]) -> None:
         self._in_block().leave()

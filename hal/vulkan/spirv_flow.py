@@ -1,11 +1,14 @@
-"""The control flow of one SPIR-V function: structured, in order, every value seen only where its definition dominates.
+"""The control flow of one SPIR-V function: if, if-else and loops in one another, as the emitter writes them.
 
-Blocks are judged in the order they stand. A stack holds the constructs (selections, loops) that are open; a label says
-where in the innermost one we are. Each arm and each loop body is a *region*; regions nest, so a value is visible
-exactly while its region is open, and one region dominates another when it encloses it. This is stricter than
-the specification (a value made in an arm is never visible behind its merge) and takes one pass.
+    selection: ... OpSelectionMerge M, OpBranchConditional c Y N | Y: ... OpBranch M | N: ... OpBranch M | M: [phis] ...
+    loop:      ... OpBranch H | H: [phis] ... OpLoopMerge M C, OpBranchConditional c B M
+               | B: ... OpBranch C | C: ... OpBranch H | M: ...
 
-OpPhi names predecessors that may come later, so it is judged at the end of the function, by region and position.
+Without an else arm N is M. So the label that must follow is known at the end of each block, and one pass over the
+blocks in their order judges all of it. Each arm and each body (with its continue block) is a *region*; regions nest,
+and a value is visible while its region is open. What a loop's header makes is visible behind the loop as well.
+
+For `spirv_uniform` the flow notes every construct's condition, what every OpPhi depends on, and where barriers stand.
 """
 
 from __future__ import annotations
@@ -20,12 +23,17 @@ NESTING = 64
 
 SELECTION, LOOP = "selection", "loop"
 
-#: merge instruction before a branch -> the branches that may follow it
-_WAYS: dict[str | None, tuple[str, ...]] = {
-    None: ("one way", "two ways"),
-    SELECTION: ("two ways", "switch"),
-    LOOP: ("one way", "two ways"),
-}
+
+@dataclass(slots=True)
+class HeaderPhi:
+    """An OpPhi in a loop's header, whose second value is judged when the continue block ends."""
+
+    id: int
+    type: object
+    first: int  #: from before the loop
+    value: int  #: from its continue block
+    predecessor: int
+    at: int  #: its word
 
 
 @dataclass(slots=True)
@@ -34,36 +42,25 @@ class Construct:
 
     kind: str
     header: int
-    merge: int
-    target: int  #: a loop's continue block; 0 for a selection
-    region: int  #: that the header and the merge block are in
-    loop: Construct | None  #: the innermost loop, itself for a loop
-    arms: set[int] = field(default_factory=set)  #: blocks that must still come, in any order
-    continuing: bool = False  #: in the continue block
-    closed: bool = False  #: a loop with its back edge
+    began: int  #: the word of the branch to its header or arms: what was made before it dominates its blocks
+    merge: int = 0
+    target: int = 0  #: a loop's continue block
+    condition: int = 0
+    other: int = 0  #: a selection's second arm; 0 without one
+    in_continue: bool = False
+    arms: list[tuple[int, int]] = field(default_factory=list)  #: last block and region of each arm that has ended
+    phis: list[HeaderPhi] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Region:
-    """An arm or a body, from `enter` to `leave` in the order regions open and close."""
+class Place:
+    """Where a value is made: its region, and the word of its instruction."""
 
-    enter: int
-    leave: int = 0
-
-
-@dataclass(slots=True)
-class Block:
     region: int
-    end: int = 0  #: the word of its terminator
-    predecessors: set[int] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class Phi:
-    block: int
     at: int
-    type: object
-    pairs: list[tuple[int, int]]  #: (value, predecessor)
+
+
+Pairs = tuple[tuple[int, int], tuple[int, int]]
 
 
 class Flow:
@@ -71,23 +68,22 @@ class Flow:
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._blocks: dict[int, Block] = {}
-        self._incoming: dict[int, set[int]] = {}  # of blocks that have not come yet
         self._stack: list[Construct] = []
-        self._regions = [Region(0)]
-        self._open = [0]
-        self._clock = 0
-        self._next = 0  # the label that must follow, because a branch goes there
+        self._loop: Construct | None = None  # whose header this is, or comes next
         self._merge: Construct | None = None  # declared by the instruction before a terminator
-        self._phis: list[Phi] = []
-        self._defined: dict[int, tuple[int, int]] = {}  # value -> region, word
-        self._last = 0  # the block that ended last
+        self._ended: Construct | None = None  # the selection of two arms whose merge block this is
+        self._named: set[int] = set()  # labels that a branch or a merge instruction names, or that came
+        self._next = 0  # the label that must follow; 0 before the first block and behind the last
+        self._before = 0  # the block that ended last
+        self._open = [0]  # regions that are open, each in the one before
+        self._closed: set[int] = set()
+        self._regions = 1
+        self._places: dict[int, Place] = {}
+        self._returned = False
         self.block = 0  # the block we are in, 0 between blocks
-        self.phis_allowed = False  # nothing else was in this block yet
-
-    @property
-    def terminated(self) -> bool:
-        return not self.block
+        self.phis_allowed = False  # nothing but phis was in this block yet
+        self.phis: dict[int, tuple[int, ...]] = {}  #: OpPhi -> values and conditions that it depends on
+        self.barriers: list[tuple[int, tuple[int, ...]]] = []  #: the word of a barrier, conditions around it
 
     @property
     def merging(self) -> bool:
@@ -95,200 +91,185 @@ class Flow:
 
     @property
     def values(self) -> Iterable[int]:
-        return self._defined
+        return self._places
 
     @property
-    def in_first_block(self) -> bool:
-        return len(self._blocks) == 1 and not self.terminated
+    def values_only(self) -> bool:
+        """In a loop's header or continue block, which neither store nor meet at barriers."""
+        return self._loop is not None or bool(self._stack) and self._stack[-1].in_continue
 
     def define(self, value: int) -> None:
-        self._defined[value] = (self._open[-1], self._scope.at)
+        self._places[value] = Place(self._open[-1], self._scope.at)
 
     def defines(self, value: int) -> bool:
-        return value in self._defined
+        return value in self._places
 
     def visible(self, value: int) -> bool:
         """Whether a value of this function may be used now."""
-        place = self._defined.get(value)
-        return place is not None and not self._regions[place[0]].leave
+        place = self._places.get(value)
+        return place is not None and place.region not in self._closed
+
+    def barrier(self) -> None:
+        """A barrier in this block."""
+        self.barriers.append((self._scope.at, tuple([construct.condition for construct in self._stack])))
+
+    # blocks
 
     def label(self, label: int) -> None:
-        if not self.terminated:
-            self._scope.refuse("the block before has no end")
-        if label in self._blocks:
-            self._scope.refuse("defined twice")
-        incoming = self._incoming.pop(label, set())
-        if self._next:
-            if label != self._next:
-                self._scope.refuse(f"block {label} where block {self._next} must follow")
-            self._next = 0
-        elif self._blocks:
-            self._enter(label, incoming)
+        if self.block or self._returned:
+            self._scope.refuse("the block before has no end, or the function has returned")
+        if label != self._next and (self._next or self._before):
+            self._scope.refuse(f"block {label} where block {self._next} must follow")
+        self._named.add(label)
+        top = self._stack[-1] if self._stack else None
+        if top is not None and self._loop is None:  # a header belongs to what it stands in
+            self._enter(top, label)
         self.block = label
-        self.phis_allowed = True
-        self._blocks[label] = Block(self._open[-1], predecessors=incoming)
+        self.phis_allowed = self._loop is not None or self._ended is not None
+
+    def _enter(self, top: Construct, label: int) -> None:
+        """A block of the innermost construct: its merge block, its continue block, an arm or a body."""
+        if label == top.merge:
+            self._close_region()
+            self._stack.pop()
+            self._ended = top if len(top.arms) == 2 else None
+        elif label == top.target:
+            top.in_continue = True
+        else:
+            if top.arms:
+                self._close_region()
+            self._open.append(self._regions)
+            self._regions += 1
+
+    def _close_region(self) -> None:
+        self._closed.add(self._open.pop())
+
+    # phis
+
+    def phi(self, id: int, type: object, pairs: Pairs) -> None:
+        """`pairs`: (value, predecessor), in the order of the emitter."""
+        if not self.phis_allowed:
+            self._scope.refuse("not at the start of a loop's header or behind two arms")
+        if self._loop is not None:
+            self._header_phi(id, type, pairs, self._loop)
+        elif self._ended is not None:
+            self._merge_phi(id, type, pairs, self._ended)
+
+    def _merge_phi(self, id: int, type: object, pairs: Pairs, construct: Construct) -> None:
+        for (value, predecessor), (end, region) in zip(pairs, construct.arms, strict=True):
+            if predecessor != end:
+                self._scope.refuse(f"predecessor {predecessor}, expected {end}")
+            place = self._places.get(value)
+            in_arm = place is not None and place.region == region
+            before = place is None or place.at < construct.began and self.visible(value)
+            if self._scope.values.get(value) is not type or not (in_arm or before):
+                self._scope.refuse(f"value {value} is not a {type} that is made on the way through block {predecessor}")
+        self.phis[id] = (pairs[0][0], pairs[1][0], construct.condition)
+
+    def _header_phi(self, id: int, type: object, pairs: Pairs, loop: Construct) -> None:
+        (first, before), (second, predecessor) = pairs
+        if before != self._before:
+            self._scope.refuse(f"predecessor {before}, expected {self._before}")
+        place = self._places.get(first)
+        made_before = place is None or place.at < loop.began and self.visible(first)
+        if self._scope.values.get(first) is not type or not made_before:
+            self._scope.refuse(f"value {first} is not a {type} that is made before the loop")
+        loop.phis.append(HeaderPhi(id, type, first, second, predecessor, self._scope.at))
+
+    # merge instructions
 
     def selection_merge(self, merge: int) -> None:
-        self._declare(SELECTION, merge, 0)
+        if self.values_only:
+            self._scope.refuse("in a loop's header or continue block")
+        self._declare(Construct(SELECTION, self.block, self._scope.at), merge)
 
     def loop_merge(self, merge: int, target: int) -> None:
-        if merge == target or len(self._blocks) == 1:
-            self._scope.refuse("merge and continue block are the same, or the header is the function's first block")
-        self._declare(LOOP, merge, target)
+        loop = self._loop
+        if loop is None:
+            self._scope.refuse("not in a block that a branch without a merge instruction leads to")
         self._fresh(target)
+        loop.target = target
+        for phi in loop.phis:
+            if phi.predecessor != target:
+                self._scope.refuse(f"an OpPhi names predecessor {phi.predecessor}, expected {target}")
+        self._declare(loop, merge)
 
-    def phi(self, type: object, operands: list[int]) -> None:
-        if not self.phis_allowed:
-            self._scope.refuse("not at the start of a block")
-        pairs = list(zip(operands[::2], operands[1::2], strict=True))
-        self._phis.append(Phi(self.block, self._scope.at, type, pairs))
-
-    def branch(self, targets: list[int], switch: bool = False) -> None:
-        """A branch of any kind: one target, two different ones, or a switch's with the default first."""
-        merge, self._merge = self._merge, None
-        top = self._stack[-1] if self._stack else None
-        if not switch and len(set(targets)) != len(targets):
-            self._scope.refuse(f"both ways lead to block {targets[0]}")
-        ways = "switch" if switch else "one way" if len(targets) == 1 else "two ways"
-        if ways not in _WAYS[merge.kind if merge else None]:
-            self._scope.refuse(f"{ways} behind {'no' if merge is None else 'a ' + merge.kind} merge instruction")
-        if top is not None and top.continuing:
-            self._back_edge(top, merge, targets)
-        elif merge is None:
-            self._plain(top, targets)
-        else:
-            self._stack.append(merge)
-            self._structured(merge, targets, switch)
-        for target in targets:
-            self._edge(target)
-        self._end()
-
-    def leave(self) -> None:
-        """OpReturn, OpUnreachable."""
-        if self._merge is not None:
-            self._scope.refuse("behind a merge instruction")
-        if self._stack and self._stack[-1].continuing:
-            self._scope.refuse("in a continue block")
-        self._end()
-
-    def finish(self) -> None:
-        """At the function's end: nothing is open, and every OpPhi fits its predecessors."""
-        if not self.terminated or self._next or self._stack or not self._blocks:
-            self._scope.refuse("the function ends inside a block or a construct")
-        self._close_region()
-        for phi in self._phis:
-            self._scope.at, self._scope.op = phi.at, "OpPhi"
-            self._judge(phi)
-
-    def _enter(self, label: int, incoming: set[int]) -> None:
-        """A block that nothing falls into: the next arm, the continue block or the merge block of what is open."""
-        top = self._stack[-1] if self._stack else None
-        if top is None:
-            self._scope.refuse(f"block {label} follows nothing")
-        if label in top.arms:
-            top.arms.discard(label)
-            self._return_to(top.region)
-            self._open_region()
-        elif top.arms:
-            self._scope.refuse(f"block {label} where an arm of block {top.header} must follow")
-        elif top.kind == LOOP and label == top.target and not top.continuing:
-            top.continuing = True
-            if incoming != {self._last}:
-                self._return_to(top.region)
-                self._open_region()
-        elif label == top.merge and (top.kind == SELECTION or top.closed):
-            self._return_to(top.region)
-            self._stack.pop()
-        else:
-            self._scope.refuse(f"block {label} out of order in the {top.kind} of block {top.header}")
-
-    def _declare(self, kind: str, merge: int, target: int) -> None:
+    def _declare(self, construct: Construct, merge: int) -> None:
         if self._merge is not None:
             self._scope.refuse("behind another merge instruction")
-        top = self._stack[-1] if self._stack else None
-        if top is not None and top.continuing:
-            self._scope.refuse("in a continue block")
         if len(self._stack) >= NESTING:
             self._scope.refuse(f"{NESTING + 1} constructs in one another, the limit is {NESTING}")
         self._fresh(merge)
-        made = Construct(kind, self.block, merge, target, self._open[-1], None)
-        made.loop = made if kind == LOOP else (top.loop if top else None)
-        self._merge = made
+        construct.merge = merge
+        self._merge = construct
         self.phis_allowed = False
 
     def _fresh(self, label: int) -> None:
         """A block that nothing has named yet."""
-        if label in self._blocks or label in self._incoming:
+        if label in self._named:
             self._scope.refuse(f"block {label} has a place already")
-        self._incoming[label] = set()
+        self._named.add(label)
 
-    def _exits(self, construct: Construct | None) -> set[int]:
-        """Where a conditional branch inside may go without a merge instruction of its own: out of the loop, or on."""
-        loop = construct.loop if construct else None
-        return {loop.merge, loop.target} if loop else set()
+    # terminators
 
-    def _plain(self, top: Construct | None, targets: list[int]) -> None:
-        exits = self._exits(top)
-        if len(targets) == 1 and top is not None:
-            exits = exits | {top.merge}
-        onward = [target for target in targets if target not in exits]
-        if len(onward) > 1:
-            self._scope.refuse("a selection without a merge instruction")
-        for target in onward:
+    def branch(self, target: int) -> None:
+        """One way: to the end of an arm or a body, back to a loop's header, or on to the header of a loop."""
+        top = self._stack[-1] if self._stack else None
+        if self._merge is not None or self._loop is not None:
+            self._scope.refuse("one way out of a header")
+        if top is not None and top.in_continue:
+            self._back_edge(top, target)
+        elif top is not None and top.kind == SELECTION and target == top.merge:
+            top.arms.append((self.block, self._open[-1]))
+            self._end(top.other if len(top.arms) == 1 and top.other else top.merge)
+        elif top is not None and top.kind == LOOP and target == top.target:
+            self._end(target)
+        else:
             self._fresh(target)
-            self._next = target
+            self._loop = Construct(LOOP, target, self._scope.at)
+            self._end(target)
 
-    def _structured(self, merge: Construct, targets: list[int], switch: bool) -> None:
-        """Behind a merge instruction each target is an arm or a body, the merge block, or an exit of a loop."""
-        exits = {merge.merge} if switch else self._exits(merge) | {merge.merge}
-        for target in dict.fromkeys(targets):
-            if target not in exits:
-                self._fresh(target)
-                merge.arms.add(target)
-        if merge.kind == LOOP and len(merge.arms) > 1:
-            self._scope.refuse("two bodies of one loop")
+    def branch_conditional(self, condition: int, yes: int, no: int) -> None:
+        construct, self._merge = self._merge, None
+        if construct is None:
+            self._scope.refuse("two ways without a merge instruction")
+        if construct.kind == LOOP and no != construct.merge:
+            self._scope.refuse(f"out of a loop to block {no}, expected {construct.merge}")
+        self._fresh(yes)
+        if no != construct.merge:
+            self._fresh(no)
+            construct.other = no
+        construct.condition = condition
+        for phi in construct.phis:
+            self.phis[phi.id] = (phi.first, phi.value, condition)
+        self._stack.append(construct)
+        self._loop = None
+        self._end(yes)
 
-    def _back_edge(self, top: Construct, merge: Construct | None, targets: list[int]) -> None:
-        if merge is not None or sorted(targets) not in ([top.header], sorted((top.header, top.merge))):
-            self._scope.refuse(f"from the continue block to {targets}, expected back to {top.header}")
-        top.continuing = False
-        top.closed = True
+    def leave(self) -> None:
+        """OpReturn."""
+        if self._stack or self._merge is not None or self._loop is not None:
+            self._scope.refuse("inside a construct")
+        self._end(0)
+        self._returned = True
 
-    def _edge(self, target: int) -> None:
-        known = self._blocks.get(target)
-        predecessors = known.predecessors if known is not None else self._incoming[target]
-        predecessors.add(self.block)
+    def finish(self) -> None:
+        """At the function's end."""
+        if not self._returned:
+            self._scope.refuse("the function ends inside a block or a construct")
 
-    def _end(self) -> None:
-        self._blocks[self.block].end = self._scope.at
-        self._last = self.block
-        self.block = 0
+    def _back_edge(self, top: Construct, target: int) -> None:
+        if target != top.header:
+            self._scope.refuse(f"from the continue block to {target}, expected back to {top.header}")
+        for phi in top.phis:
+            visible = not self.defines(phi.value) or self.visible(phi.value)
+            if self._scope.values.get(phi.value) is not phi.type or not visible:
+                self._scope.at, self._scope.op = phi.at, "OpPhi"
+                self._scope.refuse(f"value {phi.value} is not a {phi.type} that is made in the loop")
+        top.in_continue = False
+        self._end(top.merge)
 
-    def _open_region(self) -> None:
-        self._clock += 1
-        self._open.append(len(self._regions))
-        self._regions.append(Region(self._clock))
-
-    def _close_region(self) -> None:
-        self._clock += 1
-        self._regions[self._open.pop()].leave = self._clock
-
-    def _return_to(self, region: int) -> None:
-        while self._open[-1] != region:
-            self._close_region()
-
-    def _judge(self, phi: Phi) -> None:
-        expected = self._blocks[phi.block].predecessors
-        named = [predecessor for _, predecessor in phi.pairs]
-        if len(named) != len(expected) or set(named) != expected:
-            self._scope.refuse(f"predecessors {named}, expected {sorted(expected)}")
-        for value, predecessor in phi.pairs:
-            if self._scope.values.get(value) is not phi.type:
-                self._scope.refuse(f"value {value} is not a {phi.type}")
-            place = self._defined.get(value)
-            if place is not None and not self._dominates(place, self._blocks[predecessor]):
-                self._scope.refuse(f"value {value} is not made on the way through block {predecessor}")
-
-    def _dominates(self, place: tuple[int, int], block: Block) -> bool:
-        outer, inner = self._regions[place[0]], self._regions[block.region]
-        return place[1] < block.end and outer.enter <= inner.enter < outer.leave
+    def _end(self, following: int) -> None:
+        self._before, self.block, self._next = self.block, 0, following
+        self._ended = None
+        self.phis_allowed = False

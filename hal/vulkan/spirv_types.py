@@ -15,16 +15,17 @@ from orchestrion.hal.backend import Entry
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.spirv import BUILTINS, DECORATIONS, STORAGE_CLASSES, Op
 
-#: bytes that arrays in function storage may take: they live on the driver's stack
-FUNCTION_BYTES = 16 << 10
-
-INPUT, WORKGROUP, FUNCTION = STORAGE_CLASSES["Input"], STORAGE_CLASSES["Workgroup"], STORAGE_CLASSES["Function"]
+INPUT, WORKGROUP = STORAGE_CLASSES["Input"], STORAGE_CLASSES["Workgroup"]
 PUSH_CONSTANT, STORAGE_BUFFER = STORAGE_CLASSES["PushConstant"], STORAGE_CLASSES["StorageBuffer"]
 STORAGE_NAMES = {code: name for name, code in STORAGE_CLASSES.items()}
 BUILTIN_NAMES = {code: name for name, code in BUILTINS.items()}
 CODES = {name: code for name, (code, _, _) in DECORATIONS.items()}
 
 NUMERIC = ("int", "float")
+#: lanes of the vectors that storage buffers hold, and of those that built-in inputs are
+BUFFER_LANES, INPUT_LANES = 4, 3
+#: built-in inputs that are one number and not a vector
+SCALAR_INPUTS = ("LocalInvocationIndex",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +34,7 @@ class Type:
 
     base: str
     width: int = 0
-    signed: int = 0
-    lanes: int = 0  #: 1 for a scalar, 2 to 4 for a vector, 0 for all other types
+    lanes: int = 0  #: 1 for a scalar, 3 or 4 for a vector, 0 for all other types
     element: Type | None = None  #: of a vector, an array, a pointer
     members: tuple[Type, ...] = ()
     length: int = 0  #: of an array
@@ -49,7 +49,7 @@ class Type:
         return self.lanes * max(4 if self.base == "bool" else 1, self.width // 8)
 
     def __str__(self) -> str:
-        letter = {"int": "i" if self.signed else "u", "float": "f"}.get(self.base)
+        letter = {"int": "u", "float": "f"}.get(self.base)
         scalar = f"{letter}{self.width}" if letter else self.base
         if self.lanes > 1:
             return f"vector of {self.lanes} {scalar}"
@@ -60,14 +60,25 @@ class Type:
 
 @dataclass(slots=True)
 class Variable:
-    """A module-scope or function variable: the type it holds, and what its decorations say."""
+    """A variable of the module: the type it holds, and what its decorations say."""
 
     storage: int
     content: Type
     binding: int = -1
     builtin: str = ""
-    readable: bool = True
     writable: bool = True
+
+    @property
+    def element(self) -> Type:
+        """What a storage buffer is an array of."""
+        element = self.content.members[0].element
+        assert element is not None, "a storage buffer holds a runtime array"
+        return element
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all invocations of a workgroup load the same from one place."""
+        return self.storage == PUSH_CONSTANT or bool(self.builtin) and self.builtin not in SCALAR_INPUTS
 
 
 @dataclass(slots=True)
@@ -102,13 +113,11 @@ class Scope:
         self.unique: dict[tuple[Any, ...], Type] = {}
         self.values: dict[int, Type] = {}
         self.constants: dict[int, int] = {}  # of integers
-        self.upper: dict[int, int] = {}  # the largest value an integer can have, as unsigned
-        self.lane_upper: dict[int, tuple[int, ...]] = {}  # the same per lane of a vector
+        self.clamped: dict[int, int] = {}  # result of UMin with a constant -> that constant
         self.variables: dict[int, Variable] = {}
         self.builtins: dict[str, int] = {}
         self.roots: dict[int, int] = {}  # pointer -> the variable it points into
         self.entry: EntryPoint | None = None  # whose function is being judged
-        self.function_bytes = 0
 
     def refuse(self, message: str) -> NoReturn:
         raise ModuleError(f"SPIR-V {self.op}: {message}", 4 * self.at)
@@ -117,10 +126,10 @@ class Scope:
         if capability not in self.capabilities:
             self.refuse(f"capability {capability} is not declared")
 
-    def constant(self, id: int, what: str, allowed: tuple[int, ...]) -> None:
+    def constant(self, id: int, what: str, wanted: int) -> None:
         value = self.constants.get(id)
-        if value not in allowed or self.values[id].width != 32:
-            self.refuse(f"{what} {value}, allowed are {', '.join(map(str, allowed))}")
+        if value != wanted or self.values[id].width != 32:
+            self.refuse(f"{what} {value}, expected {wanted}")
 
     def decorated(self, id: int, name: str) -> int | None:
         """The literal of a decoration (0 where it has none), None without it."""
@@ -137,7 +146,7 @@ class Scope:
 
 def type_once(scope: Scope, id: int, type: Type) -> None:
     """Declare a type that may be declared once."""
-    key = (type.base, type.width, type.signed, type.lanes)
+    key = (type.base, type.width, type.lanes)
     if key in scope.unique:
         scope.refuse(f"{type} is declared twice")
     scope.unique[key] = type
@@ -146,11 +155,11 @@ def type_once(scope: Scope, id: int, type: Type) -> None:
 
 def type_int(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
     width, signed = operands
-    if width not in (8, 16, 32, 64) or signed not in (0, 1):
-        scope.refuse(f"width {width}, signedness {signed}")
+    if width not in (8, 16, 32, 64) or signed:
+        scope.refuse(f"width {width}, signedness {signed}: integers are declared unsigned")
     if width != 32:
         scope.need(f"Int{width}")
-    type_once(scope, id, Type("int", width, signed, 1, id=id))
+    type_once(scope, id, Type("int", width, 1, id=id))
 
 
 def type_float(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
@@ -159,19 +168,19 @@ def type_float(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
         scope.refuse(f"width {width}")
     if width == 64:
         scope.need("Float64")
-    type_once(scope, id, Type("float", width, 0, 1, id=id))
+    type_once(scope, id, Type("float", width, 1, id=id))
 
 
 def type_vector(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
     element, lanes = scope.scalar(scope.types[operands[0]]), operands[1]
-    if lanes not in (2, 3, 4):
-        scope.refuse(f"{lanes} lanes")
-    type_once(scope, id, Type(element.base, element.width, element.signed, lanes, element, id=id))
+    if lanes not in (INPUT_LANES, BUFFER_LANES) or element.base not in NUMERIC:
+        scope.refuse(f"{lanes} lanes of {element}")
+    type_once(scope, id, Type(element.base, element.width, lanes, element, id=id))
 
 
 def type_array(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
     element, length = scope.types[operands[0]], scope.constants.get(operands[1])
-    if not element.lanes:
+    if element.lanes != 1:
         scope.refuse(f"array of {element}")
     if not length or length >= 1 << 31:
         scope.refuse(f"length {length}")
@@ -179,9 +188,9 @@ def type_array(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
 
 
 def type_runtime_array(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
-    """Of numbers, or of vectors of two or four, whose alignment is their size."""
+    """Of numbers, or of vectors of four, whose alignment is their size."""
     element = scope.types[operands[0]]
-    if element.base not in NUMERIC or element.lanes not in (1, 2, 4):
+    if element.base not in NUMERIC or element.lanes not in (1, BUFFER_LANES):
         scope.refuse(f"runtime array of {element}")
     if scope.decorated(id, "ArrayStride") != element.bytes:
         scope.refuse(f"ArrayStride {scope.decorated(id, 'ArrayStride')}, an element has {element.bytes} bytes")
@@ -189,12 +198,12 @@ def type_runtime_array(scope: Scope, op: Op, id: int, operands: list[Any]) -> No
 
 
 def type_struct(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
-    """A Block of one runtime array, or of 32-bit scalars one after the other."""
+    """A Block of one runtime array, or of u32 one after the other."""
     members = tuple(scope.types[member] for member in operands)
     array = len(members) == 1 and members[0].base == "runtime array"
-    words = members and all(row.base in NUMERIC and (row.lanes, row.width) == (1, 32) for row in members)
+    words = members and all((row.base, row.lanes, row.width) == ("int", 1, 32) for row in members)
     if not array and not words:
-        scope.refuse("neither one runtime array nor 32-bit scalars")
+        scope.refuse("neither one runtime array nor u32")
     if scope.decorated(id, "Block") is None:
         scope.refuse("not decorated as Block")
     for index in range(len(members)):
@@ -230,34 +239,15 @@ def constant(scope: Scope, op: Op, type: Type, id: int, operands: list[Any]) -> 
     if type.base != "int":
         return
     value = sum(word << 32 * index for index, word in enumerate(operands))
-    unsigned = value & (1 << type.width) - 1
-    negative = type.signed and unsigned >> type.width - 1
-    if value != (unsigned | (0xFFFFFFFF << type.width & 0xFFFFFFFF) if negative and type.width < 32 else unsigned):
+    if value >> type.width:
         scope.refuse(f"{value:#x} is not a {type}")
-    scope.constants[id] = scope.upper[id] = unsigned
-
-
-def constant_composite(scope: Scope, op: Op, type: Type, id: int, operands: list[Any]) -> None:
-    if type.lanes < 2 or len(operands) != type.lanes:
-        scope.refuse(f"{type} of {len(operands)} parts")
-    if any(scope.values[part] is not type.element for part in operands):
-        scope.refuse(f"a part is not {type.element}")
-
-
-def constant_null(scope: Scope, op: Op, type: Type, id: int, operands: list[Any]) -> None:
-    if not type.lanes:
-        scope.refuse(f"of {type}")
-    if type.base == "int" and type.lanes == 1:
-        scope.upper[id] = 0  # and no entry in `constants`: where the specification asks for OpConstant, this is none
+    scope.constants[id] = value
 
 
 def variable(scope: Scope, op: Op, type: Type, id: int, operands: list[Any]) -> None:
-    """A variable of either scope. That function variables stand first in a function is the walker's to check."""
     storage = operands[0]
     if type.base != "pointer" or type.storage != storage or type.element is None:
         scope.refuse(f"storage class {storage} in a {type}")
-    if (storage == FUNCTION) != (scope.entry is not None):
-        scope.refuse(f"{STORAGE_NAMES[storage]} variable in the wrong place")
     made = Variable(storage, type.element)
     _VARIABLES[storage](scope, id, made)
     scope.variables[id] = made
@@ -275,13 +265,12 @@ def _buffer(scope: Scope, id: int, made: Variable) -> None:
     if scope.decorated(id, "DescriptorSet") != 0 or binding is None:
         scope.refuse(f"descriptor set {scope.decorated(id, 'DescriptorSet')}, binding {binding}")
     made.binding = binding
-    made.readable = scope.decorated(id, "NonReadable") is None
     made.writable = scope.decorated(id, "NonWritable") is None
 
 
 def _parameters(scope: Scope, id: int, made: Variable) -> None:
     if made.content.base != "struct" or made.content.members[0].base == "runtime array":
-        scope.refuse(f"parameters are a struct of 32-bit scalars, not {made.content}")
+        scope.refuse(f"parameters are a struct of u32, not {made.content}")
     made.writable = False
 
 
@@ -292,24 +281,16 @@ def _input(scope: Scope, id: int, made: Variable) -> None:
     if made.builtin in scope.builtins:
         scope.refuse(f"a second {made.builtin}")
     scope.builtins[made.builtin] = id
-    lanes = 1 if made.builtin == "LocalInvocationIndex" else 3
+    lanes = 1 if made.builtin in SCALAR_INPUTS else INPUT_LANES
     content = made.content
-    if (content.base, content.width, content.signed, content.lanes) != ("int", 32, 0, lanes):
+    if (content.base, content.width, content.lanes) != ("int", 32, lanes):
         scope.refuse(f"{made.builtin} is a {content}")
     made.writable = False
 
 
 def _workgroup(scope: Scope, id: int, made: Variable) -> None:
-    if not made.content.bytes:
-        scope.refuse(f"{made.content} in workgroup memory")
-
-
-def _local(scope: Scope, id: int, made: Variable) -> None:
-    if not made.content.bytes:
-        scope.refuse(f"{made.content} in function storage")
-    scope.function_bytes += made.content.bytes
-    if scope.function_bytes > FUNCTION_BYTES:
-        scope.refuse(f"{scope.function_bytes} bytes of variables in a function, the limit is {FUNCTION_BYTES}")
+    if made.content.base != "array":
+        scope.refuse(f"{made.content} in workgroup memory, expected an array")
 
 
 _VARIABLES: dict[int, Callable[[Scope, int, Variable], None]] = {
@@ -317,13 +298,12 @@ _VARIABLES: dict[int, Callable[[Scope, int, Variable], None]] = {
     PUSH_CONSTANT: _parameters,
     INPUT: _input,
     WORKGROUP: _workgroup,
-    FUNCTION: _local,
 }
 
 #: rules of type declarations, by the rule's name in the table: (scope, op, result, operands)
 TYPE_RULES: dict[str, Callable[[Scope, Op, int, list[Any]], None]] = {
     "type_void": lambda scope, op, id, operands: type_once(scope, id, Type("void", id=id)),
-    "type_bool": lambda scope, op, id, operands: type_once(scope, id, Type("bool", 1, 0, 1, id=id)),
+    "type_bool": lambda scope, op, id, operands: type_once(scope, id, Type("bool", 1, 1, id=id)),
     "type_int": type_int,
     "type_float": type_float,
     "type_vector": type_vector,
@@ -338,7 +318,5 @@ TYPE_RULES: dict[str, Callable[[Scope, Op, int, list[Any]], None]] = {
 GLOBAL_RULES: dict[str, Callable[[Scope, Op, Type, int, list[Any]], None]] = {
     "constant_bool": constant_bool,
     "constant": constant,
-    "constant_composite": constant_composite,
-    "constant_null": constant_null,
     "variable": variable,
 }

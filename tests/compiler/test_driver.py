@@ -9,6 +9,8 @@ from orchestrion import compiler
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.pipeline import PASSES, PHASES, named, passes_of, phases_between
+from orchestrion.hal.policy import Policy
+from orchestrion.schema.container import open_file
 from orchestrion.schema.profiles import PROFILES
 
 PROGRAM = """"builtin.module"() ({
@@ -80,6 +82,48 @@ def test_a_later_phase_is_read_from_generic_text_and_verified() -> None:
         Compilation(start="flow").module("module {\n}\n", "flow")
     with pytest.raises(CompileError, match="<text>:1:1: flow.dispatch: property entry is missing"):
         Compilation(start="flow").module('"flow.dispatch"() : () -> ()\n', "flow")
+
+
+def digest(path: Path) -> bytes:
+    return bytes(open_file(path).digest)
+
+
+@pytest.mark.parametrize("start", PHASES)
+@pytest.mark.parametrize("targets", [("reference",), ("spirv",), tuple(PROFILES)])
+def test_what_is_vouched_for(
+    targets: tuple[str, ...], start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its formats, what was compiled here from a phase before `ll_seq`: from there on the text holds a plan of
+    memory, or code, that may be somebody else's. That is said of a module with native code."""
+    monkeypatch.setenv("ORCHESTRION_HOME", str(tmp_path / "home"))
+    text = Compilation(targets=targets).text(PROGRAM, start)
+    said = Compilation(targets=targets, start=start).write(text, tmp_path / "a.fb")
+    late = list(PHASES).index(start) >= list(PHASES).index("ll_seq")
+    assert Policy().trusts(digest(tmp_path / "a.fb")) == (not late)
+    if late and "opencl" in targets:
+        assert said is not None and f"the text of phase {start} may hold native code made elsewhere" in said
+    else:
+        assert said is None
+
+
+def test_native_code_of_the_text_counts_not_that_of_the_targets(tmp_path: Path) -> None:
+    """Late text says itself which programs there are, whatever targets are asked for."""
+    text = Compilation(targets=("reference",)).text(PROGRAM, "bytecode")
+    assert Compilation(start="bytecode").write(text, tmp_path / "a.fb") is None
+    text = Compilation(targets=("opencl",)).text(PROGRAM, "bytecode")
+    assert Compilation(targets=("reference",), start="bytecode").write(text, tmp_path / "a.fb") is not None
+
+
+def test_a_store_that_others_may_write_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Native code could not run, so that is an error; other code runs with limits, which is said."""
+    monkeypatch.setenv("ORCHESTRION_HOME", str(tmp_path / "home"))
+    (tmp_path / "home" / "trust").mkdir(parents=True)
+    (tmp_path / "home" / "trust").chmod(0o777)
+    with pytest.raises(CompileError, match="cannot be put into the trust store: .*may be written by other users"):
+        Compilation().write(PROGRAM, tmp_path / "a.fb")
+    said = Compilation(targets=("spirv",)).write(PROGRAM, tmp_path / "a.fb")
+    assert said is not None and said.endswith("the module runs with the limits of one that is not trusted")
+    assert compiler.compile(PROGRAM, targets=["reference"])
 
 
 def test_every_phase_has_passes_and_every_pass_a_reason() -> None:

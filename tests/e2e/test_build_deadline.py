@@ -22,11 +22,9 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     from orchestrion.hal.vulkan.driver import VulkanDriver
 
     try:
-        infos = VulkanDriver().devices()
+        VulkanDriver().devices()
     except DriverUnavailable as error:
         pytest.skip(str(error))
-    if "robust" not in infos[0].features:
-        pytest.skip(f"{infos[0].name} takes no code of strangers")
     path = tmp_path / "module.fb"
     path.write_bytes(compiler.compile((EXAMPLES / "simple_mul.mlir").read_text(), targets=["spirv"]))
     monkeypatch.setenv("ORCHESTRION_HOME", str(tmp_path / "home"))

@@ -21,6 +21,12 @@ def test_conformance(case: str, device: str) -> None:
     catalogue.run(case, device)
 
 
+@pytest.mark.parametrize("case", [case for case in catalogue.CASES if case.startswith(("buffers.", "transfers."))])
+def test_conformance_on_swiftshader(case: str, swiftshader: str) -> None:
+    """Memory and what copies it, on a second Vulkan driver."""
+    catalogue.run(case, swiftshader)
+
+
 def test_every_format_has_kernels() -> None:
     assert set(kernels.FORMATS) == {profile.format for profile in PROFILES.values()}
 

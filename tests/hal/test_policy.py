@@ -2,17 +2,17 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from orchestrion.hal.errors import PolicyRefused
-from orchestrion.hal.policy import NATIVE_FORMATS, Policy
-from orchestrion.schema.profiles import FEATURES, PROFILES
+from orchestrion.hal.policy import CONFINED_FORMATS, Policy, confined_formats
+from orchestrion.schema.profiles import PROFILES
 from orchestrion.schema.trust import SharedFolder, TrustStore, home
 
 HERE, ELSEWHERE = bytes(range(32)), bytes(32)
-ALL = frozenset(FEATURES)
 
 
 @pytest.fixture
@@ -21,24 +21,56 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrustStore:
     return TrustStore()
 
 
-@pytest.mark.parametrize("format", sorted({profile.format for profile in PROFILES.values()}))
+FORMATS = sorted({profile.format for profile in PROFILES.values()} | {"cpu-image", "ptx", ""})
+
+
+@pytest.mark.parametrize("format", FORMATS)
 def test_formats(store: TrustStore, format: str) -> None:
-    """A format that a native compiler takes in needs trust, one that is verified and confined does not."""
+    """Every format needs trust, also one that nobody knows, but those that are declared to be confined."""
     policy = Policy(store=store)
     store.add(HERE)
-    policy.check(format, HERE, ALL)
-    if format not in NATIVE_FORMATS:
-        policy.check(format, ELSEWHERE, ALL)
-        policy.check(format, None, ALL)
+    policy.check(format, HERE)
+    if format in CONFINED_FORMATS:
+        policy.check(format, ELSEWHERE)
+        policy.check(format, None)
         return
     for digest in (ELSEWHERE, None):
         with pytest.raises(PolicyRefused, match="recompile it here, .*--allow-native-code.*, or choose another device"):
-            policy.check(format, digest, ALL)
-    Policy(allow_native_code=True, store=store).check(format, ELSEWHERE, ALL)
+            policy.check(format, digest)
+    Policy(allow_native_code=True, store=store).check(format, ELSEWHERE)
 
 
-def test_opencl_c_is_native() -> None:
-    assert "opencl-c" in NATIVE_FORMATS and "spirv" not in NATIVE_FORMATS and "tensor-bytecode" not in NATIVE_FORMATS
+def test_what_is_confined() -> None:
+    assert {"spirv", "tensor-bytecode"} == CONFINED_FORMATS
+
+
+def test_a_format_of_two_minds_is_native() -> None:
+    """A profile that says native code outweighs one of the same format that does not."""
+    native = replace(PROFILES["spirv"], name="raw", native_code=True)
+    assert confined_formats([*PROFILES.values(), native]) == {"tensor-bytecode"}
+
+
+def test_whom_a_policy_trusts(store: TrustStore) -> None:
+    policy = Policy(store=store)
+    store.add(HERE)
+    assert policy.trusts(HERE) and not policy.trusts(ELSEWHERE) and not policy.trusts(None)
+    everybody = Policy(allow_native_code=True, store=store)
+    assert everybody.trusts(ELSEWHERE) and everybody.trusts(None)
+    store.folder.chmod(0o777)
+    assert not policy.trusts(HERE)
+
+
+def test_without_a_home_nobody_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("ORCHESTRION_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert not Policy().trusts(HERE)
+    with pytest.raises(PolicyRefused, match="opencl-c is native code"):
+        Policy().check("opencl-c", HERE)
+    Policy().check("spirv", HERE)
 
 
 def test_where_the_store_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -69,7 +101,7 @@ def test_shared_folder_vouches_for_nothing(store: TrustStore) -> None:
     with pytest.raises(SharedFolder, match="may be written by other users .*mode 777"):
         store.add(ELSEWHERE)
     with pytest.raises(PolicyRefused, match="may be written by other users"):
-        Policy(store=store).check("opencl-c", HERE, ALL)
+        Policy(store=store).check("opencl-c", HERE)
 
 
 def test_processes_at_once(store: TrustStore) -> None:

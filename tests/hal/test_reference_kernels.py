@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.device import Device
+from orchestrion.hal.libraries import register, registry
 from orchestrion.hal.reference.driver import ReferenceDriver
 from orchestrion.schema.dtypes import BY_NAME, BY_NUMPY
 from orchestrion.schema.tensor_bytecode import FORMAT, Body, EntryCode
@@ -35,7 +37,18 @@ def run():
         yield lambda build, *arrays: run_on(device, build, *arrays)
 
 
+def dirty(shape: Any, dtype: Any = float) -> np.ndarray:
+    """`numpy.empty` where memory held something before: an element that a kernel leaves out is a wrong result."""
+    return np.frombuffer(b"\xa5" * (prod(np.atleast_1d(shape)) * np.dtype(dtype).itemsize), dtype).reshape(shape).copy()
+
+
 def run_on(device: Device, build: Callable[..., tuple[int, ...]], *arrays: np.ndarray) -> list[np.ndarray]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(np, "empty", dirty)
+        return _run_on(device, build, *arrays)
+
+
+def _run_on(device: Device, build: Callable[..., tuple[int, ...]], *arrays: np.ndarray) -> list[np.ndarray]:
     code = EntryCode(len(arrays) + 8)
     values = [
         code.emit("load_input", (), binding, TensorType(BY_NUMPY[array.dtype], array.shape))[0]
@@ -432,3 +445,21 @@ def test_a_constant_inside_a_reducer(run):
         x,
     )
     assert got.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("shape", [(3,), (5, 7)])
+@pytest.mark.parametrize("direct", [False, True])
+def test_a_library_function_that_writes_nothing_gives_zeros(
+    run: Run, shape: tuple[int, ...], direct: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its outputs are no memory of anybody else, whether they lie in a binding or are on their way to another op."""
+    monkeypatch.setattr(registry, "_registered", {})
+    register("test", {"lazy": lambda inputs, outputs, attributes: None})
+    type = TensorType(BY_NAME["i32"], shape)
+
+    def build(code: EntryCode, x: int) -> tuple[int, ...]:
+        (made,) = code.emit("library_call", (x,), (type,), "test.lazy", ())
+        return (made,) if direct else tuple(code.emit("add", (made, x)))
+
+    x = random_array(shape, "i32")
+    np.testing.assert_array_equal(run(build, x)[0], np.zeros_like(x) if direct else x)

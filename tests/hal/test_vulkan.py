@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from orchestrion.hal.backend import BackendBuffer, Binding, BufferUsage, DeviceInfo, Entry, MemoryType
 from orchestrion.hal.cts import catalogue, kernels
 from orchestrion.hal.device import Device
-from orchestrion.hal.errors import DeviceLost, DriverUnavailable, OutOfMemory, PolicyRefused, Unsupported
+from orchestrion.hal.errors import DeviceLost, DriverUnavailable, OutOfMemory, Unsupported
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.hal.vulkan import allocator, api, command_buffer, instance, physical, pipeline_cache, queue
@@ -230,6 +230,7 @@ def test_small_buffers_share_a_block(device: VulkanDevice) -> None:
 
 def test_a_large_block_is_kept_once_and_not_for_small_buffers(device: VulkanDevice) -> None:
     size = 2 * allocator.BLOCK
+    other = device.allocate(16, BOTH, ANY)  # a block for small buffers, or the large one would make room for it
     first = device.allocate(size, BOTH, ANY)
     number, place = first.block.number, first.place
     first.release()
@@ -238,7 +239,7 @@ def test_a_large_block_is_kept_once_and_not_for_small_buffers(device: VulkanDevi
     again = device.allocate(size, BOTH, ANY)
     assert again.place == place
     larger = device.allocate(2 * size, BOTH, ANY)
-    for buffer in (again, larger, small):
+    for buffer in (again, larger, small, other):
         buffer.release()
     kept = [block for blocks in device.allocator._blocks.values() for block in blocks]
     assert sum(block.empty for block in kept) <= 1
@@ -557,22 +558,13 @@ def test_places_are_never_named_twice(device: VulkanDevice) -> None:
     release(other, second)
 
 
-def test_spirv_from_elsewhere_needs_robust_access(tmp_path: Path) -> None:
-    """Where the device cannot confine it, SPIR-V is held to be native code."""
+def test_spirv_needs_no_trust(tmp_path: Path) -> None:
+    """SPIR-V is confined on every Vulkan device, also on one without robust buffer access 2."""
     kernel = kernels.FORMATS["spirv"](4, 0)
-    digest = bytes(range(32))
-    driver = VulkanDriver()
-    (row, *_) = driver._scan()
-    weak = dataclasses.replace(row, info=dataclasses.replace(row.info, features=row.info.features - {"robust"}))
-    store = TrustStore(tmp_path / "trust")
-    for policy, refused in ((Policy(store=store), True), (Policy(True, store), False)):
-        with Device.of(VulkanDevice(instance.open_instance().api, weak), policy=policy) as opened:
-            arguments = "spirv", memoryview(kernel.payload), kernel.entries, digest
-            if refused:
-                with pytest.raises(PolicyRefused, match="lacks feature robust, which confines spirv"):
-                    opened.create_executable(*arguments)
-                store.add(digest)
-            opened.create_executable(*arguments).release()
+    for row in VulkanDriver()._scan():
+        policy = Policy(store=TrustStore(tmp_path / "trust"))
+        with Device.of(VulkanDevice(instance.open_instance().api, row), policy=policy) as opened:
+            opened.create_executable("spirv", memoryview(kernel.payload), kernel.entries, bytes(32)).release()
 
 
 def test_a_failed_wait_leaves_nothing_under_way(device: VulkanDevice) -> None:

@@ -25,7 +25,7 @@ NOTHING = op("OpReturn")
 
 #: count -> a module in which it is that large
 MODULES: dict[str, Callable[[int], list[int]]] = {
-    "module": lambda n: [*HEADER, *op("OpName", *[0] * 9) * ((n - HEADER_WORDS) // 10), *NOTHING * ((n - 5) % 10)],
+    "module": lambda n: [*HEADER, *op("OpDecorate", *[0] * 9) * ((n - HEADER_WORDS) // 10), *NOTHING * ((n - 5) % 10)],
     "functions": lambda n: [*HEADER, *(FUNCTION + END) * n],
     "function": lambda n: [*HEADER, *FUNCTION, *(NOTHING * 999 + op("OpLabel", 5)) * (n // 1000 - 1), *NOTHING * 998],
     "blocks": lambda n: [*HEADER, *FUNCTION, *op("OpLabel", 5) * (n - 1)],
@@ -69,7 +69,7 @@ def test_what_is_malformed_is_left_to_the_checker(words: list[int]) -> None:
 def test_a_large_module_is_refused_by_the_device(spirv_assembler: Callable[[str], bytes]) -> None:
     pytest.importorskip("vulkan")
     payload = spirv_assembler(straight_line(40))
-    long = payload + np.tile(np.array(op("OpName", 1, 0), "<u4"), LIMITS["module"].most // 3).tobytes()
+    long = payload + np.tile(np.array(op("OpDecorate", 1, 0), "<u4"), LIMITS["module"].most // 3).tobytes()
     entries = (Entry("main", (("readwrite", 4),), 0, (1, 1, 1)),)
     with open_device("vulkan") as opened, pytest.raises(ModuleError, match=r"words in the module, the limit is 320000"):
         opened.create_executable("spirv", memoryview(long), entries)

@@ -262,6 +262,41 @@ def test_opencl_c_from_elsewhere_needs_permission(module: Path, command: Command
         assert done.returncode == 0 or "not available" in done.stderr or "no Vulkan" in done.stderr, done.stderr
 
 
+SPIN = """
+export @f
+program @p profile "reference" {
+  func @f () -> () { return () }
+  func @init () -> () {
+    %i1 = i32.const 1
+    %i2 = i32.const 1000000
+  ^again:
+    %i0 = i32.add %i0, %i1
+    %i3 = i32.lt_s %i0, %i2
+    br_if %i3, ^again, ^end
+  ^end:
+    return ()
+  }
+  initializer program @init
+  entry @f
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["run", "bench"])
+def test_an_initializer_that_takes_too_much_is_one_line(name: str, command: Command, tmp_path: Path) -> None:
+    """`vm-asm` vouches for nothing, so its module has the limits of a stranger's; flags raise and lift them."""
+    (tmp_path / "spin.asm").write_text(SPIN)
+    assert command("asm", tmp_path / "spin.asm", "-o", tmp_path / "spin.fb").returncode == 0
+    assert not (tmp_path / "home" / "trust").exists()
+    short = ("--seconds=0.01",) if name == "bench" else ()
+    refused(command(name, tmp_path / "spin.fb", *short), 1, "used up its fuel of 1000000", "--load-fuel raises it")
+    for fuel in ("10000000", "inf"):
+        done = command(name, tmp_path / "spin.fb", f"--load-fuel={fuel}", *short)
+        assert done.returncode == 0, done.stderr
+    refused(command(name, tmp_path / "spin.fb", "--load-deadline=0"), 1, "ran longer than 0.0 s")
+    refused(command(name, tmp_path / "spin.fb", "--load-memory=x"), 2, "--load-memory: invalid amount value: 'x'")
+
+
 def test_bench_reports_percentiles(module: Path, command: Command) -> None:
     done = command("bench", module, "--seconds=0.05", "--json")
     assert done.returncode == 0, done.stderr

@@ -16,14 +16,12 @@ from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import Signature
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
-from orchestrion.schema.spirv import BUILTINS, MODE_LOCAL_SIZE, MODEL_GLCOMPUTE, SCOPE_WORKGROUP
+from orchestrion.schema.spirv import BUILTINS, MODE_LOCAL_SIZE, MODEL_GLCOMPUTE, SCOPE_WORKGROUP, WORKGROUP_MEMORY
 
 from .assembler import Assembler
 from .scalars import instruction
 
 WORD, BYTE = BY_NAME["ui32"], BY_NAME["ui8"]
-#: acquire and release of workgroup memory
-WORKGROUP_MEMORY = 0x108
 
 
 class ModuleVariables:
@@ -277,7 +275,19 @@ class FunctionWords:
 
     def _shared_element(self, array: Value, index: Value, dtype: DType) -> int:
         pointer = self.a.pointer("Workgroup", self.a.scalar(dtype))
-        return self._make("OpAccessChain", pointer, self.ids[array], self.ids[index])
+        return self._make("OpAccessChain", pointer, self.ids[array], self._clamped(array, index))
+
+    def _clamped(self, array: Value, index: Value) -> int:
+        """An index into shared memory with the clamp that the checker asks for; a constant inside needs none."""
+        shape = k.shared_shape(array.type)
+        assert shape is not None
+        last = shape[0] - 1
+        op, word = index.defining_op, self.ids[index]
+        if isinstance(op, k.Constant) and op.bits <= last:
+            return self._word(op.bits)
+        if k.dtype_of(index) is not WORD:
+            word = self._make("OpUConvert", self.a.scalar(WORD), word)
+        return self._make("UMin", self.a.scalar(WORD), word, self._word(last))
 
     def load_shared(self, op: k.LoadShared) -> None:
         dtype = k.dtype_of(op.output)

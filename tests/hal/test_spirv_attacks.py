@@ -1,0 +1,310 @@
+"""Shaders of a stranger against memory that is not theirs: refused, or kept inside. On lavapipe and on SwiftShader."""
+
+import dataclasses
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrion.hal.backend import Entry
+from orchestrion.hal.device import Device
+from orchestrion.hal.errors import DriverUnavailable, Unsupported
+from orchestrion.hal.policy import Policy
+from orchestrion.hal.vulkan import instance, spirv_harden
+from orchestrion.hal.vulkan.device import VulkanDevice
+from orchestrion.hal.vulkan.driver import VulkanDriver
+from orchestrion.schema.errors import ModuleError
+
+Assembler = Callable[[str], bytes]
+
+#: binding 0 is an array of u32; `%small` and `%guard` are workgroup memory of 256 words each
+HEAD = """
+OpCapability Shader
+%glsl = OpExtInstImport "GLSL.std.450"
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main "main" %lane
+OpExecutionMode %main LocalSize 8 1 1
+OpDecorate %lane BuiltIn LocalInvocationIndex
+OpDecorate %words ArrayStride 4
+OpDecorate %block Block
+OpMemberDecorate %block 0 Offset 0
+OpDecorate %push Block
+OpMemberDecorate %push 0 Offset 0
+OpDecorate %data DescriptorSet 0
+OpDecorate %data Binding 0
+%void = OpTypeVoid
+%function = OpTypeFunction %void
+%bool = OpTypeBool
+%u32 = OpTypeInt 32 0
+%0 = OpConstant %u32 0
+%1 = OpConstant %u32 1
+%2 = OpConstant %u32 2
+%7 = OpConstant %u32 7
+%255 = OpConstant %u32 255
+%256 = OpConstant %u32 256
+%0x108 = OpConstant %u32 0x108
+%words = OpTypeRuntimeArray %u32
+%block = OpTypeStruct %words
+%push = OpTypeStruct %u32
+%array = OpTypeArray %u32 %256
+%p_block = OpTypePointer StorageBuffer %block
+%p_word = OpTypePointer StorageBuffer %u32
+%p_array = OpTypePointer Workgroup %array
+%p_shared = OpTypePointer Workgroup %u32
+%p_push = OpTypePointer PushConstant %push
+%p_param = OpTypePointer PushConstant %u32
+%p_lane = OpTypePointer Input %u32
+%data = OpVariable %p_block StorageBuffer
+%small = OpVariable %p_array Workgroup
+%guard = OpVariable %p_array Workgroup
+%parameters = OpVariable %p_push PushConstant
+%lane = OpVariable %p_lane Input
+%main = OpFunction %void 0 %function
+%start = OpLabel
+%i = OpLoad %u32 %lane
+%pv = OpAccessChain %p_param %parameters %0
+%v = OpLoad %u32 %pv
+%pi = OpAccessChain %p_word %data %0 %i
+%d = OpLoad %u32 %pi
+"""
+TAIL = "OpReturn\nOpFunctionEnd\n"
+
+
+def entry(length: int) -> Entry:
+    return Entry("main", (("readwrite", length),), 1, (8, 1, 1))
+
+
+#: what a device is made to lack -> the Vulkan feature that it then does not use
+LACKING = {
+    "nothing": frozenset[str](),
+    "robust access": frozenset({"robustBufferAccess2"}),
+    "initializers": frozenset({"shaderZeroInitializeWorkgroupMemory"}),
+    "both": frozenset({"robustBufferAccess2", "shaderZeroInitializeWorkgroupMemory"}),
+}
+
+
+@pytest.fixture(params=[f"{name} without {lack}" for name in ("llvmpipe", "SwiftShader") for lack in LACKING])
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    """An open device by its name, with features left out, so that the loader has to do what they would."""
+    name, _, lack = request.param.partition(" without ")
+    try:
+        rows = [row for row in VulkanDriver()._scan() if name in row.info.name]
+    except DriverUnavailable as error:
+        pytest.skip(str(error))
+    if not rows:
+        pytest.skip(f"no {name} is installed")
+    row = dataclasses.replace(rows[0], enabled=rows[0].enabled - LACKING[lack])
+    with Device.of(VulkanDevice(instance.open_instance().api, row), policy=Policy(True)) as opened:
+        yield opened
+
+
+def run(device: Device, code: bytes, data: np.ndarray, length: int, parameter: int = 0) -> np.ndarray:
+    """One workgroup over the first `length` bytes of the data; gives all of it afterwards."""
+    executable = device.create_executable("spirv", memoryview(code), (entry(0),))
+    buffer = device.allocator.allocate(data.nbytes)
+    buffer.write(data)
+    commands = device.create_command_buffer()
+    try:
+        commands.dispatch(executable, 0, (8, 1, 1), [(buffer, 0, length)], np.uint32(parameter).tobytes())
+        commands.finish()
+        device.queue.execute(commands)
+        out = np.empty_like(data)
+        buffer.read(out)
+    finally:
+        for thing in (commands, buffer, executable):
+            thing.release()
+    return out
+
+
+#: attack -> the instructions, and what the refusal says. Each was accepted once.
+ATTACKS: dict[str, tuple[str, str]] = {
+    "division by zero as a bound": (
+        "%q = OpUDiv %u32 %7 %v\n%a = OpBitwiseAnd %u32 %q %d\n%p = OpAccessChain %p_shared %small %a\nOpStore %p %d\n",
+        "neither a constant nor a UMin",
+    ),
+    "remainder as a bound": (
+        "%a = OpUMod %u32 %d %256\n%p = OpAccessChain %p_shared %small %a\nOpStore %p %d\n",
+        "neither a constant nor a UMin",
+    ),
+    "a clamp and one step more": (
+        "%c = OpExtInst %u32 %glsl UMin %d %255\n%a = OpIAdd %u32 %c %1\n"
+        "%p = OpAccessChain %p_shared %small %a\nOpStore %p %d\n",
+        "neither a constant nor a UMin",
+    ),
+    "a loop that is unrolled": (
+        "OpBranch %h\n%h = OpLabel\n%k = OpPhi %u32 %0 %start %n %c\n%on = OpULessThan %bool %k %256\n"
+        "OpLoopMerge %m %c 1\nOpBranchConditional %on %b %m\n%b = OpLabel\nOpBranch %c\n%c = OpLabel\n"
+        "%n = OpIAdd %u32 %k %1\nOpBranch %h\n%m = OpLabel\n",
+        "control mask 0x1",
+    ),
+    "a barrier that some invocations meet": (
+        "%on = OpULessThan %bool %i %2\nOpSelectionMerge %m 0\nOpBranchConditional %on %b %m\n%b = OpLabel\n"
+        "OpControlBarrier %2 %2 %0x108\nOpBranch %m\n%m = OpLabel\n",
+        "may differ between invocations",
+    ),
+    "a barrier by what a buffer holds": (
+        "%on = OpULessThan %bool %d %2\nOpSelectionMerge %m 0\nOpBranchConditional %on %b %m\n%b = OpLabel\n"
+        "OpControlBarrier %2 %2 %0x108\nOpBranch %m\n%m = OpLabel\n",
+        "may differ between invocations",
+    ),
+}
+
+#: the same by what stands before the function: (old, new)
+NARROW_INDEX = (
+    ("OpCapability Shader\n", "OpCapability Shader\nOpCapability Int8\n"),
+    ("%0 = OpConstant", "%u8 = OpTypeInt 8 0\n%0 = OpConstant"),
+)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_an_attack_is_refused(attack: str, device: Device, spirv_assembler: Assembler) -> None:
+    body, message = ATTACKS[attack]
+    with pytest.raises(ModuleError, match=message):
+        device.create_executable("spirv", memoryview(spirv_assembler(HEAD + body + TAIL)), (entry(0),))
+
+
+def test_an_index_of_8_bits_is_refused(device: Device, spirv_assembler: Assembler) -> None:
+    """255 into 256 elements is -1: indices are signed."""
+    head = HEAD
+    for old, new in NARROW_INDEX:
+        head = head.replace(old, new)
+    body = "%a = OpUConvert %u8 %d\n%p = OpAccessChain %p_shared %small %a\nOpStore %p %d\n"
+    with pytest.raises(ModuleError, match="neither a constant nor a UMin"):
+        device.create_executable("spirv", memoryview(spirv_assembler(head + body + TAIL)), (entry(0),))
+
+
+def test_unreachable_and_function_variables_have_no_row() -> None:
+    from orchestrion.schema.spirv import OP_BY_CODE, STORAGE_CLASSES
+
+    assert 255 not in OP_BY_CODE and "Function" not in STORAGE_CLASSES
+
+
+HOSTILE = (0, 255, 256, 257, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
+
+
+@pytest.mark.parametrize("index", HOSTILE)
+def test_no_index_leaves_workgroup_memory(index: int, device: Device, spirv_assembler: Assembler) -> None:
+    """The clamp that the checker asks for holds on the device: what stands beside the array is as it was."""
+    body = """
+%c = OpExtInst %u32 %glsl UMin %v %255
+%pc = OpAccessChain %p_shared %small %c
+OpStore %pc %7
+OpControlBarrier %2 %2 %0x108
+%g0 = OpAccessChain %p_shared %guard %0
+%x0 = OpLoad %u32 %g0
+%g1 = OpAccessChain %p_shared %guard %255
+%x1 = OpLoad %u32 %g1
+%r = OpLoad %u32 %pc
+%both = OpBitwiseOr %u32 %x0 %x1
+%s = OpIMul %u32 %both %256
+%sum = OpIAdd %u32 %s %r
+OpStore %pi %sum
+"""
+    out = run(device, spirv_assembler(HEAD + body + TAIL), np.zeros(8, np.uint32), 32, index)
+    assert out.tolist() == [7] * 8
+
+
+def test_workgroup_memory_is_cleared(device: Device, spirv_assembler: Assembler) -> None:
+    """Neither another shader's nor an earlier workgroup's words are read."""
+    fill = """
+%c = OpExtInst %u32 %glsl UMin %i %255
+%pc = OpAccessChain %p_shared %small %c
+OpStore %pc %256
+%pg = OpAccessChain %p_shared %guard %c
+OpStore %pg %256
+OpStore %pi %1
+"""
+    read = """
+%c = OpExtInst %u32 %glsl UMin %i %255
+%pc = OpAccessChain %p_shared %small %c
+%x = OpLoad %u32 %pc
+%last = OpAccessChain %p_shared %guard %255
+%y = OpLoad %u32 %last
+%sum = OpIAdd %u32 %x %y
+OpStore %pi %sum
+"""
+    for _ in range(3):
+        run(device, spirv_assembler(HEAD + fill + TAIL), np.zeros(8, np.uint32), 32)
+        out = run(device, spirv_assembler(HEAD + read + TAIL), np.full(8, 9, np.uint32), 32)
+        assert out.tolist() == [0] * 8
+
+
+@pytest.mark.parametrize("index", (8, 9, 63, 64, 1 << 20, (1 << 30) - 1, 1 << 30, (1 << 31) + 5, (1 << 32) - 1))
+def test_no_index_leaves_a_binding(index: int, device: Device, spirv_assembler: Assembler) -> None:
+    """32 of 256 bytes are bound: no other word is read or written."""
+    body = """
+%pv2 = OpAccessChain %p_word %data %0 %v
+%x = OpLoad %u32 %pv2
+OpStore %pv2 %7
+OpStore %pi %x
+"""
+    secret = np.full(64, 0xDEADBEEF, np.uint32)
+    secret[:8] = range(8)
+    out = run(device, spirv_assembler(HEAD + body + TAIL), secret, 32, index)
+    assert (out[8:] == 0xDEADBEEF).all()
+    assert out[:7].max() <= 7
+
+
+def test_an_empty_binding_is_bounded(device: Device, spirv_assembler: Assembler) -> None:
+    body = "%pv2 = OpAccessChain %p_word %data %0 %v\nOpStore %pv2 %7\nOpStore %pi %7\n"
+    out = run(device, spirv_assembler(HEAD + body + TAIL), np.full(64, 5, np.uint32), 0, 3)
+    assert (out == 5).all()
+
+
+def test_a_binding_shorter_than_an_element_is_refused(device: Device, spirv_assembler: Assembler) -> None:
+    """Only where the loader clamps: the last index of such a binding would be outside of it."""
+    body = "%pv2 = OpAccessChain %p_word %data %0 %v\nOpStore %pv2 %7\n"
+    code = spirv_assembler(HEAD + body + TAIL)
+    backend = device.home.backend
+    assert isinstance(backend, VulkanDevice)
+    if "robustBufferAccess2" in backend.physical.enabled:
+        assert (run(device, code, np.full(64, 5, np.uint32), 2, 3) == 5).all()
+        return
+    with pytest.raises(Unsupported, match="binding 0 of entry main: 2 bytes are less than one element of 4"):
+        run(device, code, np.full(64, 5, np.uint32), 2, 3)
+
+
+WIDE = """
+%big = OpUConvert %u64 %v
+%shifted = OpShiftLeftLogical %u64 %big %7
+%pv2 = OpAccessChain %p_word %data %0 %shifted
+OpStore %pv2 %7
+"""
+
+
+@pytest.mark.parametrize("lack", LACKING)
+def test_what_the_loader_adds_is_valid(lack: str, spirv_assembler: Assembler, tmp_path: Path) -> None:
+    """With and without what it would have to add itself: the input, the set of instructions, types, 64-bit indices."""
+    if shutil.which("spirv-val") is None:
+        pytest.skip("spirv-val is not installed (Debian package spirv-tools)")
+    shared = "%c = OpExtInst %u32 %glsl UMin %v %255\n%pc = OpAccessChain %p_shared %small %c\nOpStore %pc %d\n"
+    loop = (
+        "OpBranch %h\n%h = OpLabel\n%k = OpPhi %u32 %0 %start %n %c9\n%on = OpULessThan %bool %k %v\n"
+        "OpLoopMerge %m %c9 0\nOpBranchConditional %on %b %m\n%b = OpLabel\nOpStore %pi %k\nOpBranch %c9\n"
+        "%c9 = OpLabel\n%n = OpIAdd %u32 %k %1\nOpBranch %h\n%m = OpLabel\n"
+    )
+    wide = HEAD.replace("OpCapability Shader\n", "OpCapability Shader\nOpCapability Int64\n")
+    wide = wide.replace("%0 = OpConstant", "%u64 = OpTypeInt 64 0\n%0 = OpConstant")
+    bare = HEAD.replace('%glsl = OpExtInstImport "GLSL.std.450"\n', "").replace(' "main" %lane', ' "main"')
+    bare = bare.replace("OpDecorate %lane BuiltIn LocalInvocationIndex\n", "").replace("%i = OpLoad %u32 %lane\n", "")
+    bare = bare.replace("%lane = OpVariable %p_lane Input\n", "").replace("%data %0 %i\n", "%data %0 %v\n")
+    constant = "%pc = OpAccessChain %p_shared %small %7\nOpStore %pc %d\n"
+    for text in (HEAD + shared + loop + TAIL, wide + shared + WIDE + TAIL, bare + constant + loop + TAIL):
+        words = spirv_harden.harden(
+            spirv_assembler(text),
+            null_initializers="shaderZeroInitializeWorkgroupMemory" not in LACKING[lack],
+            clamp_buffers="robustBufferAccess2" in LACKING[lack],
+            shared=True,
+        )
+        (tmp_path / "module.spv").write_bytes(words)
+        command = ["spirv-val", "--target-env", "vulkan1.1", tmp_path / "module.spv"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_module_that_needs_nothing_is_left_alone(spirv_assembler: Assembler) -> None:
+    code = spirv_assembler(HEAD + TAIL)
+    assert spirv_harden.harden(code, null_initializers=True, clamp_buffers=False, shared=False) == code
