@@ -14,9 +14,7 @@ _TOKEN = re.compile(r"[A-Za-z_]\w*(?:\{\d*\.\.\d*\})?|\d+|[-+*(),]")
 _SYMBOL = re.compile(r"([A-Za-z_]\w*)(?:\{(\d*)\.\.(\d*)\})?(?!\w|\s*\()")
 _ZEROS = re.compile(r"(?<!\w)0+(?=\d)")
 _BOUNDS = re.compile(r"\{[^}]*\}")
-_POOL = (
-    "a b{1..64} s{2..} t{..9} u{0..0} 0 1 2 3 1000000 999999999999999999 floordiv( mod( max( min( , ) + - *".split()
-)
+_POOL = "a b{1..64} s{2..} t{..9} u{0..0} 0 1 2 3 1000000 999999999999999999 floordiv( mod( max( min( , ) + - *".split()
 _PYTHON = {
     "floordiv": lambda x, y: x // y,
     "mod": lambda x, y: x % y,
