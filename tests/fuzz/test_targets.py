@@ -15,7 +15,7 @@ import pytest
 
 RUN = Path(__file__).parent / "run.py"
 #: seconds of mutation per target
-SECONDS = float(os.environ.get("ORCHESTRION_FUZZ_SECONDS", "1.5"))
+SECONDS = float(os.environ.get("ORCHESTRION_FUZZ_SECONDS", "1"))
 NAMES = fuzzing.names()
 
 FAULTY = {
