@@ -293,6 +293,8 @@ def body_lines(code: list[Decoded], counts: list[int], names: _Names, locations:
         yield "  " + _instruction(decoded, counts, names) + where
     if any(target > end for target in targets):
         raise ModuleError(f"a branch to pc {max(targets):#x}, behind the code")
+    if strange := targets - {decoded.pc for decoded in code}:
+        raise ModuleError(f"a branch to pc {min(strange):#x}, inside an instruction")
 
 
 def _instruction(decoded: Decoded, counts: list[int], names: _Names) -> str:

@@ -187,6 +187,7 @@ def test_disassembler_refuses_what_no_text_can_say() -> None:
         ("0101050006000000", r"register 5 out of range \(2 registers\)"),
         ("0101008006000000", "register 0x8000 has the move bit but is not a ref that is read"),
         ("010064000000", "a branch to pc 0x64, behind the code"),
+        ("010002000000" + "06000000", "a branch to pc 0x2, inside an instruction"),
     ):
         with pytest.raises(ModuleError, match=message):
             text_of(code)
