@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,15 @@ from orchestrion.schema.tensor_shapes import ShapeError, TensorType
 
 TESTS = Path(__file__).parents[1]
 PROGRAMS = TESTS / "fuzz" / "programs"
+#: the kernels of the conformance suite, for `device.asm`
+EXECUTABLE = """  executable @kernels {{
+    entry @add parameters 2 bindings [read 4, read 4, write 4]
+    entry @iota parameters 2 bindings [write 4]
+    entry @increment parameters 2 bindings [readwrite 4]
+    variant "spirv" workgroups [(64, 1, 1), (1, 1, 1), (64, 1, 1)] payload hex "{words}"
+  }}
+"""
+SECOND_DISPATCH = "%r1, %r2, %i1, %l1, %l2, %l2, %r0, %i0, %l3, %l4, %r0, %i0, %l4, %l4"
 #: functions of the VM's own test programs that one module exports
 CHUNK = 10
 _CALLS = ("call", "call.cached")
@@ -193,6 +203,33 @@ def written() -> Iterator[bytes]:
         yield writer.write(module)
     for path in sorted((TESTS / "golden").glob("*.fb")):
         yield path.read_bytes()
+
+
+def for_device(profile: str) -> Iterator[writer.Module]:
+    """What is assembled, as programs of another profile.
+
+    `device.asm` dispatches the SPIR-V of the conformance suite; for other profiles, whose code is native, it dispatches
+    nothing, and fills, copies, submits and waits.
+    """
+    for name, module in (*assembled(), *of_the_vm()):
+        (program,) = module.programs
+        if name != "device":
+            yield replace(module, programs=(replace(program, profile=profile, executables=()),))
+    text = (PROGRAMS / "device.asm").read_text().replace('profile "reference"', f'profile "{profile}"')
+    start, end = text.index("  executable @adder"), text.index("  global @executable")
+    words = (resources.files("orchestrion.hal.cts") / "payloads" / "kernels.spv").read_bytes().hex()
+    executable = EXECUTABLE.format(words=words) if profile == "spirv" else ""
+    text = text[:start] + executable + text[end:]
+    lines = []
+    for line in text.splitlines():
+        if "recording.dispatch(" in line and profile == "spirv":
+            lines.append("    %i5 = i32.const 4 call_import @hal.recording.parameters(%r1, %i5, %i1)")
+            line = line.replace(SECOND_DISPATCH, "%r1, %r2, %i2, %l1, %l2, %l2, %r0, %i0, %l3, %l4")
+        if not executable and not line.startswith("import"):
+            line = "    %r0 = ref.null" if "hal.executable.create(" in line else line
+            line = "" if "recording.dispatch(" in line else line
+        lines.append(line)
+    yield assembler.assemble("\n".join(lines))
 
 
 def golden_variants(format: str) -> Iterator[tuple[bytes, tuple[Entry, ...]]]:

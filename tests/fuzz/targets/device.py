@@ -20,6 +20,7 @@ from orchestrion.hal.errors import HalError
 from orchestrion.hal.registry import load_driver
 from orchestrion.schema.decoder import read_module
 from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.writer import write
 
 MOST_BYTES = 16384
 SECONDS = 20.0
@@ -50,7 +51,8 @@ def _files() -> list[bytes]:
     from orchestrion import compiler
 
     made = [compiler.compile((ROOT / "examples" / "simple_mul.generic.mlir").read_bytes())]
-    found = [*module_corpus.written(), *made]
+    adapted = [write(module) for profile in ("spirv", "opencl") for module in module_corpus.for_device(profile)]
+    found = [*module_corpus.written(), *made, *adapted]
     return [data for data in found if len(data) < MOST_BYTES]
 
 
@@ -68,11 +70,21 @@ def _spirv(data: bytes) -> list[bytes]:
 
 
 def seeds():
-    return [bytes([device]) + data for data in _files() for device in range(len(_devices()))]
+    """Each file once on a device that it is for, as far as can be told, and some on others."""
+    profiles = {"spirv": "vulkan", "opencl": "opencl", "reference": "null"}
+    found = []
+    for at, data in enumerate(_files()):
+        module = read_module(data)
+        wanted = {profiles[module.strings[row.profile]] for row in module.programs}
+        for device, (driver, _) in enumerate(_devices()):
+            if driver.name in wanted or at % 5 == device % 5:
+                found.append(bytes([device]) + data)
+    return found
 
 
 def mutate(choose: random.Random, data: bytes) -> bytes:
-    return bytes([choose.randrange(len(_devices()))]) + choose.choice(_CHANGES)(choose, data[1:])
+    device = data[:1] if choose.random() < 0.8 else bytes([choose.randrange(len(_devices()))])
+    return device + choose.choice(_CHANGES)(choose, data[1:])
 
 
 def repair(data: bytes) -> bytes:
