@@ -225,10 +225,8 @@ def for_device(profile: str) -> Iterator[writer.Module]:
         if "recording.dispatch(" in line and profile == "spirv":
             lines.append("    %i5 = i32.const 4 call_import @hal.recording.parameters(%r1, %i5, %i1)")
             line = line.replace(SECOND_DISPATCH, "%r1, %r2, %i2, %l1, %l2, %l2, %r0, %i0, %l3, %l4")
-        if not executable and not line.startswith("import"):
-            line = "    %r0 = ref.null" if "hal.executable.create(" in line else line
-            line = "" if "recording.dispatch(" in line else line
-        lines.append(line)
+        used = any(word in line for word in ("recording.dispatch(", "hal.executable.create(", "%r0, @executable"))
+        lines.append("" if used and not executable and not line.startswith("import") else line)
     yield assembler.assemble("\n".join(lines))
 
 
