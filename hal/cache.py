@@ -68,6 +68,9 @@ class Cache:
         digest = _digest(key)
         path = self._folder / digest.hex()
         try:
+            if (size := path.stat().st_size) > self._limit:  # `put` keeps none, and memory might not hold it
+                _log.warning("cache row %s of %d bytes is above the limit of %d and not used", path, size, self._limit)
+                return None
             row = path.read_bytes()
             os.utime(path)
         except FileNotFoundError:
