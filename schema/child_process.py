@@ -132,6 +132,13 @@ class Child:
         with self._lock:
             self._drop(process)
 
+    def __del__(self) -> None:
+        """Nobody asks any more."""
+        process = getattr(self, "_process", None)
+        if process is not None:
+            process.kill()
+            process.close()
+
     def _running(self) -> _Process:
         if self._process is None:
             self._process = _Process(self._options)

@@ -42,6 +42,18 @@ def test_a_module_from_elsewhere_runs(module: Path) -> None:
     program.close()
 
 
+def test_a_module_compiled_here_needs_no_helper(module: Path, tmp_path: Path) -> None:
+    from orchestrion.hal.vulkan import rehearsal
+
+    path = tmp_path / "own.fb"
+    compiler.compile_to_file((EXAMPLES / "simple_mul.mlir").read_text(), path, targets=["spirv"])
+    rehearsal.helper.end()
+    program = vm.load(path, device="vulkan")
+    np.testing.assert_array_equal(program.simple_mul(X, Y), X * Y)
+    program.close()
+    assert rehearsal.helper.pid is None
+
+
 def test_its_deadline_is_named(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from orchestrion.hal.vulkan import rehearsal
     from orchestrion.schema.child_process import Child

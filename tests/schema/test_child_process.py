@@ -183,6 +183,14 @@ def test_another_thread_may_end_it(child: Child) -> None:
     assert child.request({"kind": "echo"}, deadline=LONG)
 
 
+def test_it_ends_when_nobody_has_it() -> None:
+    other = Child(ANSWER)
+    pid = other.request({"kind": "echo"}, deadline=LONG).fields["pid"]
+    del other
+    gc.collect()
+    assert ends(pid)
+
+
 def test_threads_take_turns(child: Child) -> None:
     said: dict[int, bytes] = {}
 
