@@ -46,6 +46,7 @@ class Call:
 
     __slots__ = (
         "block",
+        "built",
         "context",
         "deadline",
         "depth",
@@ -90,6 +91,7 @@ class Call:
         self.waiting: Any = None
         self.results: tuple[Any, ...] = ()
         self.enqueued: Enqueued | None = None  #: for the next submission
+        self.built: set[int] = set()  #: executables whose building was counted apart
         self.deadline = None if limits.deadline is None else time.monotonic() + limits.deadline
         fuel = None if limits.fuel is None else int(limits.fuel)
         self.fuel = SLICE if fuel is None else min(SLICE, fuel)
@@ -136,9 +138,12 @@ class Call:
         """Fuel for an object of the device with so many bytes of memory."""
         self.spend(OBJECT_UNITS + size // ALLOCATED_BYTES_PER_UNIT)
 
-    def put_off(self, seconds: float) -> None:
-        """Let the deadline come later, for work that has a limit of its own."""
-        if self.deadline is not None:
+    def count_apart(self, executable: int, seconds: float) -> None:
+        """Let the deadline come later by the time in which an executable was built, which has a limit of its own. Only
+        the first time: a program may ask for more executables than are kept, again and again.
+        """
+        if self.deadline is not None and executable not in self.built:
+            self.built.add(executable)
             self.deadline += seconds
 
     def watcher(self) -> "Watcher | None":

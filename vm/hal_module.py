@@ -226,11 +226,12 @@ class HalModule(NativeModule):
             chosen = known[ordinal] = choose_variant(module, row, device.info)
         call.spend_bytes(chosen.cost)
         payload = module.segment(chosen.payload)
-        started = time.monotonic()
+        started, count = time.monotonic(), device.statistics.executables_created
         executable: Executable = device.create_executable(
             chosen.format, payload, chosen.entries, module.container.digest
         )
-        call.put_off(time.monotonic() - started)
+        if device.statistics.executables_created > count:
+            call.count_apart(ordinal, time.monotonic() - started)
         return executable
 
     @_hal("recording.create")

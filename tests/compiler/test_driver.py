@@ -3,9 +3,10 @@
 import io
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from orchestrion import compiler
+from orchestrion import compiler, vm
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.pipeline import PASSES, PHASES, named, passes_of, phases_between
@@ -104,6 +105,18 @@ def test_what_is_vouched_for(
         assert said is not None and f"the text of phase {start} may hold native code made elsewhere" in said
     else:
         assert said is None
+
+
+def test_a_module_of_spirv_alone_runs_where_it_was_compiled(
+    swiftshader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was refused as "not compiled on this machine" on a device without robust buffer access 2."""
+    monkeypatch.setenv("ORCHESTRION_HOME", str(tmp_path / "home"))
+    blob = compiler.compile(PROGRAM, targets=["spirv"])
+    program = vm.load(blob, swiftshader)
+    assert program.device.policy.trusts(program.module.container.digest)
+    assert not program["main"](np.arange(4, dtype=np.float32)).any()
+    program.close()
 
 
 def test_native_code_of_the_text_counts_not_that_of_the_targets(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Everything runs on each device, since initializers ask things of the device that
 
 import math
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,10 @@ from orchestrion.schema.container import open_bytes
 from orchestrion.schema.trust import TrustStore
 from orchestrion.schema.writer import write
 from orchestrion.vm import load_limits
+from orchestrion.vm.call import Call
 from orchestrion.vm.context import Limits
 from orchestrion.vm.errors import DeadlineExceeded, FuelExhausted, LimitError, MemoryExceeded, VmError
+from orchestrion.vm.hal_module import HalModule
 from orchestrion.vm.load_limits import FUEL, MEMORY, default_limits, find_limits
 
 DEVICES = ("reference", "opencl", "vulkan", "null")
@@ -203,8 +206,6 @@ def test_contexts_have_the_same_limits(device: Device, store: TrustStore) -> Non
 
 def test_building_counts_apart(tensors: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A deadline is for what initializers do; how long device code may be built is a limit of its own."""
-    import time
-
     real = Device.create_executable
 
     def slow(self: Device, *arguments: Any, **options: Any) -> Any:
@@ -213,6 +214,26 @@ def test_building_counts_apart(tensors: bytes, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Device, "create_executable", slow)
     vm.load(tensors, load_limits=Limits(deadline=0.4)).close()
+
+
+def test_building_again_and_again_counts(tensors: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is built a second time, because it was not kept, is the program's own doing."""
+    real = Device.create_executable
+
+    def forgetful(self: Device, *arguments: Any, **options: Any) -> Any:
+        time.sleep(0.05)
+        self.executables.clear()
+        return real(self, *arguments, **options)
+
+    monkeypatch.setattr(Device, "create_executable", forgetful)
+    program = vm.load(tensors)
+    call = Call(program.context, Limits(deadline=0.5))
+    create = HalModule().executable_create
+    with pytest.raises(DeadlineExceeded):
+        while True:
+            create(call, 0).release()
+            call.check()
+    program.close()
 
 
 def test_defaults_grow_with_constants() -> None:
