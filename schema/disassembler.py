@@ -16,9 +16,9 @@ from .errors import ModuleError
 from .isa import BANKS, MOVE_BIT
 from .lexer import quote, symbol
 from .module import Module
-from .profiles import feature_names
+from .profiles import FEATURES, feature_names
 from .rows import ACCESSES, NONE, Exported, Function, Global, GlobalFlags, ImportFlags, InitializerKind, Program
-from .signature import Signature, bank_of, parse_signature
+from .signature import Signature, bank_of, is_value_type, parse_signature
 
 _LETTERS = "ilfdr"
 _ACCESS: dict[int, str] = {code: name for name, code in ACCESSES.items()}
@@ -122,7 +122,7 @@ def _locations(module: Module, program: Program) -> dict[int, dict[int, str]]:
 def _program(module: Module, program: Program, readable: Readable | None) -> Iterator[str]:
     strings = module.strings
     names = _Names(module, program)
-    features = f" features [{', '.join(feature_names(program.features))}]" if program.features else ""
+    features = _features(program.features, readable)
     yield f"program {symbol(strings[program.name])} profile {quote(strings[program.profile])}{features} {{"
     for row in module.globals[program.globals_start : program.globals_end]:
         yield "  " + _global(module, row)
@@ -145,6 +145,16 @@ def _program(module: Module, program: Program, readable: Readable | None) -> Ite
     yield "}"
 
 
+def _features(bits: int, readable: Readable | None) -> str:
+    """Names of features. A listing shows the bits that have none; in text to assemble they are a ModuleError."""
+    names = feature_names(bits)
+    unknown = bits >> len(FEATURES) << len(FEATURES)
+    if unknown and readable is None:
+        raise ModuleError(f"features {unknown:#x} have no names in this version")
+    shown = [*names, f"{unknown:#x}"] if unknown else names
+    return f" features [{', '.join(shown)}]" if bits else ""
+
+
 def _owner(function: int) -> str:
     """Whom a row of the source map speaks of."""
     if function < sourcemap.OPS:
@@ -153,7 +163,7 @@ def _owner(function: int) -> str:
 
 
 def _global(module: Module, row: Global) -> str:
-    name, type_name = module.strings[row.name], module.strings[module.types[row.type]]
+    name, type_name = module.strings[row.name], _type(module, row.type)
     mutable = " mutable" if row.flags & GlobalFlags.Mutable else ""
     value: int = row.value
     return f"global {symbol(name)} : {type_name}{mutable}" + (f" = {_number(value, type_name)}" if value else "")
@@ -190,7 +200,7 @@ def _executables(
         if strange := made_from | holding:
             raise ModuleError(f"the source map speaks of entry {min(strange)}, which executable {at} does not have")
         for variant in module.variants[row.variants_start : row.variants_end]:
-            features = f" features [{', '.join(feature_names(variant.features))}]" if variant.features else ""
+            features = _features(variant.features, readable)
             shared = f" shared {variant.shared_memory_bytes}" if variant.shared_memory_bytes else ""
             sizes = ", ".join(
                 f"({size.x}, {size.y}, {size.z})"
@@ -207,7 +217,15 @@ def _executables(
 
 
 def _types(module: Module, start: int, end: int) -> tuple[str, ...]:
-    return tuple(module.strings[module.types[at]] for at in module.value_types[start:end])
+    return tuple(_type(module, type) for type in module.value_types[start:end])
+
+
+def _type(module: Module, type: int) -> str:
+    """The name of a value type. `ModuleError` for one that is none: no text could say it."""
+    name = module.strings[module.types[type]]
+    if not is_value_type(name):
+        raise ModuleError(f"{name!r:.60} is not a value type")
+    return name
 
 
 def _function(module: Module, row: Function, names: _Names, locations: dict[int, str]) -> Iterator[str]:
@@ -217,7 +235,10 @@ def _function(module: Module, row: Function, names: _Names, locations: dict[int,
     name = module.strings[row.name]
     counts = [row.i32, row.i64, row.f32, row.f64, row.ref]
     code = decode(module.bytecode[row.bytecode_start : row.bytecode_end], f"function {symbol(name)}")
-    registers = f" registers ({', '.join(map(str, counts))})" if counts != _inferred(signature, code, counts) else ""
+    needed = _inferred(signature, code, counts)
+    registers = f" registers ({', '.join(map(str, counts))})" if counts != needed else ""
+    if sum(counts) > MOVE_BIT or any(count < least for count, least in zip(counts, needed, strict=True)):
+        raise ModuleError(f"function {symbol(name)}: registers {counts}, its arguments and code need {needed}")
     yield f"  func {symbol(name)} {signature}{registers} {{"
     unknown = locations.keys() - {decoded.pc for decoded in code}
     if unknown:
@@ -272,6 +293,8 @@ def body_lines(code: list[Decoded], counts: list[int], names: _Names, locations:
         yield "  " + _instruction(decoded, counts, names) + where
     if any(target > end for target in targets):
         raise ModuleError(f"a branch to pc {max(targets):#x}, behind the code")
+    if strange := targets - {decoded.pc for decoded in code}:
+        raise ModuleError(f"a branch to pc {min(strange):#x}, inside an instruction")
 
 
 def _instruction(decoded: Decoded, counts: list[int], names: _Names) -> str:
@@ -297,6 +320,9 @@ def _operand(kind: str, value: Operand, counts: list[int], names: _Names, result
             return f"[{', '.join(f'^a{target:x}' for target in value)}]"
         return ", ".join(_register(register, counts, result) for register in value)
     if kind in BANKS:
+        bank, _ = _bank_index(value & ~MOVE_BIT, counts)
+        if BANKS[bank] != kind:
+            raise ModuleError(f"register {value & ~MOVE_BIT} is one of {BANKS[bank]}, its instruction wants {kind}")
         return _register(value, counts, result)
     if kind == "target":
         return f"^a{value:x}"

@@ -97,15 +97,20 @@ class Reader:
             self.fail(f"{what} expected, got {self.token}")
         return self.take()
 
-    def text(self, what: str) -> str:
-        """A quoted text."""
-        return self.unquote(self.kind("text", what))
+    def text(self, what: str, in_code: bool = False) -> str:
+        """A quoted text. Only one that stands in bytecode may hold a NUL."""
+        return self.unquote(self.kind("text", what), in_code)
 
-    def unquote(self, token: Token) -> str:
+    def unquote(self, token: Token, in_code: bool = False) -> str:
+        """The text between quotes, which a module can hold: nothing that UTF-8 has no bytes for."""
         try:
-            return str(json.loads(token.text.removeprefix("@"), strict=False))
+            text = str(json.loads(token.text.removeprefix("@"), strict=False))
+            text.encode()
         except ValueError as error:
             self.fail(f"bad text: {error}", token)
+        if "\0" in text and not in_code:
+            self.fail("bad text: a module's strings hold no NUL", token)
+        return text
 
     def name(self, what: str) -> str:
         """A symbol that is being defined."""

@@ -1,6 +1,7 @@
 """The assembler's text: what it gives, the way back to the same bytes, and errors with line and column."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -121,6 +122,9 @@ ERRORS = {
     "import @a\n  (i32": "2:7: ',' expected, got the end",
     'attribute "a" = "b"\nattribute "a" = "c"': "2:11: attribute '\"a\"' is there twice",
     'attribute "a" = "\\q"': '1:17: bad text: Invalid \\escape: line 1 column 2 (char 1)',
+    'producer "a\\u0000b"': "1:10: bad text: a module's strings hold no NUL",
+    'producer "\\ud800"': "1:10: bad text: 'utf-8' codec can't encode",
+    'import @"a\\u0000b" () -> ()': "1:8: bad text: a module's strings hold no NUL",
     'producer "open': "1:10: unexpected '\"'",
     "export @a (x: f32) -> ()": "1:15: a tensor type such as tensor<4xf32> expected, got 'f32'",
     "export @a (x: tensor<4xf31>) -> ()": "1:15: 'f31' is not an element type",
@@ -183,8 +187,37 @@ def test_disassembler_refuses_what_no_text_can_say() -> None:
         ("0101050006000000", r"register 5 out of range \(2 registers\)"),
         ("0101008006000000", "register 0x8000 has the move bit but is not a ref that is read"),
         ("010064000000", "a branch to pc 0x64, behind the code"),
+        ("010002000000" + "06000000", "a branch to pc 0x2, inside an instruction"),
     ):
         with pytest.raises(ModuleError, match=message):
             text_of(code)
     with pytest.raises(ModuleError, match="a location at pc 0x2, inside an instruction"):
         text_of("0101000006000000", ((2, "x"),))
+
+
+def test_disassembler_refuses_rows_that_no_text_can_say() -> None:
+    """Found by fuzzing: the text that was given could not be assembled, or gave another module."""
+
+    def text_of(function: Function, features: int = 0, **rows: Any) -> str:
+        data = bytearray(write(Module([Program("p", "x", [function], [], **rows)])))
+        module = read_module(bytes(data))
+        module.programs = [row._replace(features=features) for row in module.programs]
+        return disassemble(module)
+
+    end = bytes.fromhex("06000000")
+    plain = Function("f", end)
+    assert "features [int8]" in text_of(plain, 1)
+    for function, rows, message in (
+        (
+            Function("f", bytes.fromhex("0101010006000000"), (), (), (1, 0, 0, 0, 1)),
+            {},
+            "register 1 is one of ref, its",
+        ),
+        (Function("f", end, ("any",), (), (1, 0, 0, 0, 0)), {}, r"registers \[1, 0, 0, 0, 0\], its arguments and code"),
+        (Function("f", end, (), (), (40000, 0, 0, 0, 0)), {}, "registers"),
+        (Function("f", end, (), ("no type",)), {}, "'no type' is not a value type"),
+        (plain, {"globals": [Global("g", "hal.", False)]}, "'hal.' is not a value type"),
+        (plain, {"features": 1 << 60}, "features 0x1000000000000000 have no names"),
+    ):
+        with pytest.raises(ModuleError, match=message):
+            text_of(function, **rows)
