@@ -7,12 +7,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .dims import FUNCTIONS, GREATEST, LEAST, symbol
+from .dims import FUNCTIONS, GREATEST, LEAST, Dim, symbol
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>[0-9]{1,18})|(?P<name>[A-Za-z_]\w*)(?:\{(?P<least>[0-9]{0,10})\.\.(?P<greatest>[0-9]{0,10})\})?"
     r"|(?P<sign>[-+*(),]))"
 )
+_NUMBER: Final = re.compile(r"(?<!\w)[0-9]+")
+#: of a number that is written or comes out, so that what is printed can be read
+_DIGITS: Final = 18
 _DEEPEST: Final = 32
 
 
@@ -54,6 +57,8 @@ class _Reader:
             found.append(self.size())
         if self.at != len(self.tokens):
             raise ValueError(f"{self.text!r} is no list of sizes: something follows {found[-1]}")
+        if any(len(number) > _DIGITS for size in found for number in _NUMBER.findall(str(size))):
+            raise ValueError(f"{self.text!r} is no list of sizes: a number of more than {_DIGITS} digits comes out")
         return tuple(found)
 
     def size(self) -> int:
@@ -96,6 +101,8 @@ class _Reader:
         rhs = self.size()
         self.expect(")")
         self.depth -= 1
+        if name in ("floordiv", "mod") and not isinstance(rhs, Dim) and rhs <= 0:
+            raise ValueError(f"{self.text!r} is no list of sizes: {name} by {rhs}, which is not positive")
         return FUNCTIONS[name](lhs, rhs)
 
 
