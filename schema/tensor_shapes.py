@@ -15,6 +15,9 @@ from .dtypes import BOOL, SIGNED, UNSIGNED, DType
 #: NumPy's limit.
 MAX_RANK = 64
 MAX_BYTES = 2**63 - 1
+#: bytes of the widest element: of a tensor without elements, which takes no memory that a limit could count, every
+#: other type must be possible too; NumPy takes a dimension of 0 for 1 when it asks whether an array is too large
+WIDEST = 16
 
 Ints = tuple[int, ...]
 
@@ -64,7 +67,8 @@ def tensor_type(dtype: DType, shape: Ints) -> TensorType:
     """A type with everything checked that a stranger may get wrong."""
     if len(shape) > MAX_RANK:
         raise ShapeError(f"rank {len(shape)} above {MAX_RANK}")
-    span = dtype.itemsize
+    width = WIDEST if 0 in shape else dtype.itemsize
+    span = width
     for size in shape:
         if is_negative(size):
             raise ShapeError(f"negative dimension in shape {list(shape)}")
