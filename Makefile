@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test lint types drivers bench bless fuzz programs stress clean
+.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets programs stress clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -49,10 +49,13 @@ bench: $(VENV)/ready-bench ## run every benchmark beside its peers
 bless: $(VENV)/ready-test ## rewrite expected texts; review the diff
 	BLESS=1 $(BIN)/python -m pytest -q
 
-fuzz: $(VENV)/ready-test ## the long runs: mutants of modules, random programs (some ten minutes each)
+fuzz: fuzz-targets $(VENV)/ready-test ## fuzz-targets, then mutants of modules and random programs (some ten minutes each)
 	ORCHESTRION_MUTANTS=200000 $(BIN)/python -m pytest -q tests/fuzz
 	$(BIN)/python tests/fuzz/long_run.py --programs=$(or $(ORCHESTRION_PROGRAMS),4000) --jobs=2
 	ORCHESTRION_PROGRAMS=500 $(BIN)/python -m pytest -q -n 2 tests/e2e/test_random_symbolic.py
+
+fuzz-targets: $(VENV)/ready-test $(VENV)/ready-fuzz ## guided by coverage, TIME=60 seconds a target; findings are kept in build/fuzz
+	$(BIN)/python tests/fuzz/run.py --target=$(or $(TARGET),all) --time=$(or $(TIME),60) --seed=$(or $(SEED),0) --jobs=$(or $(JOBS),1)
 
 programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device
 	ORCHESTRION_REAL_PROGRAMS=all $(BIN)/python -m pytest -q -rs tests/e2e/test_real_programs.py tests/e2e/test_devices.py

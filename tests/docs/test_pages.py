@@ -67,10 +67,14 @@ def test_files(page: Path) -> None:
 
 
 def test_make_targets(page: Path) -> None:
-    known = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    makefile = (ROOT / "Makefile").read_text()
+    known = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
+    variables = re.findall(r"\$\((?:or \$\()?([A-Z]+)\)", makefile)
     for span in code(page):
         if span.startswith("make "):
-            assert set(span.split()[1:]) <= set(known), span
+            words = span.split()[1:]
+            assert {word for word in words if "=" not in word} <= set(known), span
+            assert {word.partition("=")[0] for word in words if "=" in word} <= set(variables), span
 
 
 @pytest.fixture(scope="module")

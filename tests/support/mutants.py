@@ -24,6 +24,7 @@ from typing import Any
 import mutate
 import numpy as np
 
+from orchestrion.hal.backend import BackendDriver
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import HalError
 from orchestrion.hal.reference.driver import ReferenceDriver
@@ -53,7 +54,6 @@ ROUNDS, INTERPRETED = 4, 2
 
 code._RUNS_TO_TRANSLATE = INTERPRETED  # type: ignore[attr-defined]
 _DRIVER = ReferenceDriver()
-_INFO = _DRIVER.devices()[0]
 _NUMBERS: dict[str, tuple[Any, ...]] = {
     "i32": (5, -1, 2**31 - 1),
     "i64": (9, -(2**63), 100),
@@ -93,13 +93,13 @@ class Natives(NativeModule):
         return len(groups) // 2
 
 
-def run(data: bytes, threads: bool = False) -> Counter[str]:
+def run(data: bytes, threads: bool = False, driver: BackendDriver = _DRIVER, ordinal: int = 0) -> Counter[str]:
     """What became of a module: how it was refused, or how each of its exports ended. `Broken` when it must not be.
 
-    `threads`: calls are submitted too, which device threads run.
+    `threads`: calls are submitted too, which device threads run. `driver`, `ordinal`: the device.
     """
     found: Counter[str] = Counter()
-    device = Device.of(_DRIVER.open(_INFO))
+    device = Device.of(driver.open(driver.devices()[ordinal]))
     clock = _Clock()
     try:
         natives = (Natives(),) if b"test." in data else ()

@@ -1,0 +1,56 @@
+"""Any bytes given to compile are of a known kind or CompileError; text and its bytes are of the same kind."""
+
+from fuzzing import ROOT, check
+
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.frontend import source
+
+MOST_BYTES = 65536
+POOL = (
+    b"ML\xefR",
+    b"StableHLO_v1.0.0\0",
+    b"module",
+    b"func.func",
+    b"{-#",
+    b"#a = ",
+    b"!b = ",
+    b"//",
+    b'"',
+    b"%",
+    b"ORCH",
+    b"\n",
+)
+
+
+def seeds():
+    for name in ("simple_mul.mlir", "simple_mul.generic.mlir", "relu_tanh.mlir", "mlp_input.npy"):
+        yield (ROOT / "examples" / name).read_bytes()
+    yield b"ML\xefR\x0dStableHLO_v1.13.0\0" + bytes(100)
+    yield b"#a = loc(unknown)\n!t = i32\n// c\nmodule {}\n"
+    yield _exported()
+    yield b"#a = 1\n" * 9000
+
+
+def _exported() -> bytes:
+    """The table that `jax.export.Exported.serialize` writes, as far as it is read here."""
+    import flatbuffers
+
+    builder = flatbuffers.Builder(256)
+    program = builder.CreateByteVector(b"ML\xefR\x0dStableHLO_v1.13.0\0" + bytes(40))
+    builder.StartObject(16)
+    builder.PrependUOffsetTRelativeSlot(13, program, 0)
+    builder.Finish(builder.EndObject())
+    return bytes(builder.Output())
+
+
+def one_input(data: bytes) -> None:
+    try:
+        found = source.read(data)
+    except CompileError as error:
+        check(str(error), "an error without a message")
+        return
+    check(found.kind in source.KINDS, f"kind {found.kind!r}")
+    if found.kind in ("generic", "pretty"):
+        check(found.data == data.decode(), "another text")
+    else:
+        check(found.data in data, "bytes that were not there")
