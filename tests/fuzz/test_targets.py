@@ -27,6 +27,21 @@ FAULTY = {
     "exits": ('    if b"\\xff" in data:\n        os._exit(3)\n', "exit status 3"),
 }  # fmt: skip
 
+#: target -> a fault in what it watches, which it must find
+PLANTED = {
+    "container": "from orchestrion.schema import container\ncontainer._check_spans = lambda *_: None",
+    "dims": "from orchestrion.compiler.ir import dims\ndims._is_remainder = lambda size, _: dims.bounds(size)[0] >= 0",
+    "root": "from orchestrion.schema import structure\nstructure.verify = lambda tables: None",
+    "bytecode": "from orchestrion.vm import verifier\nverifier._CHECKS['target'] = lambda *_: None",
+    "tensor": (
+        "from orchestrion.schema import tensor_bytecode\n"
+        "code = tensor_bytecode.EntryCode\n"
+        "code.accesses = property(lambda self: tuple(('read', self.reads.get(at, 0)) for at in range(self.bindings)))"
+    ),
+    "signature": "from orchestrion.schema import signature\nsignature.is_value_type = lambda name: True",
+    "arrays": "from orchestrion.tools import arrays\narrays._BOOLS['0'] = True",
+}
+
 
 def test_every_target_has_what_it_needs() -> None:
     assert len(NAMES) > 12
@@ -85,6 +100,20 @@ def test_the_runner_finds(fault: str, tmp_path: Path) -> None:
     assert said.returncode == 1 and message in said.stdout, said.stdout + said.stderr
     (kept, *_) = (tmp_path / "faulty").glob("*.bin")
     assert b"\xff" in kept.read_bytes()
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_targets_find_planted_faults(name: str, tmp_path: Path) -> None:
+    """Without coverage, within seconds."""
+    target = tmp_path / f"{name}.py"
+    parts = ("one_input", "seeds", "mutate", "repair", "pool", "most_bytes")
+    target.write_text(
+        f'"""With a fault."""\nimport fuzzing\n{PLANTED[name]}\nreal = fuzzing.load("{name}")\n'
+        + "".join(f"{part.upper() if part in ('pool', 'most_bytes') else part} = real.{part}\n" for part in parts)
+    )
+    said = run("--plain", f"--target={target}", "--time=5", f"--to={tmp_path}")
+    assert said.returncode == 1, said.stdout + said.stderr
+    assert list((tmp_path / name).glob("*.bin")), said.stdout
 
 
 @pytest.mark.skipif(not fuzzing.has_atheris(), reason="atheris is not installed: pip install orchestrion[fuzz]")
