@@ -3,7 +3,8 @@
 - Submissions start in the order they were made, whatever thread or share made them; `execute` holds the
   queue until its work is done, `submit` returns at once.
 - A batch is several recordings in one submission, in order, as if a barrier stood between them.
-- Everything a submission touches is kept alive until it is over.
+- Everything a submission touches is kept alive until it is over, also where an exception ends the call that made it:
+  `Home.current` says what the driver is being given, and whoever finds it set settles that first (`lifetime.py`).
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ class Queue:
         """
         home = self._home
         with self._lock:
+            if home.current is not None:
+                home.settle()
             needs = commands.needs
             if needs is None or commands.home is not home or len(buffers) != len(needs):
                 self._refuse(commands, buffers)
@@ -62,7 +65,13 @@ class Queue:
             if commands.overlaps:
                 for overlap in commands.overlaps:
                     overlap.check(buffers)
-            self._execute(commands.backend, table, watcher)
+            home.current = ((commands, buffers),)
+            try:
+                self._execute(commands.backend, table, watcher)
+            except BaseException:
+                home.break_off()
+                raise
+            home.current = None
             if home.backlog:
                 home.forget_sources()
             statistics = self._statistics
@@ -80,7 +89,15 @@ class Queue:
             raise InvalidArgument("a batch of no command buffers")
         self.device.check_open()
         with self._lock:
-            self._backend.execute_batch([self._work(*work) for work in batch], watcher)
+            home.settle()
+            works = [self._work(*work) for work in batch]
+            home.current = batch
+            try:
+                self._backend.execute_batch(works, watcher)
+            except BaseException:
+                home.break_off()
+                raise
+            home.current = None
             if home.backlog:
                 home.forget_sources()
             self._statistics.waits += 1
@@ -116,6 +133,7 @@ class Queue:
         home = self._home
         self.device.check_open()
         with self._lock:
+            home.settle()
             works: list[BackendWork] = []
             leases: list[object] = []
             for commands, buffers in batch:
@@ -131,10 +149,13 @@ class Queue:
                     signals.append(semaphore.promise(value))
                     promised.append(semaphore)
                     leases.append(semaphore.lease)
-                self._enqueue(works, waits, signals, leases, watcher)
+                self._enqueue(batch, works, waits, signals, leases, watcher)
             except BaseException:
-                for semaphore in promised:
-                    semaphore.break_promise()
+                if not home.unsure:  # it was refused, or never handed over
+                    for semaphore in promised:
+                        semaphore.break_promise()
+                if home.current is not None:
+                    home.break_off()
                 raise
             self._count(batch, home.submitted)
         if home.garbage:
@@ -142,53 +163,80 @@ class Queue:
 
     def _enqueue(
         self,
+        batch: Sequence[Work],
         works: Sequence[BackendWork],
         waits: Sequence[Point],
         signals: list[Point],
         leases: list[object],
         watcher: Watcher | None,
     ) -> None:
-        """Hand a submission to the driver, with what it holds on the home's timeline; the lock is held."""
+        """Hand a submission to the driver, with what it holds on the home's timeline; the lock is held.
+
+        `home.current` is left set where nobody knows whether the driver has it.
+        """
         home = self._home
         home.retire()
-        signals.append(home.track(leases, None if signals else self._unheard))
+        home.unsure = tuple(signals)
+        home.current = batch
+        signals.append(home.track(leases, None if signals else self._unheard, waits))
         try:
             self._backend.submit(works, waits, signals, watcher)
-        except BaseException:
+        except HalError:  # the driver's own: it does not have it
             home.untrack()
+            home.current, home.unsure = None, ()
+            raise
+        except Exception:
+            home.unsure = ()
             raise
         self._last = home.submitted
+        home.current, home.unsure = None, ()
 
     def write(self, buffer: Buffer, offset: int, data: Bytes) -> None:
         """For `Buffer.write`, which has checked: copy to a buffer without mapping, in order with later submissions."""
         home = self._home
         with self._lock:
+            home.settle()
             source = data.copy()
             if home.backlog + source.size > WRITE_BACKLOG:
                 self._backend.wait_idle()
                 home.forget_sources()
             home.sources.append((source, buffer.lease))
             home.backlog += source.size
-            self._backend.write(buffer.backend, offset, source)
+            home.current = ()
+            try:
+                self._backend.write(buffer.backend, offset, source)
+            except BaseException:
+                home.break_off()
+                raise
+            home.current = None
 
     def read(self, buffer: Buffer, offset: int, out: Bytes) -> None:
         """For `Buffer.read`, which has checked: copy from a buffer without mapping, after all earlier work."""
+        home = self._home
         with self._lock:
-            self._backend.read(buffer.backend, offset, out)
-            self._home.forget_sources()
+            home.settle()
+            home.current = ()
+            try:
+                self._backend.read(buffer.backend, offset, out)
+            except BaseException:
+                home.break_off()
+                raise
+            home.current = None
+            home.forget_sources()
         self._statistics.waits += 1
-        if self._home.garbage:
-            self._home.collect()
+        if home.garbage:
+            home.collect()
 
     def wait_pending(self, most: int, timeout: float | None) -> None:
         """Block until at most `most` submissions are under way; how they end is told elsewhere. `DeadlineExceeded`."""
         home = self._home
         with self._lock:
+            home.settle()
             home.retire()
             timeline = home.timeline
             if timeline is None or len(home.in_flight) <= most:
                 return
-            number = home.in_flight[-most - 1][0]
+            number = home.in_flight[-most - 1].number
         over = True
         with suppress(HalError):
             over = timeline.wait(number, timeout)
@@ -208,10 +256,14 @@ class Queue:
 
     def drain(self) -> list[HalError]:
         """As `wait_idle`, with the errors as a list. The last share waits for what others left behind as well."""
-        home = self._home
-        home.wait_submitted(home.submitted if len(home.shares) == 1 else self._last)
+        self.finish(None)
         unheard, self._unheard = self._unheard, []
         return unheard
+
+    def finish(self, timeout: float | None) -> bool:
+        """Wait for what `drain` waits for; False when `timeout` seconds passed first."""
+        home = self._home
+        return home.wait_submitted(home.submitted if len(home.shares) == 1 else self._last, timeout)
 
     def disown(self, error: Exception) -> Any:
         """See `Device.disown`. Gives what takes the place of the lock."""
