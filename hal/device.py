@@ -185,7 +185,8 @@ class Device:
         self._leave()
         if not over:
             warnings.warn(
-                f"device {self.info.id} closed while {unfinished} submissions were not over after "
+                f"device {self.info.id} closed while {unfinished} submission{'s were' if unfinished > 1 else ' was'} "
+                f"not over after "
                 f"{self.home.close_seconds} s: what they use is kept until they are",
                 ResourceWarning,
                 3,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .backend import BackendWork, Bytes, Point, Watcher
@@ -19,6 +20,7 @@ from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, HalError, InvalidArgument
 from .fork import ForkedLock
 from .semaphore import Fence, Semaphore
+from .waiting import to_its_end
 
 if TYPE_CHECKING:
     from .device import Device
@@ -142,24 +144,33 @@ class Queue:
                 leases += commands.leases
             waits = [(semaphore.alive(), value) for semaphore, value in wait.points] if wait else []
             leases += [semaphore.lease for semaphore, _ in wait.points] if wait else []
-            promised: list[Semaphore] = []
+            promised: list[tuple[Semaphore, int]] = []
             try:
-                signals = []
-                for semaphore, value in signal.points if signal else ():
-                    signals.append(semaphore.promise(value))
-                    promised.append(semaphore)
-                    leases.append(semaphore.lease)
+                signals = self._promise(signal, promised) if signal else []
+                leases += [semaphore.lease for semaphore, _ in promised]
                 self._enqueue(batch, works, waits, signals, leases, watcher)
+                self._count(batch, home.submitted)
             except BaseException:
                 if not home.unsure:  # it was refused, or never handed over
-                    for semaphore in promised:
-                        semaphore.break_promise()
+                    to_its_end(partial(_break_promises, promised))
                 if home.current is not None:
                     home.break_off()
                 raise
-            self._count(batch, home.submitted)
+            home.current, home.unsure = None, ()
         if home.garbage:
             home.collect()
+
+    def _promise(self, signal: Fence, promised: list[tuple[Semaphore, int]]) -> list[Point]:
+        """The points to signal. `promised` has those that are to be broken when the submission does not come about."""
+        signals: list[Point] = []
+        for semaphore, value in signal.points:
+            promised.append((semaphore, value))
+            try:
+                signals.append(semaphore.promise(value))
+            except HalError:
+                promised.pop()
+                raise
+        return signals
 
     def _enqueue(
         self,
@@ -172,7 +183,7 @@ class Queue:
     ) -> None:
         """Hand a submission to the driver, with what it holds on the home's timeline; the lock is held.
 
-        `home.current` is left set where nobody knows whether the driver has it.
+        `home.current` stays set, unless the driver refuses: whoever is ended before it is None again, settles.
         """
         home = self._home
         home.retire()
@@ -189,7 +200,6 @@ class Queue:
             home.unsure = ()
             raise
         self._last = home.submitted
-        home.current, home.unsure = None, ()
 
     def write(self, buffer: Buffer, offset: int, data: Bytes) -> None:
         """For `Buffer.write`, which has checked: copy to a buffer without mapping, in order with later submissions."""
@@ -313,3 +323,10 @@ class Queue:
             if rights & ~buffer.rights:
                 raise InvalidArgument(f"slot {slot}: buffer lacks {name_rights(rights & ~buffer.rights)}")
         raise AssertionError("a submit was refused without a reason")
+
+
+def _break_promises(promised: list[tuple[Semaphore, int]]) -> None:
+    while promised:
+        semaphore, value = promised[-1]
+        semaphore.break_promise(value)
+        promised.pop()
