@@ -60,8 +60,8 @@ fuzz-targets: $(VENV)/ready-test $(VENV)/ready-fuzz ## guided by coverage, TIME=
 programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device
 	ORCHESTRION_REAL_PROGRAMS=all $(BIN)/python -m pytest -q -rs tests/e2e/test_real_programs.py tests/e2e/test_devices.py
 
-stress: $(VENV)/ready-test ## eight threads, one program, 10,000 calls each on every device (a minute or two per device)
-	ORCHESTRION_STRESS=10000 $(BIN)/python -m pytest -q -rs tests/e2e/test_shared_program.py
+stress: $(VENV)/ready-test ## eight threads, one program, 10,000 calls each on every device, and Ctrl-C (minutes per device)
+	ORCHESTRION_STRESS=10000 $(BIN)/python -m pytest -q -rs tests/e2e/test_shared_program.py tests/e2e/test_interrupted.py
 
 clean: ## remove what make made
 	rm -rf $(VENV) build dist *.egg-info

@@ -27,6 +27,9 @@ from .errors import HalError, Unsupported
 
 Bytes = npt.NDArray[np.uint8]
 
+#: why a submission fails that an exception ended
+NOT_MADE = "the submission was interrupted before the device had it"
+
 
 class MemoryType(IntFlag):
     """Where a buffer lives. HOST_VISIBLE asks for a persistent mapping (`BackendBuffer.host`)."""
@@ -248,7 +251,23 @@ class BackendQueue(ABC):
         """Copy to the host after all earlier work; returns when `out` is filled."""
 
     @abstractmethod
-    def wait_idle(self) -> None: ...
+    def wait_idle(self) -> None:
+        """Return when all that the queue was given is over, also by a call that an exception ended."""
+
+    def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+        """An exception ended a call of this queue, perhaps between any two of its statements: Ctrl-C raises
+        `KeyboardInterrupt` there. Put the queue in order, and reach `signals` once all that it was given is over.
+
+        `unsure` was promised by a submission of which nobody knows whether it was made. If it was not, these points
+        fail. This does not wait where the driver can signal by itself. An exception may end this as well; then it is
+        called again, with another signal, before any other call of the queue. Here it waits for the queue.
+        """
+        self.wait_idle()
+        for semaphore, value in unsure:
+            if semaphore.value() < value:
+                semaphore.fail(value, HalError(NOT_MADE))
+        for semaphore, value in signals:
+            semaphore.signal(value)
 
     def take_timings(self) -> list[list[Span]]:
         """For a device opened with profiling: the times of submissions that are over and were not taken yet.

@@ -57,7 +57,7 @@ class Device:
         self.allocator = Allocator(self, accounts)
         self.queue = Queue(self)
         self._accounts = accounts
-        home.shares.append(None)
+        home.shares[id(self)] = None
         _devices.add(self)
 
     @classmethod
@@ -165,8 +165,23 @@ class Device:
         """What is not released now, a line per kind."""
         return tuple(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in self.live.items() if count)
 
+    @property
+    def close_seconds(self) -> float:
+        """How long `close` waits for work under way, 30 s at first; one number for all shares of the device."""
+        return self.home.close_seconds
+
+    @close_seconds.setter
+    def close_seconds(self, seconds: float) -> None:
+        if not seconds >= 0:
+            raise InvalidArgument(f"device {self.info.id}: closing cannot wait {seconds} s")
+        self.home.close_seconds = seconds
+
     def close(self) -> tuple[str, ...]:
-        """Wait for submitted work and end use. Gives `leaks`, and warns (`ResourceWarning`) when there are any."""
+        """Wait for submitted work and end use. Gives `leaks`, and warns (`ResourceWarning`) when there are any.
+
+        Work that an exception left behind is waited for as well. After `close_seconds` a warning tells how many
+        submissions are not over. Nothing that they use is released before they are; if they never are, never.
+        """
         return self._end(warn=True)
 
     def __enter__(self) -> Device:
@@ -182,21 +197,33 @@ class Device:
             self._leave()
 
     def _leave(self) -> None:
-        self.closed = True
-        if self.home.leave():
+        """May be ended by an exception, and is called again then."""
+        if self.home.leave(id(self)):
             self.executables.clear()
             self.home.close()
+        self.closed = True
 
     def _end(self, warn: bool) -> tuple[str, ...]:
         if self.closed:
             return ()
-        failure = None
+        failure, over = None, True
         try:
-            self.queue.wait_idle()
+            over = self.queue.finish(self.home.close_seconds)
+            if over:
+                self.queue.wait_idle()
         except HalError as error:  # what failed in flight must not keep the device open
             failure = error
         leaks = self.leaks
+        unfinished = self.home.unfinished
         self._leave()
+        if not over:
+            warnings.warn(
+                f"device {self.info.id} closed while {unfinished} submission{'s were' if unfinished > 1 else ' was'} "
+                f"not over after "
+                f"{self.home.close_seconds} s: what they use is kept until they are",
+                ResourceWarning,
+                3,
+            )
         if leaks and warn:
             warnings.warn(f"device {self.info.id} closed with {', '.join(leaks)} not released", ResourceWarning, 3)
         if failure is not None:

@@ -7,19 +7,36 @@
   release an object: what cannot be released now is left in `garbage`, and the holder of the lock clears it.
 - Work that was submitted (not executed) carries a number on the home's own timeline, and its leases
   stay in `in_flight` until that number is reached.
-- A closed home closes its backend when the last lease is gone, so that memory still in use is never freed.
+- `current` is what the driver is being given. Who takes the lock and finds it set knows that an exception (Ctrl-C, an
+  error of the driver) ended the one before, and calls `settle` first: the driver is asked to reach a further number
+  once all that it was given is over, and nothing is released before that.
+- A closed home closes its backend when the last lease is gone, so that memory still in use is never freed. Where work
+  does not end, the driver's objects stay as they are for as long as the process lives.
 """
 
 import atexit
+import sys
 import threading
+import time
 import weakref
 from collections import deque
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from .backend import BackendDevice, BackendSemaphore, Bytes
+from .backend import BackendDevice, BackendSemaphore, Bytes, Point
 from .errors import HalError
 from .fork import after_fork
+from .waiting import attempt, to_its_end
+
+if TYPE_CHECKING:
+    from .buffer import Buffer
+    from .command_buffer import CommandBuffer
+
+#: seconds that closing a device waits for its work by default
+CLOSE_SECONDS = 30.0
+#: seconds that the end of the process waits for the work of each device that was not closed
+EXIT_SECONDS = 5.0
 
 
 class Releasable(Protocol):
@@ -83,16 +100,28 @@ class Lease:
         self.home.discard(self.backend, self.accounts, self.size)
 
 
+class _Row(NamedTuple):
+    """A submission under way: its number on the home's timeline, what it uses, who is told of a failure that no fence
+    tells of, and what it waits for."""
+
+    number: int
+    leases: tuple[object, ...]
+    unheard: list[HalError] | None
+    waits: Sequence[Point]
+
+
 class Home:
     """One open backend device: the queue's lock, work in flight, garbage."""
 
     __slots__ = (
         "__weakref__",
-        "_last",
         "abandoned",
         "backlog",
         "backend",
+        "barrier",
+        "close_seconds",
         "closed",
+        "current",
         "garbage",
         "in_flight",
         "lock",
@@ -101,23 +130,31 @@ class Home:
         "sources",
         "submitted",
         "timeline",
+        "unsure",
     )
 
     def __init__(self, backend: BackendDevice) -> None:
         self.backend = backend
         self.lock = threading.Lock()
         self.garbage: deque[tuple[Releasable, tuple[Account, ...], int]] = deque()
-        self.in_flight: deque[tuple[int, tuple[object, ...], list[HalError] | None]] = deque()
+        self.in_flight: deque[_Row] = deque()
         self.timeline: BackendSemaphore | None = None
         self.submitted = 0
         self.owned: set[int] = set()
         self.sources: list[tuple[Bytes, Lease]] = []
         self.backlog = 0
-        #: a token per share, and one for whoever is the last to leave: `pop` settles races without a lock
-        self.shares: list[None] = []
-        self._last = [None]
+        #: the number of each share
+        self.shares: dict[int, None] = {}
         self.closed = False
         self.abandoned = False
+        #: recordings and buffers that the driver is being given; None between two calls of it
+        self.current: Sequence[tuple[CommandBuffer | None, Sequence[Buffer]]] | None = None
+        #: what the submission in `current` promised to signal
+        self.unsure: Sequence[Point] = ()
+        #: nothing is released before this number is reached
+        self.barrier = 0
+        self.close_seconds: float = CLOSE_SECONDS
+        _sweep()
         _homes.add(self)
 
     def discard(self, backend: Releasable, accounts: tuple[Account, ...], size: int) -> None:
@@ -129,15 +166,50 @@ class Home:
 
     def collect(self) -> None:
         """Release what nothing refers to any more, unless another thread holds the queue, which then does it."""
-        while (self.garbage or self.in_flight) and self.lock.acquire(False):
-            try:
-                if self.in_flight:
-                    self.retire()
-                self._clear()
-            finally:
-                self.lock.release()
+        while (self.garbage or self.in_flight) and self._collect():
             if not self.garbage:
                 return
+
+    def _collect(self) -> bool:
+        """Whether that was possible."""
+        held: list[bool] = []
+        try:
+            attempt(self.lock, held)
+            if not held or self.current is not None:
+                return False
+            if self.in_flight:
+                self.retire()
+            return self._clear()
+        finally:
+            if held:
+                self.lock.release()
+
+    def break_off(self) -> None:
+        """For whoever was ended by an exception while the driver was given `current`; the lock is held.
+
+        The host waits for the buffers from now on. What fails here is found again by the next one to use the queue.
+        """
+        to_its_end(self._mark)
+        with suppress(HalError):
+            self.settle()
+
+    def _mark(self) -> None:
+        for commands, buffers in self.current or ():
+            for buffer in (*buffers, *(() if commands is None else commands.direct)):
+                buffer.submitted = self.submitted + 1
+
+    def settle(self) -> None:
+        """Where `current` is set, have the driver tell when all that it was given is over. Waits for nothing, where the
+        driver can. The lock is held. May be ended by an exception, and is called again then.
+        """
+        if self.current is None:
+            return
+        self._mark()
+        point = self.track((), None)
+        self.barrier = self.submitted
+        self.backend.queue.settle([point], self.unsure)
+        self.unsure = ()
+        self.current = None
 
     def make_room(self) -> None:
         """Release all that can be without waiting for submitted work."""
@@ -145,6 +217,7 @@ class Home:
         if not self.sources or self.in_flight:
             return
         with self.lock:
+            self.settle()
             self.backend.queue.wait_idle()
             self.forget_sources()
         self.collect()
@@ -154,34 +227,53 @@ class Home:
         self.in_flight.pop()
         self.submitted -= 1
 
-    def track(self, leases: Iterable[object], unheard: list[HalError] | None) -> tuple[BackendSemaphore, int]:
+    def track(
+        self, leases: Iterable[object], unheard: list[HalError] | None, waits: Sequence[Point] = ()
+    ) -> tuple[BackendSemaphore, int]:
         """Keep leases until the point given is reached. Where no fence will tell of a failure, `unheard` receives it.
         The lock is held.
         """
         if self.timeline is None:
             self.timeline = self.backend.create_semaphore(0)
         self.submitted += 1
-        self.in_flight.append((self.submitted, tuple(leases), unheard))
+        self.in_flight.append(_Row(self.submitted, tuple(leases), unheard, waits))
         return self.timeline, self.submitted
 
     def wait_for(self, resource: "Submitted") -> None:
         """Wait until the last submission that uses a buffer is over. Raises, once, the error of one that failed."""
-        last, resource.submitted = resource.submitted, 0
+        if self.current is not None:
+            with self.lock:
+                self.settle()
         if self.timeline is not None:
-            self.timeline.wait(last, None)
+            last = resource.submitted
+            try:
+                self.timeline.wait(last, None)
+            except HalError:
+                resource.submitted = 0
+                raise
+            if resource.submitted == last:
+                resource.submitted = 0
 
-    def wait_submitted(self, last: int) -> None:
-        """Wait until submission `last`, and so all before it, is over, and no write waits in the driver."""
+    def wait_submitted(self, last: int, timeout: float | None = None) -> bool:
+        """Wait until submission `last`, and so all before it, is over, and no write waits in the driver. False when
+        `timeout` seconds passed first.
+        """
+        if self.current is not None:
+            with self.lock:
+                self.settle()
+        last = max(last, self.barrier)
         if last and self.timeline is not None:
-            if self.timeline.value() < last:
-                _failure(self.timeline, last, None)
+            if self.timeline.value() < last and not _reached(self.timeline, last, timeout):
+                return False
             with self.lock:
                 self.retire()
         if self.sources:
             with self.lock:
+                self.settle()
                 self.backend.queue.wait_idle()
                 self.forget_sources()
         self.collect()
+        return True
 
     def forget_sources(self) -> None:
         """The queue was waited for: what writes copied from is needed no more; the lock is held."""
@@ -193,39 +285,77 @@ class Home:
         if not self.in_flight or self.timeline is None:
             return
         reached = self.timeline.value()
-        while self.in_flight and self.in_flight[0][0] <= reached:
-            number, _, unheard = self.in_flight.popleft()
+        while self.in_flight and self.in_flight[0].number <= reached:
+            number, _, unheard, _ = self.in_flight.popleft()
             failure = None if unheard is None else _failure(self.timeline, number, 0.0)
             if failure is not None and unheard is not None:
                 unheard.append(failure)
 
-    def leave(self) -> bool:
-        """A share is closed, or was dropped. True for the last one, who then closes the home."""
-        self.shares.pop()
-        if self.shares:
-            return False
-        try:
-            self._last.pop()
-        except IndexError:  # another thread left at the same time and closes
-            return False
-        return True
+    def leave(self, share: int) -> bool:
+        """A share is closed, or was dropped. True where none is left: then the home is to be closed, once or twice."""
+        self.shares.pop(share, None)
+        return not self.shares
 
     def close(self) -> None:
-        """Close the backend as soon as no lease is left; never, if work is under way that nobody waited for."""
+        """Close the backend as soon as no lease is left and no work is under way. Until then it is kept."""
         self.closed = True
         with self.lock:
+            with suppress(HalError):  # then nobody knows what is under way, and all stays as it is
+                self.settle()
             self.retire()
             self._clear()
+        if not self.abandoned and (self.unfinished or self.current is not None):
+            _unfinished.add(self)
 
-    def _clear(self) -> None:
+    @property
+    def unfinished(self) -> int:
+        """Submissions that are not over, as far as was seen."""
+        return len(self.in_flight)
+
+    def _clear(self) -> bool:
+        """Release what may go; whether all of it was. The lock is held."""
+        if self.barrier and self.timeline is not None:
+            if self.timeline.value() < self.barrier:
+                return False
+            self.barrier = 0
         while self.garbage:
-            backend, accounts, size = self.garbage.popleft()
+            row = self.garbage[0]
+            del self.garbage[0]  # no call before this: it is released once, whatever comes between
+            self._release(*row)
+        if self.closed and not (self.owned or self.in_flight or self.abandoned) and self.current is None:
+            self._shut()
+        return True
+
+    def _release(self, backend: Releasable, accounts: tuple[Account, ...], size: int) -> None:
+        """Where an exception ends it in the middle, what is left of it stays with the driver, and the device open."""
+        try:
             backend.release()
             self.owned.discard(id(backend))
+        finally:
             for account in accounts:
                 account.refund(size)
-        if self.closed and not self.owned:
-            self._shut()
+
+    def finish(self, seconds: float) -> bool:
+        """At the end of the process: wait for what runs. False where it was not over in time; what waits for others to
+        signal does not run.
+        """
+        if self.abandoned or not self.lock.acquire(timeout=seconds):
+            return self.abandoned
+        try:
+            with suppress(HalError):
+                self.settle()
+            timeline, rows = self.timeline, [*self.in_flight]
+        finally:
+            self.lock.release()
+        if timeline is None:
+            return True
+        end = time.monotonic() + seconds
+        for row in rows:
+            if any([semaphore.value() < value for semaphore, value in row.waits]):
+                return True
+            if not _reached(timeline, row.number, max(0.0, end - time.monotonic())):
+                return False
+        return True
 
     def _shut(self) -> None:
         self.abandoned = True
@@ -242,7 +372,25 @@ def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> 
     return None
 
 
+def _reached(timeline: BackendSemaphore, number: int, timeout: float | None) -> bool:
+    """Whether it is within the time, with success or without."""
+    try:
+        return timeline.wait(number, timeout)
+    except HalError:
+        return True
+
+
 _homes: weakref.WeakSet[Home] = weakref.WeakSet()
+#: closed, with work under way
+_unfinished: set[Home] = set()
+
+
+def _sweep() -> None:
+    """Let go of closed homes whose work is over by now."""
+    for home in [*_unfinished]:
+        home.collect()
+        if home.abandoned or not home.in_flight and home.current is None:
+            _unfinished.discard(home)
 
 
 @after_fork
@@ -252,6 +400,17 @@ def _leave(parent: int) -> None:
 
 
 @atexit.register
+def _exit() -> None:
+    """A driver whose work runs while the system takes its memory back may crash: the process ends behind it."""
+    try:
+        for home in [*_homes]:
+            if not home.finish(EXIT_SECONDS):
+                name, count = home.backend.info.id, home.unfinished
+                print(f"device {name}: {count} submissions were not over after {EXIT_SECONDS} s", file=sys.stderr)
+    finally:
+        _abandon()
+
+
 def _abandon() -> None:
     """At exit the system takes everything back; finalizers that run while modules are torn down must not."""
     for home in _homes:

@@ -145,6 +145,9 @@ class ProfilingQueue(BackendQueue):
     def wait_idle(self) -> None:
         self._inner.wait_idle()
 
+    def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+        self._inner.settle(signals, unsure)
+
     def collect(self) -> None:
         """Pair what the driver has timed with what was submitted; the home's lock is held."""
         for spans in self._inner.take_timings():

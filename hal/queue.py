@@ -3,13 +3,15 @@
 - Submissions start in the order they were made, whatever thread or share made them; `execute` holds the
   queue until its work is done, `submit` returns at once.
 - A batch is several recordings in one submission, in order, as if a barrier stood between them.
-- Everything a submission touches is kept alive until it is over.
+- Everything a submission touches is kept alive until it is over, also where an exception ends the call that made it:
+  `Home.current` says what the driver is being given, and whoever finds it set settles that first (`lifetime.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .backend import BackendWork, Bytes, Point, Watcher
@@ -18,6 +20,7 @@ from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, HalError, InvalidArgument
 from .fork import ForkedLock
 from .semaphore import Fence, Semaphore
+from .waiting import to_its_end
 
 if TYPE_CHECKING:
     from .device import Device
@@ -51,6 +54,8 @@ class Queue:
         """
         home = self._home
         with self._lock:
+            if home.current is not None:
+                home.settle()
             needs = commands.needs
             if needs is None or commands.home is not home or len(buffers) != len(needs):
                 self._refuse(commands, buffers)
@@ -62,7 +67,13 @@ class Queue:
             if commands.overlaps:
                 for overlap in commands.overlaps:
                     overlap.check(buffers)
-            self._execute(commands.backend, table, watcher)
+            home.current = ((commands, buffers),)
+            try:
+                self._execute(commands.backend, table, watcher)
+            except BaseException:
+                home.break_off()
+                raise
+            home.current = None
             if home.backlog:
                 home.forget_sources()
             statistics = self._statistics
@@ -80,7 +91,15 @@ class Queue:
             raise InvalidArgument("a batch of no command buffers")
         self.device.check_open()
         with self._lock:
-            self._backend.execute_batch([self._work(*work) for work in batch], watcher)
+            home.settle()
+            works = [self._work(*work) for work in batch]
+            home.current = batch
+            try:
+                self._backend.execute_batch(works, watcher)
+            except BaseException:
+                home.break_off()
+                raise
+            home.current = None
             if home.backlog:
                 home.forget_sources()
             self._statistics.waits += 1
@@ -116,6 +135,7 @@ class Queue:
         home = self._home
         self.device.check_open()
         with self._lock:
+            home.settle()
             works: list[BackendWork] = []
             leases: list[object] = []
             for commands, buffers in batch:
@@ -124,38 +144,60 @@ class Queue:
                 leases += commands.leases
             waits = [(semaphore.alive(), value) for semaphore, value in wait.points] if wait else []
             leases += [semaphore.lease for semaphore, _ in wait.points] if wait else []
-            promised: list[Semaphore] = []
+            promised: list[tuple[Semaphore, int]] = []
             try:
-                signals = []
-                for semaphore, value in signal.points if signal else ():
-                    signals.append(semaphore.promise(value))
-                    promised.append(semaphore)
-                    leases.append(semaphore.lease)
-                self._enqueue(works, waits, signals, leases, watcher)
+                signals = self._promise(signal, promised) if signal else []
+                leases += [semaphore.lease for semaphore, _ in promised]
+                self._enqueue(batch, works, waits, signals, leases, watcher)
+                self._count(batch, home.submitted)
             except BaseException:
-                for semaphore in promised:
-                    semaphore.break_promise()
+                if not home.unsure:  # it was refused, or never handed over
+                    to_its_end(partial(_break_promises, promised))
+                if home.current is not None:
+                    home.break_off()
                 raise
-            self._count(batch, home.submitted)
+            home.current, home.unsure = None, ()
         if home.garbage:
             home.collect()
 
+    def _promise(self, signal: Fence, promised: list[tuple[Semaphore, int]]) -> list[Point]:
+        """The points to signal. `promised` has those that are to be broken when the submission does not come about."""
+        signals: list[Point] = []
+        for semaphore, value in signal.points:
+            promised.append((semaphore, value))
+            try:
+                signals.append(semaphore.promise(value))
+            except HalError:
+                promised.pop()
+                raise
+        return signals
+
     def _enqueue(
         self,
+        batch: Sequence[Work],
         works: Sequence[BackendWork],
         waits: Sequence[Point],
         signals: list[Point],
         leases: list[object],
         watcher: Watcher | None,
     ) -> None:
-        """Hand a submission to the driver, with what it holds on the home's timeline; the lock is held."""
+        """Hand a submission to the driver, with what it holds on the home's timeline; the lock is held.
+
+        `home.current` stays set, unless the driver refuses: whoever is ended before it is None again, settles.
+        """
         home = self._home
         home.retire()
-        signals.append(home.track(leases, None if signals else self._unheard))
+        home.unsure = tuple(signals)
+        home.current = batch
+        signals.append(home.track(leases, None if signals else self._unheard, waits))
         try:
             self._backend.submit(works, waits, signals, watcher)
-        except BaseException:
+        except HalError:  # the driver's own: it does not have it
             home.untrack()
+            home.current, home.unsure = None, ()
+            raise
+        except Exception:
+            home.unsure = ()
             raise
         self._last = home.submitted
 
@@ -163,32 +205,48 @@ class Queue:
         """For `Buffer.write`, which has checked: copy to a buffer without mapping, in order with later submissions."""
         home = self._home
         with self._lock:
+            home.settle()
             source = data.copy()
             if home.backlog + source.size > WRITE_BACKLOG:
                 self._backend.wait_idle()
                 home.forget_sources()
             home.sources.append((source, buffer.lease))
             home.backlog += source.size
-            self._backend.write(buffer.backend, offset, source)
+            home.current = ()
+            try:
+                self._backend.write(buffer.backend, offset, source)
+            except BaseException:
+                home.break_off()
+                raise
+            home.current = None
 
     def read(self, buffer: Buffer, offset: int, out: Bytes) -> None:
         """For `Buffer.read`, which has checked: copy from a buffer without mapping, after all earlier work."""
+        home = self._home
         with self._lock:
-            self._backend.read(buffer.backend, offset, out)
-            self._home.forget_sources()
+            home.settle()
+            home.current = ()
+            try:
+                self._backend.read(buffer.backend, offset, out)
+            except BaseException:
+                home.break_off()
+                raise
+            home.current = None
+            home.forget_sources()
         self._statistics.waits += 1
-        if self._home.garbage:
-            self._home.collect()
+        if home.garbage:
+            home.collect()
 
     def wait_pending(self, most: int, timeout: float | None) -> None:
         """Block until at most `most` submissions are under way; how they end is told elsewhere. `DeadlineExceeded`."""
         home = self._home
         with self._lock:
+            home.settle()
             home.retire()
             timeline = home.timeline
             if timeline is None or len(home.in_flight) <= most:
                 return
-            number = home.in_flight[-most - 1][0]
+            number = home.in_flight[-most - 1].number
         over = True
         with suppress(HalError):
             over = timeline.wait(number, timeout)
@@ -208,10 +266,14 @@ class Queue:
 
     def drain(self) -> list[HalError]:
         """As `wait_idle`, with the errors as a list. The last share waits for what others left behind as well."""
-        home = self._home
-        home.wait_submitted(home.submitted if len(home.shares) == 1 else self._last)
+        self.finish(None)
         unheard, self._unheard = self._unheard, []
         return unheard
+
+    def finish(self, timeout: float | None) -> bool:
+        """Wait for what `drain` waits for; False when `timeout` seconds passed first."""
+        home = self._home
+        return home.wait_submitted(home.submitted if len(home.shares) == 1 else self._last, timeout)
 
     def disown(self, error: Exception) -> Any:
         """See `Device.disown`. Gives what takes the place of the lock."""
@@ -261,3 +323,10 @@ class Queue:
             if rights & ~buffer.rights:
                 raise InvalidArgument(f"slot {slot}: buffer lacks {name_rights(rights & ~buffer.rights)}")
         raise AssertionError("a submit was refused without a reason")
+
+
+def _break_promises(promised: list[tuple[Semaphore, int]]) -> None:
+    while promised:
+        semaphore, value = promised[-1]
+        semaphore.break_promise(value)
+        promised.pop()

@@ -75,10 +75,11 @@ class Semaphore:
             pending.append(value)
         return backend, value
 
-    def break_promise(self) -> None:
-        """The submission that promised last did not come about."""
+    def break_promise(self, value: int) -> None:
+        """The submission that promised this last did not come about. A second call does nothing."""
         with self.device.signal_lock:
-            self._promised.pop()
+            if self._promised and self._promised[-1] == value:
+                self._promised.pop()
 
     def promised(self, value: int) -> bool:
         """Whether the value is reached, or will be by work that was submitted."""

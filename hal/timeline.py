@@ -15,10 +15,12 @@ import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from .backend import BackendSemaphore, Point
+from .backend import NOT_MADE, BackendSemaphore, Point
 from .errors import DeviceLost, HalError
 from .fork import after_fork
+from .waiting import Changed, start_thread
 
 #: errors that a semaphore keeps apart
 MOST_FAILURES = 1000
@@ -31,32 +33,30 @@ class SoftSemaphore(BackendSemaphore):
 
     def __init__(self, initial: int) -> None:
         self._value = initial
-        self._changed = threading.Condition()
+        self._changed = Changed()
         self._failures: list[tuple[int, int, HalError]] = []
 
     def value(self) -> int:
         return self._value
 
     def signal(self, value: int) -> None:
-        with self._changed:
+        with self._changed.lock:
             self._value = max(self._value, value)
-            self._changed.notify_all()
+            self._changed.notify()
 
     def fail(self, value: int, error: HalError) -> None:
         """Of very many failures one after the other the first error is kept."""
-        with self._changed:
+        with self._changed.lock:
             before = self._value
             if len(self._failures) >= MOST_FAILURES and self._failures[-1][1] == before:
                 before, _, error = self._failures.pop()
             self._failures.append((before, value, error))
             self._value = max(self._value, value)
-            self._changed.notify_all()
+            self._changed.notify()
 
     def wait(self, value: int, timeout: float | None) -> bool:
-        if self._value < value:
-            with self._changed:
-                if not self._changed.wait_for(lambda: self._value >= value, timeout):
-                    return False
+        if self._value < value and not self._changed.wait_for(lambda: self._value >= value, timeout):
+            return False
         for before, reached, error in self._failures:
             if before < value <= reached:
                 raise type(error)(str(error)) from error
@@ -78,18 +78,17 @@ class _Submission:
 class Worker:
     """One thread that runs submissions in order."""
 
-    __slots__ = ("__weakref__", "_changed", "_current", "_name", "_pending", "_stopping", "_thread", "_unheard", "busy")
+    __slots__ = ("__weakref__", "_alone", "_changed", "_ended", "_name", "_started", "_stopping", "_unheard", "busy")
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._changed = threading.Condition()
-        self._pending: deque[_Submission] = deque()
-        self._current: _Submission | None = None
-        self._thread: threading.Thread | None = None
+        self._changed = Changed()
+        self._alone = threading.Lock()  #: taken by the first thread
+        self._started = self._ended = False
         self._stopping = False
         self._unheard: HalError | None = None
-        #: submissions not over yet; a queue looks at this before it calls `drain`
-        self.busy = 0
+        #: submissions not over yet, the running one first; a queue looks at this before it calls `drain`
+        self.busy: deque[_Submission] = deque()
         _workers.add(self)
 
     def submit(self, waits: Sequence[Point], run: Callable[[], None] | None, signals: Sequence[Point]) -> None:
@@ -97,37 +96,46 @@ class Worker:
 
         Where there is no signal to fail, the next `drain` raises.
         """
-        with self._changed:
-            self._pending.append(_Submission(waits, run, signals))
-            self.busy += 1
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
+        submission = _Submission(waits, run, signals)
+        with self._changed.lock:
+            if not self._started:
+                start_thread(self._work, self._name)  # of two, where this was ended in between, one ends at once
+                self._started = True
+            self.busy.append(submission)
+            self._changed.notify()
+
+    def settle(self, run: Callable[[], None] | None, signals: Sequence[Point], unsure: Sequence[Point]) -> None:
+        """For `BackendQueue.settle`: after all before, `run`, fail what nobody reached, and signal."""
+        if unsure:
+            self.submit((), partial(_not_made, unsure), ())
+        if run is None and not self.busy:
+            _settle(_Submission((), None, signals), None)
+        else:
+            self.submit((), run, signals)
 
     def drain(self) -> None:
         """Return when nothing submitted before is pending or running."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.busy == 0)
-            unheard, self._unheard = self._unheard, None
+        self._changed.wait_for(lambda: not self.busy)
+        unheard, self._unheard = self._unheard, None
         if unheard is not None:
             raise unheard
 
     def close(self) -> None:
         """End the thread once all that was submitted is over."""
-        with self._changed:
+        with self._changed.lock:
             self._stopping = True
-            self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join()
+            self._changed.notify()
+        if self._started:
+            self._changed.wait_for(lambda: self._ended)
 
     def abandon(self) -> None:
         """End the thread once what it runs is over; what is pending, or waits for what may never come, fails."""
-        with self._changed:
-            pending, self._pending = self._pending, deque()
-            self.busy -= len(pending)
-            current = self._current
+        with self._changed.lock:
+            current, *pending = self.busy or (None,)
+            while len(self.busy) > 1:
+                self.busy.pop()
         for submission in pending:
+            assert submission is not None
             _settle(submission, DeviceLost("the process ends"))
         for semaphore, value in () if current is None else current.waits:
             if semaphore.value() < value:
@@ -135,21 +143,26 @@ class Worker:
         self.close()
 
     def _work(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._pending or self._stopping)
-                if not self._pending:
-                    return
-                submission = self._current = self._pending.popleft()
+        if not self._alone.acquire(False):
+            return
+        while (submission := self._next()) is not None:
             error = _outcome(submission)
             _settle(submission, error)
             if error is not None and not submission.signals:
                 self._unheard = self._unheard or error
-            del submission
-            with self._changed:
-                self._current = None
-                self.busy -= 1
-                self._changed.notify_all()
+            del submission, error
+            with self._changed.lock:
+                self.busy.popleft()
+                self._changed.notify()
+        with self._changed.lock:
+            self._ended = True
+            self._changed.notify()
+
+    def _next(self) -> _Submission | None:
+        """Waited for; None when the thread is to end. It stays the first of `busy` until it is over."""
+        self._changed.wait_for(lambda: self.busy or self._stopping)
+        with self._changed.lock:
+            return self.busy[0] if self.busy else None
 
 
 def _outcome(submission: _Submission) -> HalError | None:
@@ -165,6 +178,12 @@ def _outcome(submission: _Submission) -> HalError | None:
         lost.__cause__ = error
         return lost
     return None
+
+
+def _not_made(points: Sequence[Point]) -> None:
+    for semaphore, value in points:
+        if semaphore.value() < value:
+            semaphore.fail(value, HalError(NOT_MADE))
 
 
 def _clear(error: BaseException | None) -> None:

@@ -17,6 +17,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from orchestrion.hal.fork import after_fork
+from orchestrion.hal.waiting import Changed, start_thread
 
 if TYPE_CHECKING:
     from orchestrion.hal.lifetime import Home
@@ -52,59 +53,70 @@ class Timer:
 class Agent:
     """One thread that runs events in order."""
 
-    __slots__ = ("_changed", "_events", "_name", "_thread", "_timers")
+    __slots__ = ("_alive", "_alone", "_changed", "_events", "_name", "_posted", "_timers")
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._changed = threading.Condition()
+        self._changed = Changed()
         self._events: deque[Event] = deque()
         self._timers: list[Timer] = []
-        self._thread: threading.Thread | None = None
+        self._alone = threading.Lock()  #: held by the thread while it lives
+        self._alive = False
+        self._posted = 0
 
     def post(self, event: Event) -> None:
         """Run an event soon, after those posted before."""
-        with self._changed:
+        with self._changed.lock:
             self._events.append(event)
             self._wake()
 
     def at(self, when: float, event: Event) -> Timer:
         """Run an event when the monotonic clock reaches `when`."""
         timer = Timer(when, event)
-        with self._changed:
+        with self._changed.lock:
             heappush(self._timers, timer)
             self._wake()
         return timer
 
     def _wake(self) -> None:
         """Under the lock."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-            self._thread.start()
+        if not self._alive:
+            start_thread(self._work, self._name)  # of two, where this was ended in between, one ends at once
+            self._alive = True
+        self._posted += 1
         self._changed.notify()
 
     def _work(self) -> None:
+        if not self._alone.acquire(False):
+            return
         try:
             while (event := self._next()) is not None:
                 event()
                 del event
         except BaseException:
-            with self._changed:
-                self._thread = None  # the next event starts another
+            with self._changed.lock:
+                self._end()  # the next event starts another
             raise
 
     def _next(self) -> Event | None:
         """The next event, waited for; None when the thread is to end."""
         idle = time.monotonic() + LINGER
-        with self._changed:
-            while True:
+        while True:
+            with self._changed.lock:
                 left = self._due()
                 if self._events:
                     return self._events.popleft()
                 patience = idle - time.monotonic() if left is None else min(left, LINGER)
                 if patience <= 0:
-                    self._thread = None
+                    self._end()
                     return None
-                self._changed.wait(patience)
+                posted = self._posted
+            self._changed.wait_for(lambda posted=posted: self._posted != posted, patience)  # type: ignore[misc]
+
+    def _end(self) -> None:
+        """Under the lock."""
+        self._alive = False
+        self._alone.release()
 
     def _due(self) -> float | None:
         """Make events of the timers that are due; seconds until the next, None without one."""

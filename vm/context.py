@@ -212,10 +212,13 @@ class Context:
             self.globals.clear()
         if self.lane is not None:
             self.lane.release()
-        device, self.device = self.device, None
         self.execute = _no_device
-        if device is not None:
-            device.close()
+        if self.device is not None:
+            try:
+                self.device.close()
+            finally:
+                if self.device.closed:  # else Ctrl-C ended the wait for its work, and this may be called again
+                    self.device = None
 
     def disown(self, parent: int) -> None:
         """In a process that was forked from its owner: no call is made any more."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.errors import EventFailed, HalError
@@ -94,11 +96,15 @@ class Fence:
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """The error it was reached with, or None, once it is reached. `TimeoutError` after `timeout` seconds."""
         if not self._done:
-            reached = threading.Event()
-            self.listen(reached.set)
-            if not reached.wait(timeout):
-                self.forget(reached.set)
-                raise TimeoutError(f"not reached after {timeout} s")
+            reached: SimpleQueue[None] = SimpleQueue()  # an event would not stay whole when Ctrl-C ends its wait
+            listener = partial(reached.put, None)
+            self.listen(listener)
+            try:
+                reached.get(timeout=timeout)
+            except Empty:
+                raise TimeoutError(f"not reached after {timeout} s") from None
+            finally:
+                self.forget(listener)
         return self._error
 
     def settle(self, error: BaseException | None) -> bool:

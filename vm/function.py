@@ -256,7 +256,7 @@ class Function:
 
     def _prepare(self, arguments: Sequence[Any]) -> None:
         """Make the slots: at the first call, since a program may have exports that nobody calls."""
-        if self.context.device is None:
+        if self.context.device is None or self.context.closed:
             raise CallerError(f"the program of {self.name!r} is closed")
         self._call = Call(self.context)
         self._inputs = tuple([self._slot(value) for value in self.export.arguments])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from orchestrion.hal.fork import ForkedLock, after_fork
 from orchestrion.hal.semaphore import Fence as DeviceFence
 from orchestrion.hal.semaphore import Semaphore
+from orchestrion.hal.waiting import attempt
 
 from .agent import Agents
 from .errors import CallerError, Cancelled
@@ -41,7 +42,7 @@ class Lane:
         self._mutex = threading.Lock()
         self._calls: deque[SubmittedCall] = deque()
         self._busy: SubmittedCall | None = None  #: begun, and its work not over
-        self._owner = False  #: of the context's lock
+        self._owner: list[bool] = []  #: True in it: of the context's lock
         self._closed = False
         self._semaphore: Semaphore | None = None
         self._number = 0
@@ -65,7 +66,7 @@ class Lane:
             first = not self._calls and not self._owner
             self._calls.append(call)
             if first and call.ready():
-                self._owner = self._lock.acquire(False)
+                attempt(self._lock, self._owner)
         self.agents.run.post(self.advance)
 
     def advance(self) -> None:
@@ -122,14 +123,14 @@ class Lane:
                 calls.popleft()
             if not calls or not calls[0].ready():
                 if self._owner:
-                    self._owner = False
+                    self._owner.clear()
                     self._lock.release()
                 return None
             if not self._owner:
-                if not self._lock.acquire(False):
-                    self.agents.run.at(time.monotonic() + _AGAIN, self.advance)
-                    return None
-                self._owner = True
+                attempt(self._lock, self._owner)
+            if not self._owner:
+                self.agents.run.at(time.monotonic() + _AGAIN, self.advance)
+                return None
             return calls.popleft()
 
 

@@ -6,7 +6,19 @@ from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import load_driver
 
-from . import batches, buffers, dispatches, errors, lifetimes, profiles, recordings, semaphores, statistics, transfers
+from . import (
+    batches,
+    buffers,
+    dispatches,
+    errors,
+    interrupts,
+    lifetimes,
+    profiles,
+    recordings,
+    semaphores,
+    statistics,
+    transfers,
+)
 from .case import Case
 from .rig import Rig
 
@@ -20,6 +32,7 @@ CASES: dict[str, Case] = (
     | statistics.case.cases
     | lifetimes.case.cases
     | errors.case.cases
+    | interrupts.case.cases
     | profiles.case.cases
 )
 

@@ -88,6 +88,10 @@ class ProfiledQueue(OpenCLQueue):
             self._take_events()
             timing.end(())
             raise
+        except BaseException:  # some commands may be under way still, which have no times yet
+            self._events.clear()
+            timing.end(())
+            raise
 
     def _take_events(self) -> list[Span | None]:
         """The times of the commands run since the last call, which are over; their events are released."""

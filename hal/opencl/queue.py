@@ -1,6 +1,7 @@
 """An in-order OpenCL queue. What is submitted goes through a worker thread, what is executed through the caller's.
 
-Waiting releases the interpreter lock, so other threads go on meanwhile.
+Waiting releases the interpreter lock, so other threads go on meanwhile. clFinish cannot be ended: Ctrl-C and watchers
+are heard when the commands under way are over. What an exception left behind the worker waits for.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from orchestrion.hal.backend import (
     Point,
     Watcher,
 )
+from orchestrion.hal.errors import HalError
 from orchestrion.hal.timeline import Worker
 
 from .api import Api, P
@@ -49,6 +51,9 @@ class OpenCLQueue(BackendQueue):
         if self._worker.busy:
             self._worker.drain()
         self._run(batch)
+
+    def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+        self._worker.settle(self._end, signals, unsure)
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         assert isinstance(buffer, OpenCLBuffer)
@@ -91,7 +96,7 @@ class OpenCLQueue(BackendQueue):
                     code = step()
                     if code:
                         raise failure(code, "execution")
-        except BaseException:
+        except HalError:
             self._finish()  # of what is under way already, whose buffers may go with this error
             raise
         code = self._finish()

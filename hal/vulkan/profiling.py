@@ -173,7 +173,7 @@ class ProfiledCommandBuffer(VulkanCommandBuffer):
         self._timed.commands.append(Timed(self._device, self._timed, Barrier(self._device)))
 
     def recording(self, table: Sequence[Any]) -> ProfiledRecording:
-        self._queue.settle()
+        self._queue.read_times()
         key = tuple([buffer.place for buffer in table])
         free = [recording for recording in self._all if not recording.busy]
         recording = next((one for one in free if one.key == key), free[0] if free else None)
@@ -187,7 +187,7 @@ class ProfiledCommandBuffer(VulkanCommandBuffer):
         return recording
 
     def release(self) -> None:
-        self._queue.settle()
+        self._queue.read_times()
         for recording in self._all:
             recording.release()
         super().release()
@@ -229,11 +229,12 @@ class ProfiledQueue(VulkanQueue):
         timing, submitted = self._timings.begin(), now()
         try:
             super().execute_batch(batch, watcher)
-        except HalError:
+        except BaseException:  # what is still under way is over with the next submission
             timing.end(())
+            self._flights.append(_Flight(self.timeline.submitted + 1, Timing(), submitted, self._used, ()))
             raise
         self._flights.append(_Flight(self.timeline.submitted, timing, submitted, self._used, ()))
-        self.settle()
+        self.read_times()
 
     def submit(
         self,
@@ -255,10 +256,10 @@ class ProfiledQueue(VulkanQueue):
             self._flights.append(_Flight(self.timeline.submitted, timing, submitted, self._used, signals[-1:]))
 
     def take_timings(self) -> list[list[Span]]:
-        self.settle()
+        self.read_times()
         return self._timings.take()
 
-    def settle(self) -> None:
+    def read_times(self) -> None:
         """Read the timestamps of what is over."""
         while self._flights and self._is_over(self._flights[0]):
             _, timing, submitted, recordings, _ = self._flights.popleft()

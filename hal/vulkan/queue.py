@@ -1,6 +1,9 @@
 """The queue: work in order.
 
 - The hot path `execute` is one vkQueueSubmit, one vkWaitForFences and one vkResetFences with structs made beforehand.
+  It waits in slices, so that Ctrl-C and a watcher are heard.
+- Where an exception ends a call, nobody knows what of it was done: `settle` leaves the fence as it is, takes another,
+  and submits a signal, which comes when all before it is over. Numbers of the timeline are never used twice.
 - `submit` adds the queue's own timeline to the signals, so that recordings and staging memory can be used again.
 - Each recording ends with a full barrier, so submissions also follow each other in memory.
 - Buffers that are not mapped are written and read through staging memory.
@@ -15,6 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.backend import (
+    NOT_MADE,
     BackendBuffer,
     BackendCommandBuffer,
     BackendQueue,
@@ -27,17 +31,19 @@ from orchestrion.hal.backend import (
 from orchestrion.hal.errors import HalError
 
 from .allocator import padded_size
-from .api import FOREVER, Handle
+from .api import Handle
 from .buffer import VulkanBuffer
 from .command_buffer import VulkanCommandBuffer
 from .recording import STAGES, Recording
-from .semaphore import VulkanSemaphore
+from .semaphore import SLICE, VulkanSemaphore
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
 
 #: bytes of staging memory one transfer takes at a time
 STAGING_BYTES = 64 << 20
+#: nanoseconds of one wait in the driver
+SLICE_NS = int(SLICE * 1e9)
 
 
 class Timeline:
@@ -71,42 +77,55 @@ class VulkanQueue(BackendQueue):
         queue = api.ffi.new("VkQueue *")
         device.vk.vkGetDeviceQueue(device.handle, device.queue_family, 0, queue)
         self.handle: Handle = queue[0]
-        self._fence = api.create(device.vk.vkCreateFence, device.handle, api.new("VkFenceCreateInfo"), "a fence")
-        self._fences = api.ffi.new("VkFence[1]", [self._fence])
+        self._fence, self._fences = self._make_fence()
         self._device_handle = device.handle
         self._submit = device.vk.vkQueueSubmit
         self._wait = device.vk.vkWaitForFences
         self._reset = device.vk.vkResetFences
+        self._timeout: int = api.vk.VK_TIMEOUT
         self.timeline = Timeline(VulkanSemaphore.create(api, device.handle, device.vk, 0))
         self._staging: deque[tuple[int, VulkanCommandBuffer, VulkanBuffer]] = deque()
         self._allocator = device.allocator
         self._uncleared = device.allocator.uncleared
         self._fills: deque[tuple[int, VulkanCommandBuffer, list[VulkanBuffer]]] = deque()  #: under way, by timeline
+        self._running: Recording | None = None  #: what `execute` waits for, or waited for last
+        self._left: list[tuple[int, Handle]] = []  #: fences that nobody waits for any more, and when they are over
+        self._made: tuple[Sequence[Point], list[int]] = ((), [])  #: signals of the last submission, and its result
+
+    def _make_fence(self) -> tuple[Handle, Any]:
+        api, device = self._api, self._device
+        fence = api.create(device.vk.vkCreateFence, device.handle, api.new("VkFenceCreateInfo"), "a fence")
+        return fence, api.ffi.new("VkFence[1]", [fence])
 
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
     ) -> None:
         if self._uncleared:
             self._fill_uncleared()
-        self._run(commands.recording(table).submit_info)  # type: ignore[attr-defined]
+        recording: Recording = commands.recording(table)  # type: ignore[attr-defined]
+        self._running = recording
+        self._run(recording.submit_info, watcher)
 
     def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
         self._fill_uncleared()
         recordings = self._recordings(batch)
         buffers = self._api.ffi.new("VkCommandBuffer[]", [recording.buffer for recording in recordings])
-        self._run(self._api.new("VkSubmitInfo", commandBufferCount=len(recordings), pCommandBuffers=buffers))
+        self._run(self._api.new("VkSubmitInfo", commandBufferCount=len(recordings), pCommandBuffers=buffers), watcher)
         for recording in recordings:
             recording.pending = 0
 
-    def _run(self, info: Any) -> None:
+    def _run(self, info: Any, watcher: Watcher | None) -> None:
         """Submit and wait."""
         result = self._submit(self.handle, 1, info, self._fence)
         if result:
             raise self._api.error(result, "submitting work")
-        device, fences = self._device_handle, self._fences
-        result = self._wait(device, 1, fences, 1, FOREVER)
+        device, fences, wait = self._device_handle, self._fences, self._wait
+        result = wait(device, 1, fences, 1, SLICE_NS)
+        while result == self._timeout:
+            if watcher is not None:
+                watcher.check()
+            result = wait(device, 1, fences, 1, SLICE_NS)
         if result:
-            self._give_up()
             raise self._api.error(result, "waiting for work")
         result = self._reset(device, 1, fences)
         if result:
@@ -114,10 +133,43 @@ class VulkanQueue(BackendQueue):
         timeline = self.timeline
         timeline.reached = timeline.submitted  # a fence waits for everything submitted before it
 
-    def _give_up(self) -> None:
-        """A wait failed: what it was for must be over before its error is told, and the fence be as before."""
-        self._device.vk.vkDeviceWaitIdle(self._device_handle)
-        self._reset(self._device_handle, 1, self._fences)
+    def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+        """See `BackendQueue.settle`. Does not wait, but where the driver takes no submission any more."""
+        fence, fences = self._make_fence()
+        number = self.timeline.submitted + 1
+        if self._running is not None:
+            self._running.pending = number
+        left = [*self._left, (number, self._fence)]
+        self._left, self._fence, self._fences = left, fence, fences
+        missing = self._missing(unsure)
+        try:
+            self._enqueue([], (), [*missing, *signals])
+        except HalError:
+            self._wait_for_device()
+            self._reach(signals)
+            self._reach(missing)
+
+    def _missing(self, unsure: Sequence[Point]) -> list[Point]:
+        """Those that no submission signals; they have failed."""
+        made, results = self._made
+        if results == [0] and all(point in made for point in unsure):
+            return []
+        for semaphore, value in unsure:
+            assert isinstance(semaphore, VulkanSemaphore)
+            semaphore.expect_failure(value, HalError(NOT_MADE))
+        return [*unsure]
+
+    def _wait_for_device(self) -> None:
+        """All that was submitted is over; what was not, never comes. Nothing runs on a device that was lost."""
+        result = self._device.vk.vkDeviceWaitIdle(self._device_handle)
+        if result and result != self._api.vk.VK_ERROR_DEVICE_LOST:
+            raise self._api.error(result, "waiting for the device")
+        self.timeline.reached = self.timeline.submitted
+
+    def _reach(self, points: Sequence[Point]) -> None:
+        for semaphore, value in points:
+            if semaphore.value() < value:
+                semaphore.signal(value)
 
     def submit(
         self,
@@ -154,11 +206,11 @@ class VulkanQueue(BackendQueue):
             staging = self._stage(part.size)
             assert staging.host is not None, "host-visible memory is mapped"
             commands = self._transfer(Binding(buffer, offset + start, part.size), Binding(staging, 0, part.size))
-            self.execute(commands, ())
+            self._staging.append((self.timeline.submitted + 1, commands, staging))
+            self._enqueue(self._recordings([(commands, ())]), (), ())
+            self.timeline.wait()
             part[:] = staging.host
-            commands.release()
-            staging.release()
-        self._retire()
+            self._retire()
 
     def wait_idle(self) -> None:
         self.timeline.wait()
@@ -170,7 +222,8 @@ class VulkanQueue(BackendQueue):
             self.timeline.wait()
         self._retire()
         self.timeline.semaphore.release()
-        self._device.vk.vkDestroyFence(self._device_handle, self._fence, self._api.null)
+        for fence in (self._fence, *[fence for _, fence in self._left]):
+            self._device.vk.vkDestroyFence(self._device_handle, fence, self._api.null)
 
     def _recordings(self, batch: Sequence[BackendWork]) -> list[Recording]:
         """Those of the next submission. Each counts as under way from here on, so that none is encoded anew for another
@@ -206,8 +259,13 @@ class VulkanQueue(BackendQueue):
             signalSemaphoreCount=len(ends),
             pSignalSemaphores=api.ffi.new("VkSemaphore[]", [semaphore.handle for semaphore, _ in ends]),
         )
-        api.check(self._submit(self.handle, 1, info, api.null), "submitting work")
-        timeline.submitted = value
+        done: list[int] = []
+        self._made = signals, done
+        timeline.submitted = value  # before: an exception behind vkQueueSubmit must not leave it to be used again
+        done.extend(map(self._submit, (self.handle,), (1,), (info,), (api.null,)))  # with its result, in one step
+        if done[0]:
+            timeline.submitted = value - 1
+            raise api.error(done[0], "submitting work")
 
     def _fail(self, signals: Sequence[Point], error: HalError) -> None:
         """What could not be submitted fails its signals, once earlier work, which may signal lower values, is over."""
@@ -224,17 +282,24 @@ class VulkanQueue(BackendQueue):
             return
         buffers = self._allocator.begin_fills()
         commands = VulkanCommandBuffer(self._device)
+        kept = False
         try:
             for buffer in buffers:
                 commands.fill(Binding(buffer, 0, padded_size(buffer.size)), bytes(4))
             commands.finish()
-            self._enqueue(self._recordings([(commands, ())]), (), ())
-        except BaseException:
+            recordings = self._recordings([(commands, ())])
+            self._fills.append((self.timeline.submitted + 1, commands, buffers))
+            kept = True
+            self._enqueue(recordings, (), ())
+        except BaseException as error:
+            if kept and not isinstance(error, HalError):
+                raise  # an interrupt leaves open whether it was submitted: kept until then, and due again
+            if kept:
+                self._fills.pop()
             self._allocator.end_fills(buffers)
             commands.release()
             raise
         self._allocator.forget_uncleared(buffers)
-        self._fills.append((self.timeline.submitted, commands, buffers))
 
     def _transfer(self, source: Binding, target: Binding) -> VulkanCommandBuffer:
         commands = VulkanCommandBuffer(self._device)
@@ -243,13 +308,17 @@ class VulkanQueue(BackendQueue):
         return commands
 
     def _retire(self) -> None:
-        """Let go of the staging memory of finished writes, and of finished fills."""
+        """Let go of the staging memory of finished transfers, of finished fills, and of fences."""
         staging, fills = self._staging, self._fills
-        reached = self.timeline.poll() if staging or fills else 0
+        reached = self.timeline.poll() if staging or fills or self._left else 0
         while fills and fills[0][0] <= reached:
             _, commands, cleared = fills.popleft()
             commands.release()
             self._allocator.end_fills(cleared)
+        while self._left and self._left[0][0] <= reached:
+            fence = self._left[0][1]
+            del self._left[0]
+            self._device.vk.vkDestroyFence(self._device_handle, fence, self._api.null)
         while staging and staging[0][0] <= reached:
             _, commands, buffer = staging.popleft()
             commands.release()

@@ -217,7 +217,11 @@ class Recording:
         self._infos = api.ffi.new("VkDescriptorBufferInfo[]", sum(len(bindings) for _, bindings in program.sets))
         self._writes = api.ffi.new("VkWriteDescriptorSet[]", len(program.sets))
         if program.sets:
-            self._allocate_sets()
+            try:
+                self._allocate_sets()
+            except BaseException:
+                self.release()
+                raise
 
     def encode(self, table: Table) -> None:
         """Record anew, for these buffers; no earlier submission is under way."""

@@ -15,7 +15,7 @@ from orchestrion.hal.errors import HalError, InvalidArgument
 from .api import Api, Handle
 
 #: one wait in the driver, so that Python's signal handlers run now and then
-SLICE = 0.5
+SLICE = 0.1
 REACHED = 2**63 - 1
 
 
@@ -87,6 +87,10 @@ class VulkanSemaphore(BackendSemaphore):
         self._failures.append((reached, value, error))
         if reached < value:
             self.signal(value)
+
+    def expect_failure(self, value: int, error: HalError) -> None:
+        """The value will be reached, by a submission that only signals it, and without success."""
+        self._failures.append((value - 1, value, error))
 
     def release(self) -> None:
         if self._owned:

@@ -8,6 +8,7 @@ import gc
 import os
 import queue
 import random
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from watchdog import run_together
+from watchdog import run_together, watched
 
 from orchestrion import compiler, vm
 from orchestrion.schema.assembler import assemble
@@ -209,6 +210,15 @@ def quiet(program: vm.Program) -> tuple[int, int]:
             return found
 
 
+def warm_up(program: vm.Program, spinning: vm.Program) -> None:
+    """What the first calls make and keep."""
+    user = User(program, spinning, 0, Signaller())
+    user.shared(1.0)
+    user.settle()
+    for context in (user.own, user.starved, user.hurried):
+        context.close()
+
+
 def test_eight_threads(program: vm.Program, spinning: vm.Program) -> None:
     def use() -> None:
         signaller = Signaller()
@@ -221,13 +231,81 @@ def test_eight_threads(program: vm.Program, spinning: vm.Program) -> None:
             signaller.signals.put(None)
             thread.join()
 
-    warm = User(program, spinning, 0, Signaller())
-    warm.shared(1.0)
-    warm.settle()
-    for context in (warm.own, warm.starved, warm.hurried):
-        context.close()
-    del warm, context
+    warm_up(program, spinning)
     before = quiet(program)
     use()
     assert quiet(program) == before
     check(program.main(X, 2.0), 2.0)
+
+
+class Interrupted:
+    """The main thread: calls that an alarm ends at a random moment, and calls that none ends."""
+
+    def __init__(self, program: vm.Program) -> None:
+        self.chance = random.Random(7)
+        self.own = program.create_context()
+        self.program = program
+        self.count = 0
+
+    def call(self, n: float) -> None:
+        chance = self.chance.random()
+        if chance < 0.5:
+            check(self.own.main(X, n), n)
+        elif chance < 0.7:
+            check(self.program.main(X, n), n)
+        else:
+            check(self.own.main.submit(X, n).result(PATIENCE), n)
+
+    def turn(self, n: float) -> None:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, self.chance.uniform(0.0001, 0.01))
+            try:
+                end = time.monotonic() + 1  # in a finalizer Python prints the exception and goes on
+                while time.monotonic() < end:
+                    self.call(n)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except KeyboardInterrupt:
+            self.count += 1
+        check(self.own.main(X, n + 1), n + 1)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no alarms")
+def test_eight_threads_beside_an_interrupted_one(program: vm.Program, spinning: vm.Program) -> None:
+    """Cancels, deadlines, contexts that are closed, and interrupts: no wrong result, no hang, nothing left."""
+    main = Interrupted(program)
+    check(main.own.main(X, 1.0), 1.0)
+    main.own.main.submit(X, 1.0).result(PATIENCE)
+    warm_up(program, spinning)
+    before = quiet(program)
+    signaller = Signaller()
+    users = [User(program, spinning, seed, signaller) for seed in range(THREADS)]
+    failures: list[BaseException] = []
+
+    def guarded(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=guarded, args=(user.run,), daemon=True) for user in users]
+    signals = threading.Thread(target=signaller.run, daemon=True)
+    old = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with watched(2 * PATIENCE):
+            end = time.monotonic() + PATIENCE
+            for thread in (signals, *threads):
+                thread.start()
+            while any(thread.is_alive() for thread in threads) and not failures and time.monotonic() < end:
+                main.turn(float(main.count % 97))
+                time.sleep(0.01)
+            signaller.signals.put(None)
+            assert not failures, failures
+            assert not any(thread.is_alive() for thread in threads), "threads hang"
+            signals.join()
+    finally:
+        signal.signal(signal.SIGALRM, old)
+    assert main.count > 1
+    del users, threads
+    assert quiet(program) == before
+    main.own.close()

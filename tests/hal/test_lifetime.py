@@ -303,7 +303,7 @@ def test_shares_closed_at_once() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert root.home.abandoned and root.home.shares == []
+        assert root.home.abandoned and not root.home.shares
 
 
 def test_executables_of_modules_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

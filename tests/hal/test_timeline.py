@@ -23,10 +23,10 @@ def test_order_and_deferral() -> None:
     ran: list[int] = []
     worker.submit([(gate, 1)], lambda: ran.append(1), [(done, 1)])
     worker.submit([], lambda: ran.append(2), [(done, 2)])
-    assert worker.busy == 2 and ran == []
+    assert len(worker.busy) == 2 and ran == []
     gate.signal(1)
     worker.drain()
-    assert worker.busy == 0 and ran == [1, 2] and done.value() == 2
+    assert not worker.busy and ran == [1, 2] and done.value() == 2
     worker.close()
 
 

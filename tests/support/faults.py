@@ -133,6 +133,9 @@ class FaultyQueue(BackendQueue):
     def wait_idle(self) -> None:
         self._inner.wait_idle()
 
+    def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+        self._inner.settle(signals, unsure)
+
 
 class FaultyDevice(BackendDevice):
     """`inner` is a driver's open device, which this one closes."""

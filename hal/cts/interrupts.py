@@ -1,0 +1,255 @@
+"""Calls that an exception ends in the middle, as Ctrl-C does: the next call is right, and closing comes to its end.
+
+Python runs signal handlers behind the call of a function and at the start of one. `Strike` counts these places in the
+HAL's own code that a call runs through, and raises at the chosen one. So every place is met where `KeyboardInterrupt`
+may come, and no other.
+"""
+
+import dis
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import orchestrion.hal.queue as front
+from orchestrion.hal.buffer import Buffer
+from orchestrion.hal.command_buffer import CommandBuffer
+from orchestrion.hal.semaphore import Fence
+
+from .case import Group
+from .rig import Rig
+
+case = Group("interrupts")
+
+#: bytes of a buffer; large enough that work is still under way when the exception comes
+SIZE = 1 << 20
+#: places of one call that are tried, spread evenly over those there are
+PLACES = 24
+#: seconds, far more than anything here takes
+PATIENCE = 20.0
+HAL = str(Path(front.__file__).parent)
+CTS = str(Path(__file__).parent)
+
+
+#: what may stand behind a call that gives its result to the same statement: the next one may have left a `with`
+TAKERS = frozenset(
+    ("POP_TOP", "STORE_FAST", "STORE_ATTR", "UNPACK_SEQUENCE", "STORE_SUBSCR", "POP_JUMP_FORWARD_IF_FALSE")
+)
+
+
+class Strike:
+    """Raises `KeyboardInterrupt` at the `place`-th place in the HAL's code; `count` is how many there were.
+
+    Finalizers are left out, in which Python only prints what is raised.
+    """
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+        self.count = 0
+
+    def __enter__(self) -> "Strike":
+        self._before = sys.gettrace()
+        sys.settrace(self._call)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(self._before)
+
+    def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        name = frame.f_code.co_filename
+        if not name.startswith(HAL) or name.startswith(CTS) or _finalizes(frame):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        code, before = frame.f_code.co_code, "RESUME"
+
+        def step(frame: FrameType, event: str, argument: Any) -> Any:
+            nonlocal before
+            if event == "opcode":
+                name = dis.opname[code[frame.f_lasti]]
+                if before == "RESUME" or before.startswith("CALL") and name in TAKERS:
+                    self._meet()
+                before = name
+            return step
+
+        return step
+
+    def _meet(self) -> None:
+        self.count += 1
+        if self.count == self.place:
+            raise KeyboardInterrupt
+
+
+def _finalizes(frame: FrameType | None) -> bool:
+    """Whether a finalizer runs."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def struck(action: Callable[[], object], place: int) -> bool:
+    """Run an action with an exception at that place; whether it came."""
+    try:
+        with Strike(place):
+            action()
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def places(action: Callable[[], object]) -> range:
+    """Some of the places of an action, which is run once to find them."""
+    with Strike(0) as strike:
+        action()
+    return range(1, strike.count + 1, max(1, strike.count // PLACES))
+
+
+def filling(rig: Rig, value: int) -> CommandBuffer:
+    """A recording that fills slot 0."""
+    commands = rig.recording(1)
+    commands.fill(0, 0, SIZE, bytes([value]))
+    commands.finish()
+    return commands
+
+
+def holds(buffer: Buffer, value: int) -> None:
+    out = np.empty(buffer.size, np.uint8)
+    buffer.read(out)
+    assert (out == value).all(), f"{np.count_nonzero(out != value)} of {out.size} bytes are not {value}"
+
+
+@case
+def the_call_after_an_interrupted_one(rig: Rig) -> None:
+    """It sees what it computed itself, whatever the one before left under way."""
+    buffer, first, second = rig.zeros(SIZE), filling(rig, 1), filling(rig, 2)
+    for place in places(lambda: rig.run(first, buffer)):
+        struck(lambda: rig.run(first, buffer), place)
+        rig.run(second, buffer)
+        holds(buffer, 2)
+
+
+@case
+def host_access_after_an_interrupted_call(rig: Rig) -> None:
+    """The host neither reads nor writes memory that the device still writes."""
+    buffer, first = rig.zeros(SIZE), filling(rig, 1)
+    data = np.full(SIZE, 3, np.uint8)
+    for place in places(lambda: rig.run(first, buffer)):
+        struck(lambda: rig.run(first, buffer), place)
+        buffer.write(data)
+        holds(buffer, 3)
+
+
+@case
+def batches_and_transfers(rig: Rig) -> None:
+    buffer, first, second = rig.zeros(SIZE), filling(rig, 1), filling(rig, 2)
+    data = np.full(SIZE, 3, np.uint8)
+    queue = rig.device.queue
+
+    def submit_and_wait() -> None:
+        queue.submit(first, (buffer,))
+        queue.wait_idle()
+
+    actions: tuple[Callable[[], object], ...] = (
+        lambda: queue.execute_batch([(first, (buffer,)), (second, (buffer,))]),
+        submit_and_wait,
+        lambda: buffer.write(data),
+        lambda: holds(buffer, 2),
+    )
+    for action in actions:
+        rig.run(second, buffer)
+        for place in [*places(action)][::2]:
+            struck(action, place)
+            rig.run(second, buffer)
+            holds(buffer, 2)
+
+
+@case
+def what_a_submission_promised(rig: Rig) -> None:
+    """A fence that an interrupted submission was to signal is reached, or was never promised: nobody waits for ever."""
+    buffer, first = rig.zeros(SIZE), filling(rig, 1)
+
+    def submit(done: Fence) -> None:
+        rig.device.queue.submit(first, (buffer,), None, done)
+
+    def fresh() -> Fence:
+        return Fence([(rig.device.create_semaphore(), 1)])
+
+    for place in places(lambda: submit(fresh())):
+        done = fresh()
+        struck(lambda done=done: submit(done), place)  # type: ignore[misc]
+        rig.run(first, buffer)
+        if done.promised:
+            try:
+                done.wait(PATIENCE)
+            except Exception as error:
+                assert "interrupted" in str(error)
+        holds(buffer, 1)
+    rig.device.queue.wait_idle()
+
+
+@case
+def interrupted_twice(rig: Rig) -> None:
+    """The second exception comes while the first one is settled, by the next call."""
+    buffer, first, second = rig.zeros(SIZE), filling(rig, 1), filling(rig, 2)
+    half = len(places(lambda: rig.run(first, buffer))) // 2
+    for place in [*places(lambda: rig.run(first, buffer))][half:]:
+        for again in range(1, 60, 7):
+            struck(lambda: rig.run(first, buffer), place)
+            struck(lambda: rig.run(second, buffer), again)
+        rig.run(second, buffer)
+        holds(buffer, 2)
+
+
+@case
+def close_after_an_interrupted_call(rig: Rig) -> None:
+    """Handles are let go at once, and closing the last share waits for what is under way."""
+    assert rig.driver is not None
+    for place in (20, 40, 60, 80, 100):
+        own = Rig(rig.device.of(rig.driver.open(rig.device.info), policy=rig.device.policy), rig.computes, rig.driver)
+        buffer, commands = own.zeros(SIZE), filling(own, 1)
+        own.run(commands, buffer)
+        struck(lambda own=own, c=commands, b=buffer: own.run(c, b), place)  # type: ignore[misc]
+        buffer.release()
+        commands.release()
+        assert own.device.close() == ()
+        assert own.device.home.abandoned, f"{len(own.device.home.owned)} objects of the driver were not released"
+
+
+@case
+def close_while_it_is_interrupted(rig: Rig) -> None:
+    """Closing that was ended is done by closing again."""
+    for place in range(1, 40, 3):
+        device = rig.device.share()
+        share = Rig(device, rig.computes)
+        buffer, commands = share.zeros(SIZE), filling(share, 1)
+        device.queue.submit(commands, (buffer,))
+        buffer.release()
+        commands.release()
+        struck(device.close, place)
+        device.close()
+        assert device.closed
+
+
+@case
+def close_waits_within_a_bound(rig: Rig) -> None:
+    """What does not end is told, and stays: nothing is taken from under it."""
+    assert rig.driver is not None
+    device = rig.device.of(rig.driver.open(rig.device.info), policy=rig.device.policy)
+    own = Rig(device, rig.computes, rig.driver)
+    home, gate, buffer, commands = device.home, device.create_semaphore(), own.zeros(SIZE), filling(own, 1)
+    device.close_seconds = 0.05
+    device.queue.submit(commands, (buffer,), Fence([(gate, 1)]))
+    opened = gate.backend
+    for handle in (gate, buffer, commands):
+        handle.release()
+    with pytest.warns(ResourceWarning, match="closed while 1 submission was not over after 0.05 s"):
+        assert device.close() == ()
+    assert home.owned and not home.abandoned
+    opened.signal(1)
+    home.wait_submitted(home.submitted, PATIENCE)
+    assert home.abandoned and not home.owned

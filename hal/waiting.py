@@ -1,0 +1,97 @@
+"""Locks and waits that stay whole when a signal handler raises in the middle of them, as Ctrl-C does.
+
+Python runs signal handlers in the main thread after any call of a function, so `KeyboardInterrupt` may come between
+two statements. What is safe, and what this file adds:
+- `with lock:` of a `threading.Lock` enters and leaves in C: it is never left half done.
+- `threading.Condition` is written in Python: an exception may leave its lock held for ever, or release it twice.
+  `Changed` takes its place.
+- `lock.acquire(False)` may be followed by the exception before anybody knows whether it was acquired. `attempt` notes
+  it in the same step.
+"""
+
+import threading
+import time
+from _thread import start_new_thread
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any
+
+#: seconds after which a thread that waits looks by itself: its waker may have been ended before it was woken
+LOOK = 0.5
+
+
+def attempt(lock: Any, held: list[bool]) -> None:
+    """Acquire a lock if it is free, and then put True into `held`: one call in C, so never one without the other.
+
+    held: list[bool] = []
+    try:
+        attempt(lock, held)
+        ...
+    finally:
+        if held:
+            lock.release()
+    """
+    held.extend(filter(None, map(lock.acquire, (False,))))
+
+
+def to_its_end(step: Callable[[], object]) -> None:
+    """Run a short step that may be run again, to its end. Call it while an exception is on its way already: another
+    Ctrl-C meanwhile is not raised."""
+    while True:
+        try:
+            step()
+            return
+        except KeyboardInterrupt:
+            continue
+
+
+def start_thread(work: Callable[[], None], name: str) -> None:
+    """Start a daemon thread, soon. `threading.Thread.start` waits for the thread to tell that it lives, which an
+    exception may end: so another thread, where no signal handler runs, starts it. Ended in the middle, this may have
+    started it or not: who tries again may have two.
+    """
+    start_new_thread(_start, (work, name))
+
+
+def _start(work: Callable[[], None], name: str) -> None:
+    threading.Thread(target=work, name=name, daemon=True).start()
+
+
+class Changed:
+    """A lock for some state, and threads that wait for the state to change. Hold `lock` to look at it or change it."""
+
+    __slots__ = ("_waiters", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._waiters: deque[SimpleQueue[None]] = deque()
+
+    def notify(self) -> None:
+        """Wake whoever waits; the lock is held."""
+        while self._waiters:
+            self._waiters[0].put(None)
+            self._waiters.popleft()
+
+    def wait_for(self, happened: Callable[[], object], timeout: float | None = None) -> bool:
+        """Block until `happened` gives true, which is asked under the lock; False when `timeout` seconds passed first.
+        The lock is not held, before or after."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = LOOK if end is None else min(LOOK, end - time.monotonic())
+            with self.lock:
+                if happened():
+                    return True
+                if left <= 0:
+                    return False
+                waiter: SimpleQueue[None] = SimpleQueue()
+                self._waiters.append(waiter)
+            self._sleep(waiter, left)
+
+    def _sleep(self, waiter: "SimpleQueue[None]", seconds: float) -> None:
+        try:
+            waiter.get(timeout=seconds)
+        except Empty:
+            with self.lock:
+                if waiter in self._waiters:
+                    self._waiters.remove(waiter)

@@ -1,0 +1,166 @@
+"""Functions of Vulkan and OpenCL that fail on the path of a call: a named error, and a process that goes on.
+
+Each function fails once, before it does anything or behind it, with each kind of code. The next call is right, and
+closing comes to its end. A device that is lost for good says so in each call, closes, and another one opens.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrion.hal.buffer import Buffer
+from orchestrion.hal.command_buffer import CommandBuffer
+from orchestrion.hal.device import Device
+from orchestrion.hal.errors import DeviceLost, DriverUnavailable, HalError, OutOfMemory
+from orchestrion.hal.registry import open_device
+
+SIZE = 1 << 18
+#: result of a function -> the error that names it
+VULKAN_CODES: dict[int, type[HalError]] = {-1: OutOfMemory, -2: OutOfMemory, -4: DeviceLost}
+OPENCL_CODES: dict[int, type[HalError]] = {-5: OutOfMemory, -6: OutOfMemory, -36: DeviceLost}
+
+
+def opened(name: str) -> Device:
+    try:
+        return open_device(name)
+    except DriverUnavailable as error:
+        pytest.skip(str(error))
+
+
+class Work:
+    """A buffer, and recordings that fill it with 1 and 2."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.buffer: Buffer = device.allocator.allocate(SIZE)
+        self.fills: list[CommandBuffer] = []
+        for value in (1, 2):
+            commands = device.create_command_buffer(1)
+            commands.fill(0, 0, SIZE, bytes([value]))
+            commands.finish()
+            self.fills.append(commands)
+
+    def run(self, value: int) -> None:
+        self.device.queue.execute(self.fills[value - 1], [self.buffer])
+
+    def is_right(self) -> None:
+        self.run(2)
+        out = np.empty(SIZE, np.uint8)
+        self.buffer.read(out)
+        assert (out == 2).all()
+
+    def release(self) -> None:
+        for handle in (self.buffer, *self.fills):
+            handle.release()
+
+
+@pytest.fixture
+def vulkan() -> Iterator[Work]:
+    device = opened("vulkan")
+    work = Work(device)
+    work.run(1)
+    yield work
+    work.release()
+    assert device.close() == ()
+    assert device.home.abandoned, "the driver's device was not closed"
+
+
+def failing(real: Callable[..., int], code: int, after: bool, count: int = 1) -> Callable[..., int]:
+    """A function that fails `count` times, `after` it did what it does."""
+    left = [count]
+
+    def function(*arguments: Any) -> int:
+        if not left[0]:
+            return real(*arguments)
+        left[0] -= 1
+        if after:
+            assert real(*arguments) == 0
+        return code
+
+    return function
+
+
+@pytest.mark.parametrize("code", VULKAN_CODES)
+@pytest.mark.parametrize(
+    ("function", "after"), [("_submit", False), ("_wait", False), ("_wait", True), ("_reset", False)]
+)
+def test_a_function_of_vulkan_fails_once(
+    vulkan: Work, function: str, after: bool, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue: Any = vulkan.device.home.backend.queue
+    monkeypatch.setattr(queue, function, failing(getattr(queue, function), code, after))
+    with pytest.raises(VULKAN_CODES[code]):
+        vulkan.run(1)
+    vulkan.is_right()
+
+
+def test_no_memory_to_settle(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver has no memory for the call nor for what tells of its end: the next one waits for the device."""
+    queue: Any = vulkan.device.home.backend.queue
+    monkeypatch.setattr(queue, "_wait", failing(queue._wait, -1, False))
+    submit = queue._submit
+    monkeypatch.setattr(
+        queue, "_submit", lambda *arguments: -1 if arguments[3] == queue._api.null else submit(*arguments)
+    )
+    with pytest.raises(OutOfMemory, match="waiting for work"):
+        vulkan.run(1)
+    vulkan.is_right()
+
+
+def test_no_fence_to_settle(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing can be told of the call's end, the next one fails with the same name, and the one after it runs."""
+    queue: Any = vulkan.device.home.backend.queue
+
+    def refuse() -> None:
+        raise OutOfMemory("a fence: no memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(queue, "_wait", failing(queue._wait, -1, False))
+        patch.setattr(queue, "_make_fence", refuse)
+        for _ in range(2):
+            with pytest.raises(OutOfMemory):
+                vulkan.run(1)
+    vulkan.is_right()
+
+
+def test_vulkan_device_is_lost_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = opened("vulkan")
+    work = Work(device)
+    work.run(1)
+    backend: Any = device.home.backend
+    with monkeypatch.context() as patch:
+        for function in ("_submit", "_wait", "_reset"):
+            patch.setattr(backend.queue, function, lambda *_: -4)
+        for function in ("vkDeviceWaitIdle", "vkGetSemaphoreCounterValue", "vkWaitSemaphores", "vkSignalSemaphore"):
+            patch.setattr(backend.vk, function, lambda *_: -4)
+        for _ in range(2):
+            with pytest.raises(DeviceLost):
+                work.run(1)
+            with pytest.raises(DeviceLost):
+                work.buffer.read(np.empty(16, np.uint8))
+        work.release()
+        assert device.close() == ()
+        assert device.home.abandoned
+    other = opened("vulkan")
+    again = Work(other)
+    again.is_right()
+    again.release()
+    other.close()
+
+
+@pytest.mark.parametrize("code", OPENCL_CODES)
+@pytest.mark.parametrize("after", [False, True])
+def test_a_wait_of_opencl_fails_once(code: int, after: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = opened("opencl")
+    work = Work(device)
+    queue: Any = device.home.backend.queue
+    work.run(1)
+    monkeypatch.setattr(queue, "_finish", failing(queue._finish, code, after))
+    with pytest.raises(OPENCL_CODES[code]):
+        work.run(1)
+    work.is_right()
+    work.release()
+    assert device.close() == ()
+    assert device.home.abandoned
