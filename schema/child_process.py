@@ -1,0 +1,409 @@
+"""A child process that answers requests and may be killed.
+
+For work on foreign input that may crash, hang or take all memory: drivers that compile, parsers in C++. The child runs
+this Python with the parent's import path and environment, and calls one function, `answer`, for each request.
+
+- A message is a JSON object and bytes, in frames that say both lengths. Nothing is unpickled.
+- Each request has a deadline, counted from when the child is ready. A child that is late, or dies, is killed with all
+  processes that it started. The next request starts another one.
+- The child has no terminal: what it prints is lost, and it ignores SIGINT. Its memory may be limited
+  (`limit_memory`), and it writes no core files.
+- It ends at the parent's exit, when the parent dies (end of its input; a deadline of its own while it works), and when
+  it had no request for a while.
+- Requests of several threads are answered one after the other. A process that was forked starts a child of its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import math
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from importlib import import_module
+from typing import IO, Any, NamedTuple, NoReturn
+
+#: seconds for Python to start and to import what answers
+START_SECONDS = 60.0
+#: seconds without a request after which a child ends
+IDLE_SECONDS = 60.0
+#: seconds beyond the deadline after which a child ends itself, if nobody killed it: its parent is gone
+GRACE_SECONDS = 2.0
+#: bytes of an answer: the child may be in the hands of the input
+MOST_BYTES = 1 << 30
+#: exit statuses: it had nothing to do, its parent is gone
+IDLE, ORPHAN = 75, 76
+
+#: attribute of `sys.flags` -> the flag: what of the environment Python obeys, a child obeys too
+_FLAGS = {"isolated": "-I", "ignore_environment": "-E", "no_user_site": "-s", "no_site": "-S"}
+_LENGTHS = struct.Struct("<QQ")
+_BOOT = "import sys,json;p=json.loads(sys.argv[1]);sys.path[:]=p['path'];import {0};{0}.main(p)"
+
+
+class Message(NamedTuple):
+    """A request or an answer."""
+
+    fields: dict[str, Any]
+    data: bytes = b""
+
+
+#: what a child calls: it gives the answer to a request
+Answer = Callable[[Message], Message]
+
+
+class ChildFailed(Exception):
+    """A request got no answer."""
+
+
+class ChildUnavailable(ChildFailed):
+    """No child can be started here; the message says why."""
+
+
+class ChildLate(ChildFailed):
+    """The deadline passed. The child was killed."""
+
+
+class ChildDied(ChildFailed):
+    """The child ended before it answered: by a signal, by itself, or because memory ran out. `how` says it in words."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(f"the child process {how}")
+        self.how = how
+
+
+class ChildRaised(ChildFailed):
+    """The function raised an exception that it did not turn into an answer. The message names it."""
+
+
+class Child:
+    """A function in a child process. `answer` is `module:name`, and the module is imported in the child only.
+
+    `memory` in bytes limits what the process may have (`limit_memory`), None does not. `idle` in seconds.
+    """
+
+    def __init__(self, answer: str, memory: int | None = None, idle: float = IDLE_SECONDS) -> None:
+        self._options = {"answer": answer, "memory": memory, "idle": idle}
+        self._process: _Process | None = None
+        self._lock = threading.Lock()
+        _children.add(self)
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that is there, busy or not; None without one."""
+        process = self._process
+        return None if process is None else process.pid
+
+    def start(self) -> None:
+        """Have a process started, and do not wait for it. `ChildUnavailable`: none can be started."""
+        with self._lock:
+            self._running()
+
+    def request(self, fields: dict[str, Any], data: bytes | memoryview = b"", *, deadline: float) -> Message:
+        """The answer to a request; `deadline` in seconds. `ChildFailed` without one, of the type that says why.
+
+        An exception while it waits (KeyboardInterrupt, say) ends the child.
+        """
+        if not 0 < deadline < math.inf:
+            raise ValueError(f"deadline {deadline} is not a number of seconds")
+        if memoryview(data).nbytes > MOST_BYTES:
+            raise ValueError(f"a request of {memoryview(data).nbytes} bytes, the limit is {MOST_BYTES}")
+        with self._lock:
+            process = self._running()
+            fresh = process.fresh
+            try:
+                return self._ask(process, fields, data, deadline)
+            except ChildDied:
+                if fresh or process.status != IDLE:
+                    raise
+            return self._ask(self._running(), fields, data, deadline)
+
+    def end(self) -> None:
+        """End the process, if there is one, whatever it does. A request that waits for it raises `ChildDied`."""
+        process = self._process
+        if process is None:
+            return
+        process.kill()
+        with self._lock:
+            self._drop(process)
+
+    def _running(self) -> _Process:
+        if self._process is None:
+            self._process = _Process(self._options)
+        return self._process
+
+    def _ask(self, process: _Process, fields: dict[str, Any], data: bytes | memoryview, deadline: float) -> Message:
+        done = False
+        try:
+            answer = process.ask(fields, data, deadline)
+            done = process.status is None
+        finally:
+            if not done:
+                self._drop(process)
+        if "raised" in answer.fields:
+            raise ChildRaised(answer.fields["raised"])
+        return Message(answer.fields["fields"], answer.data)
+
+    def _drop(self, process: _Process) -> None:
+        """Under the lock: it is not asked any more."""
+        process.kill()
+        process.close()
+        if self._process is process:
+            self._process = None
+
+    def _forget(self) -> None:
+        """In a process that was forked: the child is the parent's."""
+        process, self._process = self._process, None
+        self._lock = threading.Lock()
+        if process is not None:
+            process.forget()
+
+
+class _Process:
+    """One child process, from its start to its end. The caller sees to it that one thread asks at a time."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.fresh = True
+        self.status: int | None = None
+        self._killing = threading.Lock()
+        self._popen = _spawn(options)
+        self.pid = self._popen.pid
+
+    def ask(self, fields: dict[str, Any], data: bytes | memoryview, deadline: float) -> Message:
+        if self.fresh:
+            self._wait_until_ready()
+            self.fresh = False
+        return self._within(deadline, lambda: self._exchange({"deadline": deadline, "fields": fields}, data))
+
+    def kill(self) -> None:
+        """Kill it and what it started, and wait for that. From any thread; a second call does nothing."""
+        with self._killing:
+            if self.status is None:
+                _kill(self._popen)
+                self.status = self._popen.wait()
+
+    def close(self) -> None:
+        """The parent's ends of the pipes. Nobody reads or writes them now, nor later."""
+        for pipe in (self._popen.stdin, self._popen.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def forget(self) -> None:
+        """In a process that was forked: to be neither waited for nor warned of."""
+        self._popen.returncode = self.status = 0
+        self.close()
+
+    def _wait_until_ready(self) -> None:
+        hello = self._within(START_SECONDS, self._receive)
+        if "raised" in hello.fields:
+            raise ChildUnavailable(f"the child process cannot start: {hello.fields['raised']}")
+
+    def _within(self, deadline: float, act: Callable[[], Message]) -> Message:
+        """What `act` gives. A timer kills the process when time is up, which ends what `act` waits for."""
+        late = threading.Event()
+
+        def kill() -> None:
+            late.set()
+            self.kill()
+
+        timer = threading.Timer(deadline, kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            return act()
+        except (EOFError, OSError, ValueError, RecursionError) as error:
+            self.kill()  # its own end came first where it ended: the status is that of the first end
+            if late.is_set():
+                raise ChildLate(f"no answer within {deadline:g} seconds") from None
+            raise ChildDied(_how(self.status, error)) from None
+        finally:
+            timer.cancel()
+
+    def _exchange(self, header: dict[str, Any], data: bytes | memoryview) -> Message:
+        assert self._popen.stdin is not None
+        _write(self._popen.stdin, header, data)
+        answer = self._receive()
+        if "raised" not in answer.fields and not isinstance(answer.fields.get("fields"), dict):
+            raise ValueError("neither an answer nor an exception")
+        return answer
+
+    def _receive(self) -> Message:
+        assert self._popen.stdout is not None
+        return _read(self._popen.stdout)
+
+
+def _spawn(options: dict[str, Any]) -> subprocess.Popen[bytes]:
+    if not sys.executable or getattr(sys, "frozen", False):
+        raise ChildUnavailable("no child process: this program is no Python that can be started again")
+    boot = _BOOT.format(__name__)
+    flags = [flag for name, flag in _FLAGS.items() if getattr(sys.flags, name)]
+    try:
+        path = [os.path.abspath(entry) for entry in sys.path]
+        return subprocess.Popen(
+            [sys.executable, *flags, "-P", "-c", boot, json.dumps(options | {"path": path})],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise ChildUnavailable(f"no child process: {error}") from error
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Of a process that was not waited for, so that its number is still its own."""
+    try:
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):  # it is dead already; macOS says so by the latter
+        pass
+
+
+def _how(status: int | None, error: Exception) -> str:
+    if isinstance(error, ValueError):
+        return f"gave a message that is none: {error}"
+    if status is None or status >= 0:
+        return f"ended with status {status}"
+    try:
+        return f"was ended by {signal.Signals(-status).name} ({signal.strsignal(-status)})"
+    except ValueError:
+        return f"was ended by signal {-status}"
+
+
+_children: weakref.WeakSet[Child] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    for child in [*_children]:
+        child.end()
+
+
+def _forget_all() -> None:
+    for child in [*_children]:
+        child._forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
+
+
+# Frames, on both sides.
+
+
+def _write(pipe: IO[bytes], fields: dict[str, Any], data: bytes | memoryview) -> None:
+    text = json.dumps(fields).encode()
+    for part in (_LENGTHS.pack(len(text), memoryview(data).nbytes), text, data):
+        left = memoryview(part).cast("B")
+        while left.nbytes:
+            left = left[pipe.write(left) :]
+
+
+def _read(pipe: IO[bytes]) -> Message:
+    """`EOFError` at the end of the pipe, `ValueError` for what is no message."""
+    text, data = _LENGTHS.unpack(_exactly(pipe, _LENGTHS.size))
+    if text > MOST_BYTES or data > MOST_BYTES:
+        raise ValueError(f"{max(text, data)} bytes, the limit is {MOST_BYTES}")
+    fields = json.loads(_exactly(pipe, text))
+    if not isinstance(fields, dict):
+        raise ValueError("no object")
+    return Message(fields, bytes(_exactly(pipe, data)))
+
+
+def _exactly(pipe: IO[bytes], size: int) -> bytearray:
+    whole = bytearray()
+    while len(whole) < size:
+        part = pipe.read(min(size - len(whole), 1 << 20))
+        if not part:
+            raise EOFError
+        whole += part
+    return whole
+
+
+# The child's side.
+
+
+def main(options: dict[str, Any]) -> NoReturn:
+    """The child process: takes its pipes for itself, limits itself, imports what answers, and serves."""
+    requests, answers = _take_pipes()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if options["memory"] is not None:
+        limit_memory(options["memory"])
+    try:
+        module, _, name = options["answer"].partition(":")
+        answer: Answer = getattr(import_module(module), name)
+    except Exception as error:
+        _write(answers, {"raised": _said(error)}, b"")
+        os._exit(1)
+    try:
+        _write(answers, {}, b"")
+        while True:
+            _serve(requests, answers, answer, options["idle"])
+    except (EOFError, OSError):  # the parent is gone
+        os._exit(ORPHAN)
+
+
+def limit_memory(size: int) -> None:
+    """Bytes of private memory that this process may have, and no core files.
+
+    Linux counts them as RLIMIT_DATA. Elsewhere all address space counts (RLIMIT_AS), which macOS does not enforce, and
+    Windows has neither limit.
+    """
+    if sys.platform == "win32":
+        return
+    import resource
+
+    memory = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+    for what, most in ((resource.RLIMIT_CORE, 0), (memory, size)):
+        _, hard = resource.getrlimit(what)
+        try:
+            resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+        except (OSError, ValueError):  # a system that has the name and not the limit
+            continue
+
+
+def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Both ends of the parent's pipes, which nobody else can print to or read from, nor inherits."""
+    requests, answers = os.fdopen(os.dup(0), "rb", buffering=0), os.fdopen(os.dup(1), "wb", buffering=0)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nothing, standard)
+    os.close(nothing)
+    return requests, answers
+
+
+def _serve(requests: IO[bytes], answers: IO[bytes], answer: Answer, idle: float) -> None:
+    timer = threading.Timer(idle, os._exit, (IDLE,))
+    timer.daemon = True
+    timer.start()
+    request = _read(requests)
+    timer.cancel()
+    _end_after(request.fields["deadline"] + GRACE_SECONDS)
+    try:
+        made = answer(Message(request.fields["fields"], request.data))
+        reply = Message({"fields": made.fields}, made.data)
+    except Exception as error:
+        reply = Message({"raised": _said(error)})
+    _end_after(0)
+    _write(answers, reply.fields, reply.data)
+
+
+def _end_after(seconds: float) -> None:
+    """The system ends this process then, whatever it does; 0 takes that back."""
+    if sys.platform == "win32":
+        return
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
