@@ -157,6 +157,12 @@ class Compilation:
 
     def module(self, source: Source, stop: str) -> Module:
         """The IR after the phase `stop`."""
+        try:
+            return self._module(source, stop)
+        except RecursionError:  # passes walk regions within regions, of which the parser lets through but few
+            raise CompileError("nested too deeply for Python's recursion limit, or compiled deep in calls") from None
+
+    def _module(self, source: Source, stop: str) -> Module:
         phases = phases_between(self.start, stop)
         given = read(source)
         if self.start == FIRST and prepare(given):

@@ -69,6 +69,7 @@ class Parser(AttributeParser):
                 ops.append(self.operation())
         self._check_forward()
         self._check_blocks()
+        self._check_expansion()
         for op, index in self._without_loc:
             op.loc = self.place(index)
         if len(ops) == 1 and isinstance(ops[0], Module):
