@@ -132,6 +132,13 @@ class Child:
         with self._lock:
             self._drop(process)
 
+    def __del__(self) -> None:
+        """Nobody asks any more."""
+        process = getattr(self, "_process", None)
+        if process is not None:
+            process.kill()
+            process.close()
+
     def _running(self) -> _Process:
         if self._process is None:
             self._process = _Process(self._options)
@@ -243,7 +250,8 @@ def _spawn(options: dict[str, Any]) -> subprocess.Popen[bytes]:
     boot = _BOOT.format(__name__)
     flags = [flag for name, flag in _FLAGS.items() if getattr(sys.flags, name)]
     try:
-        path = [os.path.abspath(entry) for entry in sys.path]
+        # what is no folder is for an import hook (editable installs have such entries) and stays as it is
+        path = [os.path.abspath(entry) if not entry or os.path.exists(entry) else entry for entry in sys.path]
         return subprocess.Popen(
             [sys.executable, *flags, "-P", "-c", boot, json.dumps(options | {"path": path})],
             bufsize=0,
