@@ -5,9 +5,27 @@
     compiler.compile_to_file("model.mlir", "model.fb")
 
 What is wrong with a program comes as one `CompileError` with all of it; a fault of the compiler as `InternalError`.
+
+Names are imported when they are asked for: the child process that runs jaxlib's parser needs none of them.
 """
 
-from .driver import Compilation, compile, compile_to_file
-from .errors import CompileError, Diagnostic, InternalError, ParseError
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .driver import Compilation, compile, compile_to_file
+    from .errors import CompileError, Diagnostic, InternalError, ParseError
 
 __all__ = ["Compilation", "CompileError", "Diagnostic", "InternalError", "ParseError", "compile", "compile_to_file"]
+
+_DRIVER = ("Compilation", "compile", "compile_to_file")
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("driver", "errors"):
+        return import_module(f"{__name__}.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{'driver' if name in _DRIVER else 'errors'}"), name)
+    globals()[name] = found
+    return found

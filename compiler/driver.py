@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from orchestrion.compiler.errors import CompileError
-from orchestrion.compiler.frontend.source import Source, read
-from orchestrion.compiler.frontend.stablehlo import load
+from orchestrion.compiler.frontend.source import Read, Source, read
+from orchestrion.compiler.frontend.stablehlo import load, prepare
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.garbage import paused
 from orchestrion.compiler.ir.parser import parse
@@ -31,6 +31,7 @@ from orchestrion.compiler.pipeline import (
     Options,
     Pass,
     named,
+    passes_of,
     phases_between,
     run_phases,
 )
@@ -176,8 +177,18 @@ class Compilation:
 
     def module(self, source: Source, stop: str) -> Module:
         """The IR after the phase `stop`."""
+        try:
+            return self._module(source, stop)
+        except RecursionError:  # passes walk regions within regions, of which the parser lets through but few
+            raise CompileError("nested too deeply for Python's recursion limit, or compiled deep in calls") from None
+
+    def _module(self, source: Source, stop: str) -> Module:
         phases = phases_between(self.start, stop)
-        module = load(source) if self.start == FIRST else self._continued(source)
+        given = read(source)
+        if self.start == FIRST and prepare(given):
+            for row in (row for phase in phases for row in passes_of(phase)):
+                row.run  # noqa: B018  imported while the child process starts
+        module = load(given) if self.start == FIRST else self._continued(given)
         if self.dump is not None:
             self._make_folder()
         self._after_phase(self.start, module)
@@ -186,9 +197,8 @@ class Compilation:
             run_phases(module, phases, options, self._after_pass, self._after_phase)
         return module
 
-    def _continued(self, source: Source) -> Module:
+    def _continued(self, given: Read) -> Module:
         """IR of a later phase: generic text."""
-        given = read(source)
         if given.kind != "generic":
             raise CompileError(f"{given.name}: the phase {self.start} is read from generic text only")
         module = parse(given.data, given.name)

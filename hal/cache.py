@@ -5,19 +5,23 @@
 - Rows may be native code: to read one is to run it. Assumed is that nobody but this user writes into the folder: it is
   made with mode 0700, and one that others own or may write to is not used at all.
 - `ORCHESTRION_CACHE=off`: nothing is kept, and nothing that was kept is used.
+- What is no regular file (a pipe, a device, a folder, a link) is no row: it is a miss, and nothing waits for it.
 - A row carries its key and the SHA-256 of its bytes. One that is damaged or cut short is a miss, and is replaced.
 - A row is written under another name and moved, so any number of processes may share the folder.
 - Above the limit the rows that were not used for longest go. Nothing here fails a program: what cannot be
   written is logged (`orchestrion.hal.cache`) and built again next time.
 """
 
+import errno
 import hashlib
 import logging
 import os
+import stat
 import tempfile
 import time
 from pathlib import Path
 
+from orchestrion.schema.files import open_regular
 from orchestrion.schema.trust import SharedFolder, private_folder
 
 MAGIC = b"ORCC\x01\0\0\0"
@@ -68,11 +72,7 @@ class Cache:
         digest = _digest(key)
         path = self._folder / digest.hex()
         try:
-            if (size := path.stat().st_size) > self._limit:  # `put` keeps none, and memory might not hold it
-                _log.warning("cache row %s of %d bytes is above the limit of %d and not used", path, size, self._limit)
-                return None
-            row = path.read_bytes()
-            os.utime(path)
+            row = self._read(path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -83,6 +83,16 @@ class Cache:
             _log.warning("cache row %s is damaged and not used", path)
             return None
         return data
+
+    def _read(self, path: Path) -> bytes:
+        """A row's bytes. `OSError` for a pipe, a link and whatever else is no file, and for one above the limit."""
+        with os.fdopen(open_regular(path, follow=False), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > self._limit:
+                raise OSError(errno.EFBIG, f"has {size} bytes, the limit is {self._limit}", str(path))
+            row = file.read()
+        os.utime(path, follow_symlinks=os.utime not in os.supports_follow_symlinks)
+        return row
 
     def put(self, data: bytes, *key: str | bytes) -> None:
         """Keep bytes under a key, in place of what was there. A row larger than the limit is not kept."""
@@ -110,13 +120,15 @@ class Cache:
         rows = []
         for path in folder.iterdir():
             try:
-                state = path.stat()
+                state = path.lstat()
             except FileNotFoundError:  # another process trims too
                 continue
-            if path.name.startswith("."):
+            if path.name.startswith(".") and not stat.S_ISDIR(state.st_mode):
                 if time.time() - state.st_mtime > ABANDONED:
                     path.unlink(missing_ok=True)
                 continue
+            if not stat.S_ISREG(state.st_mode):
+                continue  # nobody here made it, and it takes no room
             rows.append((state.st_mtime_ns, state.st_size, path))
         excess = sum(size for _, size, _ in rows) - self._limit
         for _, size, path in sorted(rows):

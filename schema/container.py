@@ -11,17 +11,22 @@ Digest of the root and checksum of the directory are checked when a file is open
 memory-mapped; whoever shortens one under a reader makes the reader crash, so files are replaced, never rewritten.
 """
 
+import errno
 import mmap
 import os
+import stat
 import struct
 import zlib
 from hashlib import sha256
 
 from .errors import ModuleError
+from .files import no_file
 
 IDENTIFIER = b"ORCH"
 MAGIC = b"ORCD"
 ALIGNMENT, PAGE, PAGED_FROM = 64, 4096, 65536
+#: bytes that are read from a pipe at the most
+MOST_PIPED = 1 << 30
 
 _PREFIX = struct.Struct("<I4x4s")
 _DIRECTORY = struct.Struct("<4sIII32s")
@@ -51,17 +56,34 @@ class Container:
 def open_file(path: str | os.PathLike[str]) -> Container:
     """Map a file. `OSError` where it cannot be read, `ModuleError` where it is not a sound container.
 
-    One too small for a segment that is aligned to pages is read instead, which takes half the time.
+    One too small for a segment that is aligned to pages is read instead, which takes half the time. A pipe, such as a
+    shell's `<(command)`, is read to its end, and waited for: whoever names one means it. Devices are refused.
     """
     file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
-        size = os.fstat(file).st_size
-        data = os.read(file, size) if size < PAGED_FROM else mmap.mmap(file, 0, access=mmap.ACCESS_READ)
+        state = os.fstat(file)
+        if stat.S_ISREG(state.st_mode):
+            size = state.st_size
+            data = os.read(file, size) if size < PAGED_FROM else mmap.mmap(file, 0, access=mmap.ACCESS_READ)
+        elif stat.S_ISFIFO(state.st_mode):
+            data = _read_pipe(file)
+        else:
+            raise no_file(state.st_mode, path)
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     finally:
         os.close(file)
     return open_bytes(data)
+
+
+def _read_pipe(file: int) -> bytes:
+    parts, size = [], 0
+    while part := os.read(file, 1 << 20):
+        parts.append(part)
+        size += len(part)
+        if size > MOST_PIPED:
+            raise OSError(errno.EFBIG, f"gives more than {MOST_PIPED} bytes: write a file")
+    return b"".join(parts)
 
 
 def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap) -> Container:

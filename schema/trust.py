@@ -5,9 +5,10 @@ its root, which covers every segment.
 
 The store is one empty file per digest in `$ORCHESTRION_HOME/trust` (else `$XDG_DATA_HOME/orchestrion/trust`,
 `~/.local/share/orchestrion/trust`): creating a file is atomic, so any number of processes may add at once. A
-folder that others may write to vouches for nothing and is refused.
+folder that others may write to vouches for nothing and is refused, and neither does anything in it that is no file.
 """
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -57,11 +58,16 @@ class TrustStore:
     def add(self, digest: bytes) -> None:
         """Trust a module by the SHA-256 of its root. May be called by many processes at once."""
         private_folder(self.folder)
-        self._file(digest).touch(mode=0o600)
+        self._file(digest).touch(mode=0o600)  # which opens nothing that is there
+        if digest not in self:
+            raise OSError(errno.EEXIST, "is no file", str(self._file(digest)))
 
     def __contains__(self, digest: bytes) -> bool:
         file = self._file(digest)
-        if not file.exists():
+        try:
+            if not stat.S_ISREG(file.lstat().st_mode):
+                return False
+        except OSError:
             return False
         refuse_shared(self.folder)
         return True

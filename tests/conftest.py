@@ -68,6 +68,7 @@ def swiftshader() -> str:
         pytest.skip("no SwiftShader: `make drivers` unpacks it where apt-get can download chromium-common")
     return found[0]
 
+
 #: When a device is destroyed: an object that was being made when an interrupt came, before anybody had its handle, is
 #: left to the driver. Only cases that raise interrupts may say so.
 LEFT_BY_INTERRUPT = "VUID-vkDestroyDevice-device-00378"

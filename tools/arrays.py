@@ -4,24 +4,40 @@
 Shapes and element types are written as in StableHLO's tensor types; numbers are separated by commas, spaces or
 brackets, as IREE's tools take them. Only what NumPy can read without pickles is read from files. A file does not say
 which type of ml_dtypes its elements are, only how many bytes they have: they are of the type that is wanted then.
+
+Sizes are checked before memory is taken: a text may not ask for more than this machine has, and a file's header for
+more than the file holds.
 """
 
 import io
+import os
 import re
+import struct
+import tokenize
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, FLOAT, DType, of_numpy
+from orchestrion.schema.files import open_regular
 from orchestrion.schema.float_formats import FLOAT_FORMATS
+from orchestrion.schema.rules import MAX_RANK
 
 from .cli import InputError, write_whole
 
 Array = npt.NDArray[Any]
 
-_SPEC = re.compile(r"(?:(?P<dims>\d+(?:x\d+)*)x)?(?P<dtype>[a-z]\w*(?:<\w+>)?)\s*=(?P<values>.*)", re.DOTALL)
+_SPEC = re.compile(r"(?:(?P<dims>\d+(?:x\d+)*)x)?(?P<dtype>[a-z]\w*(?:<\w+>)?)\s*=(?P<values>.*)", re.DOTALL | re.ASCII)
+#: characters of a user's text in a message; digits of a size; bytes of a file's header
+_SHOWN, _DIGITS, _HEADER = 80, 18, 10_000
+#: what NumPy raises for headers that are none
+_BAD_HEADER = (
+    ValueError, EOFError, TypeError, KeyError, IndexError, AttributeError, OverflowError, SyntaxError, RecursionError,
+    tokenize.TokenError, struct.error,
+)  # fmt: skip
 _BOOLS = {"0": False, "1": True, "false": False, "true": True}
 
 
@@ -31,17 +47,47 @@ def parse_array(text: str, wanted: DType | None = None) -> Array:
         return load_array(text[1:], wanted)
     match = _SPEC.fullmatch(text.strip())
     if match is None:
-        raise InputError(f"array {text!r}: expected DIMSxTYPE=VALUES, such as 4xf32=1,2,3,4, or @file.npy")
+        raise InputError(f"array {shown(text)}: expected DIMSxTYPE=VALUES, such as 4xf32=1,2,3,4, or @file.npy")
     dtype = BY_NAME.get(match["dtype"])
     if dtype is None:
-        raise InputError(f"array {text!r}: no element type {match['dtype']!r}: there are {', '.join(BY_NAME)}")
-    shape = tuple(int(dim) for dim in match["dims"].split("x")) if match["dims"] else ()
+        raise InputError(
+            f"array {shown(text)}: no element type {shown(match['dtype'])}: there are {', '.join(BY_NAME)}"
+        )
+    shape = _shape(match["dims"] or "", text)
     words = re.sub(r"[\[\],;]", " ", match["values"]).split()
-    size = int(np.prod(shape, dtype=object))
+    size = prod(shape)
     if len(words) not in (size, 1) or (size == 0 and words):
-        raise InputError(f"array {text!r}: {len(words)} values for {size} elements")
+        raise InputError(f"array {shown(text)}: {len(words)} values for {size} elements")
+    if size * dtype.itemsize > (most := most_bytes()):
+        raise InputError(f"array {shown(text)}: {size * dtype.itemsize} bytes, this machine has {most}")
     values = numbers(words, dtype, text)
-    return values.reshape(shape) if len(words) == size else np.full(shape, values[0])
+    try:
+        return values.reshape(shape) if len(words) == size else np.full(shape, values[0])
+    except (ValueError, MemoryError) as error:
+        raise InputError(f"array {shown(text)}: cannot be made: {error}") from None
+
+
+def _shape(dims: str, text: str) -> tuple[int, ...]:
+    """Sizes as NumPy takes them."""
+    sizes = dims.split("x") if dims else []
+    if len(sizes) > MAX_RANK:
+        raise InputError(f"array {shown(text)}: rank {len(sizes)}, arrays have {MAX_RANK} axes at the most")
+    if wide := [size for size in sizes if len(size) > _DIGITS]:
+        raise InputError(f"array {shown(text)}: a size of {len(wide[0])} digits, {_DIGITS} are the most")
+    return tuple(map(int, sizes))
+
+
+def shown(text: str) -> str:
+    """Text of a user in a message: one line, and not a long one."""
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}... ({len(text)} characters)"
+
+
+def most_bytes() -> int:
+    """Bytes of this machine's memory, or a large number where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # Windows has no sysconf, others lack the names
+        return 1 << 36
 
 
 def numbers(words: list[str], dtype: DType, text: str) -> Array:
@@ -65,9 +111,9 @@ def numbers(words: list[str], dtype: DType, text: str) -> Array:
             return np.array(whole, np.int8).astype(dtype.numpy)
         return np.array(whole, dtype.numpy)
     except ImportError as error:
-        raise InputError(f"array {text!r}: {error}") from None
+        raise InputError(f"array {shown(text)}: {error}") from None
     except (ValueError, KeyError, OverflowError) as error:
-        raise InputError(f"array {text!r}: not all values are {dtype}: {error}") from None
+        raise InputError(f"array {shown(text)}: not all values are {dtype}: {shortened(str(error))}") from None
 
 
 def _narrow_floats(words: list[str], dtype: DType) -> Array:
@@ -77,17 +123,50 @@ def _narrow_floats(words: list[str], dtype: DType) -> Array:
     return codes.view(dtype.numpy)
 
 
+def shortened(message: str) -> str:
+    return message if len(message) <= 2 * _SHOWN else f"{message[: 2 * _SHOWN]}..."
+
+
 def load_array(path: str, wanted: DType | None = None) -> Array:
+    """The array in a `.npy` file. `InputError`, or `OSError`, which say what is wrong with it."""
     try:
-        with open(path, "rb") as file:
-            array = np.lib.format.read_array(file, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise InputError(f"{path}: not a .npy file: {error}") from None
+        with os.fdopen(open_regular(path), "rb") as file:
+            array = _read_npy(file, path)
+    except _BAD_HEADER as error:
+        raise InputError(f"{path}: not a .npy file: {shortened(str(error))}") from None
+    except MemoryError:
+        raise InputError(f"{path}: there is not enough memory for it") from None
     if array.dtype.kind == "V" and wanted is not None and wanted.foreign and array.dtype.itemsize == wanted.itemsize:
         array = array.view(wanted.numpy)
     if of_numpy(array.dtype) is None:
-        raise InputError(f"{path}: element type {array.dtype} is not one of {', '.join(BY_NAME)}")
+        raise InputError(f"{path}: element type {shortened(str(array.dtype))} is not one of {', '.join(BY_NAME)}")
     return array
+
+
+def _read_npy(file: BinaryIO, path: str) -> Array:
+    """Header, then elements. Nothing is unpickled, and no memory taken that the file does not fill."""
+    version = np.lib.format.read_magic(file)
+    width = 2 if version == (1, 0) else 4
+    length = int.from_bytes(file.read(width), "little")
+    if length > _HEADER:
+        raise ValueError(f"a header of {length} bytes, {_HEADER} are the most")
+    file.seek(-width, os.SEEK_CUR)
+    if version == (1, 0):
+        shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file, _HEADER)
+    else:  # a header of version 3 is that of version 2 with other letters in names of fields, which no array has here
+        shape, by_columns, dtype = np.lib.format.read_array_header_2_0(file, _HEADER)
+    if dtype.hasobject or not dtype.itemsize:
+        raise ValueError(f"it holds {dtype}, which is read by pickles only, or has no bytes")
+    if len(shape) > MAX_RANK or any(type(size) is not int or size < 0 for size in shape):
+        raise ValueError(f"its header says shape {shape}")
+    count = prod(shape)
+    held = os.fstat(file.fileno()).st_size - file.tell()
+    if count * dtype.itemsize != held:
+        raise ValueError(f"it holds {held} bytes, {dtype} of shape {shape} has {count * dtype.itemsize}")
+    flat = np.fromfile(file, dtype, count) if held else np.zeros(count, dtype)
+    if flat.size != count:
+        raise ValueError(f"it changed while it was read: {flat.size} of {count} elements")
+    return flat.reshape(shape[::-1]).T if by_columns else flat.reshape(shape)
 
 
 def save_array(path: str, array: Array) -> None:

@@ -7,11 +7,14 @@ the inputs of the device that is right to any other and compares what that write
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+from orchestrion.schema.files import open_regular
 
 from .cli import InputError, write_whole
 from .entries import entries_by_name, specialized
@@ -94,15 +97,20 @@ def replay(
 def _note(folder: Path) -> dict[str, Any]:
     place = folder / NOTE
     try:
-        note = json.loads(place.read_text(encoding="utf-8"))
-    except ValueError as error:
+        with os.fdopen(open_regular(place), encoding="utf-8") as file:
+            note = json.load(file)
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{place}: not what --compare writes: {error}") from None
     wanted = {"entry": str, "ran": str, "of_many": bool, "workload": list, "parameters": str, "right": str}
     if not isinstance(note, dict) or any(type(note.get(key)) is not kind for key, kind in wanted.items()):
         raise InputError(f"{place}: not what --compare writes: {', '.join(wanted)} are needed")
     known: dict[str, Any] = note
     sizes = known["workload"]
-    if len(sizes) != 3 or any(type(size) is not int or size < 1 for size in sizes) or "/" in known["right"]:
+    if (
+        len(sizes) != 3
+        or any(type(size) is not int or not 0 < size < 1 << 32 for size in sizes)
+        or "/" in known["right"]
+    ):
         raise InputError(f"{place}: not what --compare writes: workload {sizes}, right {known['right']!r}")
     try:
         bytes.fromhex(known["parameters"])

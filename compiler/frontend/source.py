@@ -41,7 +41,7 @@ _OTHERS: Final = (
 )
 
 #: aliases and comments may stand before the first operation
-_BEFORE: Final = re.compile(r"(?:\s+|//[^\n]*|[#!][\w.$]+\s*=[^\n]*)*+")
+_BEFORE: Final = re.compile(r"(?:\s+|//[^\n\r]*|[#!][\w.$]+\s*=[^\n]*)*+")
 _PRETTY: Final = re.compile(r"(?:module|func\.func|[a-z_]\w*\.\w+|\{-#)\b|\{-#")
 
 

@@ -59,6 +59,10 @@ _DIMS: Final = re.compile(r"((?:(?:[0-9]+|\?)\s*x\s*)*)(.*)\Z", re.S)
 _WORD: Final = re.compile(r"[A-Za-z_!][\w.$]*(?:<.*>)?\Z", re.S)
 _ALIAS_IN_BODY: Final = re.compile(STRING.pattern + r"|[#!][A-Za-z_][\w$]*+(?![\w$.<])")
 _MAX_DIM: Final = 2**63 - 1
+#: characters of one alias with the aliases in it written out. Aliases that double are 2^n of them in n lines
+MOST_EXPANDED: Final = 1 << 20
+#: characters that aliases stand for in the whole text
+MOST_EXPANDED_TOTAL: Final = 1 << 26
 
 
 class AttributeParser(Tokens):
@@ -73,6 +77,7 @@ class AttributeParser(Tokens):
         self._locations: dict[str, Location] = {}
         self._aliases = self._find_aliases()
         self._open: set[str] = set()
+        self._expanded: dict[str, int] = {}
 
     def _find_aliases(self) -> dict[str, int]:
         """Alias -> the token its definition begins at. A `#word` before `=` is nothing else."""
@@ -96,9 +101,37 @@ class AttributeParser(Tokens):
         self._open.add(name)
         here, self.at = self.at, start
         value = read()
+        self._measure(name, self.tokens[start : self.at])
         self.at = here
         self._open.discard(name)
         return value
+
+    def _measure(self, name: str, tokens: list[str]) -> None:
+        """How long an alias is, written out. Fails for one that is too long to be handled as a tree."""
+        if name in self._expanded:
+            return
+        size = sum(map(len, tokens)) + self._inner(tokens)
+        if size > MOST_EXPANDED:
+            self.fail(f"{name} stands for more than {MOST_EXPANDED} characters")
+        self._expanded[name] = size
+
+    def _inner(self, tokens: list[str]) -> int:
+        """Characters that the aliases in some tokens stand for."""
+        found, known = 0, self._expanded
+        for token in tokens:
+            if token in known:
+                found += known[token]
+            elif "<" in token and ("#" in token or "!" in token):
+                found += sum(known.get(match[0], 0) for match in _ALIAS_IN_BODY.finditer(token))
+        return found
+
+    def _check_expansion(self) -> None:
+        """Fails where all the aliases together stand for too much. Locations do not count: they are printed once."""
+        if max(self._expanded.values(), default=0) < 1000:
+            return
+        self._expanded = {name: size for name, size in self._expanded.items() if name not in self._locations}
+        if self._inner(self.tokens) > MOST_EXPANDED_TOTAL:
+            self.fail(f"the aliases stand for more than {MOST_EXPANDED_TOTAL} characters", 0)
 
     def _expand(self, body: str) -> str:
         """The body of a dialect attribute or type with the aliases in it written out."""
@@ -327,8 +360,8 @@ class AttributeParser(Tokens):
                 value = integer_of(token, name)
                 return BoolAttr(value != 0) if name == "i1" else IntegerAttr(value, kind)
         except (ValueError, OverflowError, struct.error) as error:
-            self.fail(f"{token} is no {name}: {error}", start)
-        self.fail(f"{token} cannot be of type {name}", start)
+            self.fail(f"{token[:40]} is no {name}: {str(error)[:120]}", start)
+        self.fail(f"{token[:40]} cannot be of type {name}", start)
 
     def _array(self, body: str) -> DenseArray:
         name, _, numbers = body.partition(":")

@@ -17,19 +17,23 @@ _NUMBER: Final = re.compile(r"(?<!\w)[0-9]+")
 #: of a number that is written or comes out, so that what is printed can be read
 _DIGITS: Final = 18
 _DEEPEST: Final = 32
+#: characters of a list; multiplying out takes the square of that
+_LONGEST: Final = 4096
 
 
 class _Reader:
     """Reads expressions from their text. Raises ValueError."""
 
     def __init__(self, text: str) -> None:
+        if len(text) > _LONGEST:
+            raise ValueError(f"a list of sizes has {len(text)} characters, {_LONGEST} are the most")
         self.text = text
         self.tokens: list[re.Match[str]] = []
         at = 0
         while text[at:].strip():
             match = _TOKEN.match(text, at)
             if match is None:
-                raise ValueError(f"{text!r} is no list of sizes")
+                raise ValueError(f"{text[:80]!r} is no list of sizes")
             self.tokens.append(match)
             at = match.end()
         self.at = 0
@@ -47,7 +51,7 @@ class _Reader:
 
     def expect(self, sign: str) -> None:
         if not self.accept(sign):
-            raise ValueError(f"{self.text!r} is no list of sizes: expected {sign!r}")
+            raise ValueError(f"{self.text[:80]!r} is no list of sizes: expected {sign!r}")
 
     def sizes(self) -> tuple[int, ...]:
         if not self.tokens:
@@ -56,9 +60,11 @@ class _Reader:
         while self.accept(","):
             found.append(self.size())
         if self.at != len(self.tokens):
-            raise ValueError(f"{self.text!r} is no list of sizes: something follows {found[-1]}")
+            raise ValueError(f"{self.text[:80]!r} is no list of sizes: something follows {found[-1]}")
         if any(len(number) > _DIGITS for size in found for number in _NUMBER.findall(str(size))):
-            raise ValueError(f"{self.text!r} is no list of sizes: a number of more than {_DIGITS} digits comes out")
+            raise ValueError(
+                f"{self.text[:80]!r} is no list of sizes: a number of more than {_DIGITS} digits comes out"
+            )
         return tuple(found)
 
     def size(self) -> int:
@@ -78,7 +84,7 @@ class _Reader:
 
     def factor(self) -> int:
         if self.at >= len(self.tokens) or self.sign:
-            raise ValueError(f"{self.text!r} is no list of sizes: expected a number or a symbol")
+            raise ValueError(f"{self.text[:80]!r} is no list of sizes: expected a number or a symbol")
         token = self.tokens[self.at]
         self.at += 1
         if token["number"]:
@@ -89,13 +95,13 @@ class _Reader:
         least = int(token["least"]) if token["least"] else LEAST
         greatest = int(token["greatest"]) if token["greatest"] else GREATEST
         if least > greatest or greatest > GREATEST:
-            raise ValueError(f"{self.text!r} is no list of sizes: {name} lies between {least} and {greatest}")
+            raise ValueError(f"{self.text[:80]!r} is no list of sizes: {name} lies between {least} and {greatest}")
         return symbol(name, least, greatest)
 
     def call(self, name: str) -> int:
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise ValueError(f"{self.text!r} is no list of sizes: calls in more than {_DEEPEST} others")
+            raise ValueError(f"{self.text[:80]!r} is no list of sizes: calls in more than {_DEEPEST} others")
         lhs = self.size()
         self.expect(",")
         rhs = self.size()

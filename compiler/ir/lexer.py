@@ -28,7 +28,7 @@ def _nest(depth: int) -> str:
 
 _BODY: Final = f"(?:<{_nest(7)}>)?"
 _NUMBER: Final = r"-?(?:0x[0-9A-Fa-f]++|[0-9]++(?:\.[0-9]*+)?(?:[eE][-+]?[0-9]++)?)"
-_SKIP: Final = r"\s*+(?://[^\n]*+\s*+)*+"
+_SKIP: Final = r"\s*+(?://[^\n\r]*+\s*+)*+"
 _TOKENS: Final = (
     r"%[\w.$-]++(?:#[0-9]++)?",
     _STRING,

@@ -18,6 +18,7 @@ from .core import Block, Operation, Region, Trait, UnregisteredOp, Value
 from .dialect import op_class
 from .garbage import paused
 from .locations import UNKNOWN, FileLoc, Location
+from .nesting import check_nesting
 from .types import Attribute, Type
 
 
@@ -26,11 +27,12 @@ def parse(text: str, filename: str = "<text>", keep_elided: bool = False) -> Mod
 
     `keep_elided`: elements that were left out are kept as text, for a caller who has them from elsewhere.
     """
+    check_nesting(text, filename)
     try:
         with paused():
             return Parser(text, filename, keep_elided).module()
-    except RecursionError:
-        raise ParseError("nested too deeply", filename, 1, 1) from None
+    except RecursionError:  # aliases that refer to one another have no brackets, or the caller is deep in calls itself
+        raise ParseError("nested too deeply for Python's recursion limit", filename, 1, 1) from None
 
 
 class _Forward(Value):
@@ -67,6 +69,7 @@ class Parser(AttributeParser):
                 ops.append(self.operation())
         self._check_forward()
         self._check_blocks()
+        self._check_expansion()
         for op, index in self._without_loc:
             op.loc = self.place(index)
         if len(ops) == 1 and isinstance(ops[0], Module):

@@ -7,6 +7,7 @@ call are apart where that holds for all sizes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from orchestrion.compiler.ir.builtin import Module
@@ -33,7 +34,7 @@ def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
     same: dict[Value, Value] = {
         block.arguments[b]: block.arguments[a] for a, b in zip(pairs[::2], pairs[1::2], strict=True)
     }
-    pending: list[ll_seq.Range] = []
+    pending: dict[Value, tuple[list[ll_seq.Range], list[ll_seq.Range]]] = {}  # buffer -> what is read, what is written
     for op in block.ops:
         if isinstance(op, ll_seq.Barrier):
             op.erase()
@@ -41,15 +42,23 @@ def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
         entry = tables.lookup(op, op.entry) if isinstance(op, ll_seq.Dispatch) else None
         assert entry is None or isinstance(entry, ll_seq.Entry)
         touched = [(same.get(r[0], r[0]), *r[1:]) for r in ll_seq.ranges(op, entry)]
-        if any(_conflict(a, b) for a in touched for b in pending):
+        if any(_overlap(a, b) for a in touched if a[0] in pending for b in _rivals(a, pending[a[0]])):
             block.insert_before(ll_seq.Barrier.build(loc=op.loc), op)
-            pending = []
-        pending += touched
+            pending = {}
+        for item in touched:
+            pending.setdefault(item[0], ([], []))[bool(item[3])].append(item)
 
 
-def _conflict(a: ll_seq.Range, b: ll_seq.Range) -> bool:
-    """Whether the two may not be touched at one time."""
-    return a[0] is b[0] and (a[3] or b[3]) and not _apart(a, b) and not _apart(b, a)
+def _rivals(item: ll_seq.Range, others: tuple[list[ll_seq.Range], list[ll_seq.Range]]) -> Iterator[ll_seq.Range]:
+    """The ranges of the same buffer of which one or the item is written: reads do not disturb each other."""
+    reads, writes = others
+    yield from writes
+    if item[3]:
+        yield from reads
+
+
+def _overlap(a: ll_seq.Range, b: ll_seq.Range) -> bool:
+    return not _apart(a, b) and not _apart(b, a)
 
 
 def _apart(a: ll_seq.Range, b: ll_seq.Range) -> bool:

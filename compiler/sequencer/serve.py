@@ -142,8 +142,9 @@ class Serving:
             sizes = [self._size(size) for size in type.shape if isinstance(size, Dim)]
             made = self.builder.build(ll_seq.Destination, type=type, view=view, sizes=sizes, output=ll_seq.VIEW)
             self.results.append(made.output)
+        homes = {group.home for group in self.storage.groups()}
         for index in range(len(self.signature.results)):
-            if any(group.home == Home("result", index) for group in self.storage.groups()):
+            if Home("result", index) in homes:
                 storage = self.builder.build(ll_seq.Storage, view=self.results[index], output=ll_seq.BUFFER)
                 self.unit.bring(Home("result", index), storage.output)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.flow.fft import LineFft, longest
 from orchestrion.compiler.ir.attributes import BoolAttr, DenseElements, IntegerAttr, dense_ints
 from orchestrion.compiler.ir.core import Operation, Value
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 #: a table of more bytes is not in the module, but computed when that is loaded
 MOST_BYTES: Final = 1 << 16
+#: the greatest length with a prime factor that has no step of its own: the compiler computes tables of twice the length
+LONGEST_CHIRP: Final = 1 << 22
 
 
 def expand_fft(op: Operation, rewriter: Rewriter) -> bool:
@@ -42,6 +45,10 @@ def expand_fft(op: Operation, rewriter: Rewriter) -> bool:
         zero = constant(rewriter, 0.0, tensor(type.shape, element))
         rewriter.replace(op, [joined(rewriter, zero, zero) if is_complex(op.out) else zero])
         return True
+    for length in op.fft_length.ints:
+        if length > LONGEST_CHIRP and plan.rows(length, longest(BY_NAME[element].itemsize)) is None:
+            message = f"length {length} has a large prime factor; such lengths are supported up to {LONGEST_CHIRP}"
+            raise CompileError([Diagnostic(message, op.loc, op.name)])
     t = _Transform(rewriter, element, op.kind in ("IFFT", "IRFFT"))
     rewriter.replace(op, [_transformed(t, op)])
     return True

@@ -157,6 +157,8 @@ def _iota(op: Iota, operands: list[DenseElements]) -> DenseElements:
     import numpy as np
 
     type = tensor_of(op.out)
+    if not type.num_elements:  # another axis may be of any size
+        return DenseElements(type, b"")
     axis = op.iota_dimension.value
     line = np.arange(type.shape[axis]).astype(BY_NAME[str(type.element)].numpy)
     shape = [1] * type.rank

@@ -1,8 +1,9 @@
 """inline: every call becomes a copy of what it calls; private functions go.
 
 Callees first, so that each body is copied when it is final. What comes from a body is located at the op in the callee
-and the call (`callsite`). Bounded: a program that grows beyond `MOST` operations is refused, and one whose calls nest
-deeper than `DEEPEST`, for so deep are its locations then.
+and the call (`callsite`). What a program grows to is counted before anything is copied: one that grows beyond `MOST`
+operations, and beyond `GROWTH` times its own, is refused, and one whose calls nest deeper than `DEEPEST`, for so deep
+are its locations then.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from .func import Call, Func
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
 
-#: operations of all functions together
-MOST: Final = 4_000_000
+#: operations of all functions together with calls inlined, and how often those of the program as it is written. The
+#: largest network in the tests has some 3,000; a compilation takes a millisecond or more for each
+MOST: Final = 250_000
+GROWTH: Final = 16
 DEEPEST: Final = 200
 
 
@@ -29,20 +32,29 @@ def run(module: Module, options: Options) -> None:
     graph = CallGraph(module)
     order, closing = graph.callees_first()
     assert not closing, "the legality check refuses recursion"
-    sizes = {func: sum(1 for _ in func.walk()) for func in order}
-    depths: dict[Func, int] = {}
+    _check_growth(graph, order)
     for func in order:
-        sizes[func] += sum(sizes[target] for _, target in graph.calls[func])
-        depths[func] = max((1 + depths[target] for _, target in graph.calls[func]), default=0)
-        if sizes[func] > MOST:
-            raise _refusal(func, f"is larger than {MOST} operations with its calls inlined")
-        if depths[func] > DEEPEST:
-            raise _refusal(func, f"makes calls nested deeper than {DEEPEST}")
         for call, target in graph.calls[func]:
             _inline(call, target)
     for func in order:
         if not func.is_public:
             func.erase()
+
+
+def _check_growth(graph: CallGraph, order: list[Func]) -> None:
+    """Raises CompileError for a program that inlining makes too large. `order`: callees first."""
+    sizes = {func: sum(1 for _ in func.walk()) for func in order}
+    most = max(MOST, GROWTH * sum(sizes.values()))
+    depths: dict[Func, int] = {}
+    total = 0
+    for func in order:
+        sizes[func] += sum(sizes[target] for _, target in graph.calls[func])
+        depths[func] = max((1 + depths[target] for _, target in graph.calls[func]), default=0)
+        total += sizes[func]
+        if total > most:
+            raise _refusal(func, f"makes the program larger than {most} operations with its calls inlined")
+        if depths[func] > DEEPEST:
+            raise _refusal(func, f"makes calls nested deeper than {DEEPEST}")
 
 
 def _refusal(func: Func, message: str) -> CompileError:

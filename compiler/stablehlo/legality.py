@@ -18,6 +18,7 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
 from orchestrion.compiler.ir.verifier import declaration_problems, problems
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED
+from orchestrion.schema.rules import MAX_RANK
 
 from . import chlo, contraction, dialect, structural
 from .annotations import MESHES
@@ -146,6 +147,8 @@ def _type(type: Type) -> Iterator[str]:
         assert isinstance(type, TensorType)
         if type.is_static and type.num_elements * BY_NAME[str(type.element)].itemsize >= 2**63:
             yield "the tensor does not fit an address space"
+        if type.rank > MAX_RANK:
+            yield f"rank {type.rank}, tensors have {MAX_RANK} axes at the most"
         return
     if not isinstance(type, TensorType):
         is_token = str(type) == "!stablehlo.token"

@@ -283,14 +283,18 @@ def test_what_jaxlib_does_not_know_is_refused_by_us() -> None:
     ]
 
 
-def test_without_jaxlib_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
+def test_without_jaxlib_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from orchestrion.compiler.frontend import foreign
+    from orchestrion.schema.child_process import Child
 
-    monkeypatch.setitem(sys.modules, "jaxlib", None)
-    for name in [name for name in sys.modules if name.startswith("jaxlib.mlir")]:
-        monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(CompileError, match=r"pip install 'orchestrion\[stablehlo\]'; the generic form"):
+    (tmp_path / "jaxlib").mkdir()
+    (tmp_path / "jaxlib" / "__init__.py").write_text("raise ImportError('no jaxlib here')")
+    monkeypatch.syspath_prepend(tmp_path)
+    child = Child(foreign._ANSWER)
+    monkeypatch.setattr(foreign, "_child", child)
+    with pytest.raises(CompileError, match=r"no jaxlib here.*pip install 'orchestrion\[stablehlo\]'; the generic form"):
         load(PRETTY)
+    child.end()
 
 
 def test_nothing_heavy_is_imported_for_the_generic_form() -> None:

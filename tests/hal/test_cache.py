@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrion.hal.cache import Cache, root
+from orchestrion.schema.trust import TrustStore
 
 
 @pytest.fixture(autouse=True)
@@ -177,3 +179,71 @@ def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert root() == tmp_path / ".cache" / "orchestrion"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link", "link to a pipe", "socket", "large file"])
+def test_what_is_no_row_is_a_miss_and_is_not_waited_for(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = Cache("binaries", limit=1 << 20, folder=tmp_path)
+    cache.put(b"data", "key")
+    (row,) = (tmp_path / "binaries").iterdir()
+    content = row.read_bytes()
+    row.unlink()
+    match kind:
+        case "pipe":
+            os.mkfifo(row)
+        case "folder":
+            row.mkdir()
+        case "link":
+            (tmp_path / "elsewhere").write_bytes(content)
+            row.symlink_to(tmp_path / "elsewhere")
+        case "link to a pipe":
+            os.mkfifo(tmp_path / "pipe")
+            row.symlink_to(tmp_path / "pipe")
+        case "socket":
+            monkeypatch.chdir(row.parent)
+            with socket.socket(socket.AF_UNIX) as server:
+                server.bind(row.name)
+        case _:
+            with row.open("wb") as file:
+                file.truncate(1 << 40)
+    assert cache.get("key") is None
+    assert "cannot be read" in caplog.text
+    cache.put(b"data", "key")
+    assert cache.get("key") == (None if kind == "folder" else b"data")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_trimming_passes_over_what_is_no_row(tmp_path: Path) -> None:
+    cache = Cache("binaries", limit=1000, folder=tmp_path)
+    folder = tmp_path / "binaries"
+    os.mkfifo(folder / "pipe")
+    os.mkfifo(folder / ".temporary")
+    (folder / "folder").mkdir()
+    (folder / ".folder").mkdir()
+    (folder / "dangling").symlink_to(tmp_path / "nothing")
+    for path in (folder / ".temporary", folder / ".folder"):
+        os.utime(path, (0, 0))
+    for number in range(5):
+        cache.put(bytes(400), str(number))
+    assert cache.get("4") == bytes(400)
+    rows = [path for path in folder.iterdir() if len(path.name) == 64]
+    assert sum(path.stat().st_size for path in rows) <= 1000
+    assert {path.name for path in folder.iterdir()} - {path.name for path in rows} == {
+        "pipe", "folder", ".folder", "dangling",
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_in_the_trust_store_vouches_for_nothing(tmp_path: Path) -> None:
+    store = TrustStore(tmp_path / "trust")
+    store.add(bytes(32))
+    assert bytes(32) in store
+    os.mkfifo(tmp_path / "trust" / (b"\1" * 32).hex())
+    (tmp_path / "trust" / (b"\2" * 32).hex()).mkdir()
+    for digest in (b"\1" * 32, b"\2" * 32):
+        assert digest not in store
+        with pytest.raises(OSError, match="is no file"):
+            store.add(digest)

@@ -4,6 +4,7 @@ import mmap
 import os
 import resource
 import struct
+import threading
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,18 @@ def test_reseal_leaves_a_sound_file_as_it_is() -> None:
 def test_reseal_refuses_what_has_no_directory() -> None:
     with pytest.raises(ModuleError, match="truncated"):
         container.reseal(change(pack(), 0, b"\xff\xff\xff\xff"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_read_to_its_end_and_a_device_is_refused(tmp_path: Path) -> None:
+    golden = Path(__file__).parents[1] / "golden" / "v1.0-simple_mul.fb"
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(golden.read_bytes(),))
+    writer.start()
+    opened = container.open_file(tmp_path / "pipe")
+    writer.join(60)
+    assert opened.digest == container.open_file(golden).digest
+    with pytest.raises(OSError, match="is a device, not a file"):
+        container.open_file("/dev/zero")
+    with pytest.raises(OSError, match="is a directory, not a file"):
+        container.open_file(tmp_path)

@@ -1,9 +1,13 @@
 """Arrays on the command line: what is read, what is refused, what counts as equal."""
 
+import os
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from orchestrion.schema.dtypes import of_numpy
 from orchestrion.tools.arrays import load_array, mismatch, parse_array, save_array
@@ -104,3 +108,132 @@ def test_narrow_types_are_refused(tmp_path: Path) -> None:
     save_array(str(tmp_path / "x.npy"), parse_array("4xbf16=1"))
     with pytest.raises(InputError, match="is not one of"):
         parse_array(f"@{tmp_path / 'x.npy'}")
+
+
+#: `vm-run --input` from a stranger's instructions: sizes, ranks and digits that nothing can hold
+IMPOSSIBLE = [
+    (f"{10**30}xf32=0", "a size of 31 digits, 18 are the most"),
+    (f"{'9' * 5000}xf32=0", "a size of 5000 digits"),
+    (f"{'x'.join(['1'] * 5000)}xf32=0", "rank 5000, arrays have 64 axes at the most"),
+    ("999999999999999xf32=0", "3999999999999996 bytes, this machine has"),
+    ("100000000x100000000x100000000xf32=0", "bytes, this machine has"),
+    ("-4xf32=0", "expected DIMSxTYPE=VALUES"),
+    ("\N{ARABIC-INDIC DIGIT FOUR}xf32=0", "expected DIMSxTYPE=VALUES"),
+    (f"i64={'1' * 5000}", "not all values are i64"),
+    (f"i32=0x{'f' * 5000}", "not all values are i32"),
+    (f"f32={'x' * 5000}", "not all values are f32"),
+    (f"i1={'y' * 5000}", "not all values are i1"),
+    (f"complex<f32>={'z' * 5000}", "not all values are complex<f32>"),
+    (f"f{'3' * 5000}=1", "no element type"),
+    ("q" * 100_000, "expected DIMSxTYPE=VALUES"),
+    (f"{'2x' * 40}f32=1,2", "2 values for 1099511627776 elements"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), IMPOSSIBLE, ids=[text[:20] for text, _ in IMPOSSIBLE])
+def test_impossible_arrays_are_refused_in_one_short_line(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        parse_array(text)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+
+
+def header(text: str, version: tuple[int, int] = (1, 0), length: int | None = None) -> bytes:
+    """The first bytes of a `.npy` file whose header is that text."""
+    size = len(text) if length is None else length
+    width = 2 if version == (1, 0) else 4
+    return b"\x93NUMPY" + bytes(version) + size.to_bytes(width, "little") + text.encode("latin1")
+
+
+def described(descr: str = "'<f4'", order: str = "False", shape: str = "(4,)") -> str:
+    return f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n"
+
+
+FOUR = np.arange(4, dtype=np.float32)
+BAD_FILES = {
+    "empty": b"",
+    "magic": b"\x93NUMPY",
+    "version": b"\x93NUMPY\x09\x00\x10\x00",
+    "no header": header("", length=100),
+    "header of 4 GB": header(described(), (2, 0), 0xFFFFFFFF),
+    "long header": header(described() + " " * 60000),
+    "no dictionary": header("[1, 2]"),
+    "no keys": header("{}"),
+    "not closed": header("{'descr': ("),
+    "deep": header("(" * 9000),
+    "deep list": header("{'descr': " + "[" * 4000),
+    "minus": header("-" * 9000 + "1"),
+    "code": header("__import__('os').abort()"),
+    "digits": header(described(shape=f"({'9' * 5000},)")) + FOUR.tobytes(),
+    "negative": header(described(shape="(-4,)")) + FOUR.tobytes(),
+    "bool": header(described(shape="(True,)")) + FOUR.tobytes(),
+    "huge": header(described(shape="(1000000000000000,)")) + FOUR.tobytes(),
+    "overflow": header(described(shape="(4294967296, 4294967296)")) + FOUR.tobytes(),
+    "empty overflow": header(described(shape=f"({10**30}, 0)")),
+    "rank": header(described(shape=f"({'1, ' * 100})")) + FOUR.tobytes()[:4],
+    "short": header(described()) + FOUR.tobytes()[:-1],
+    "long": header(described()) + FOUR.tobytes() + b"x",
+    "objects": header(described("'|O'")) + FOUR.tobytes(),
+    "objects inside": header(described("[('a', '|O')]")) + FOUR.tobytes(),
+    "structured": header(described("[('a', '<f4')]")) + FOUR.tobytes(),
+    "many fields": header(described("[" + ", ".join(f"('f{i}', '<f4')" for i in range(500)) + "]")) + FOUR.tobytes(),
+    "no type": header(described("'nonsense'")) + FOUR.tobytes(),
+    "type of thousands": header(described(f"'{'f' * 9000}'")) + FOUR.tobytes(),
+    "number": header(described("7")) + FOUR.tobytes(),
+    "no bytes": header(described("'V0'", shape="(1000000000000,)")),
+    "unicode": header(described("'<U1'")) + FOUR.tobytes(),
+    "big endian": header(described("'>f4'")) + FOUR.tobytes(),
+    "version 3": header(described("[('a', '<f4')]"), (3, 0)) + FOUR.tobytes(),
+    "zip": b"PK\x03\x04" + bytes(100),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_malformed_files_are_refused_in_one_short_line(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    path.write_bytes(BAD_FILES[name])
+    with pytest.raises(InputError, match="x.npy: ") as caught:
+        load_array(str(path))
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+
+
+def test_orders_and_versions_are_read(tmp_path: Path) -> None:
+    want = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.save(tmp_path / "x.npy", np.asfortranarray(want))
+    np.testing.assert_array_equal(load_array(str(tmp_path / "x.npy")), want)
+    for version in ((1, 0), (2, 0), (3, 0)):
+        (tmp_path / "x.npy").write_bytes(header(described(shape="(2, 3)"), version) + want.tobytes())
+        np.testing.assert_array_equal(load_array(str(tmp_path / "x.npy")), want)
+
+
+def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for path, kind in ((tmp_path / "pipe", "pipe"), (tmp_path / "folder", "directory"), (Path("/dev/zero"), "device")):
+        with pytest.raises(OSError, match=f"is a {kind}, not a file"):
+            load_array(str(path))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_damaged_files_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    whole = bytearray(header(described()) + FOUR.tobytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(whole) - 1))
+        piece = data.draw(st.sampled_from([b"(", b"'", b"9" * 20, b"O", b"-", b"{", b"\x00", b"\xff", b"[", b"V", b""]))
+        whole[at : at + data.draw(st.integers(0, 3))] = piece
+    path = tmp_path_factory.mktemp("damaged") / "x.npy"
+    path.write_bytes(bytes(whole))
+    try:
+        assert load_array(str(path)).nbytes <= len(whole)
+    except InputError as error:
+        assert "\n" not in str(error)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="0123456789xfi=,.-+e[] \n@<>cu", max_size=40).filter(lambda text: not text.startswith("@")))
+def test_any_text_is_an_array_or_refused(text: str) -> None:
+    try:
+        with mock.patch("orchestrion.tools.arrays.most_bytes", lambda: 1 << 20):
+            assert parse_array(text).nbytes <= 1 << 20
+    except InputError as error:
+        assert len(str(error)) < 1000

@@ -1,0 +1,135 @@
+"""Programs that jaxlib must read, read in a child process: where its parser crashes, hangs or takes all memory, this
+process raises CompileError and goes on.
+
+Brackets in text are counted before, so that text nested too deeply is refused with its place. The child hands back
+generic text and the bytes of constants; this process never gives foreign input to jaxlib. One child serves all
+compilations of a process, and is there until nobody compiled for a while.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.locations import FileLoc
+from orchestrion.compiler.ir.nesting import check_nesting
+from orchestrion.schema.child_process import Child, ChildDied, ChildFailed, ChildLate, ChildUnavailable
+
+from .jaxlib_reader import Constant, Converted
+from .source import Read
+
+#: bytes of memory the child may have, and how many more for each byte of input
+MEMORY: Final = 2 << 30
+MEMORY_PER_BYTE: Final = 24
+#: seconds the child may take, and how many more for each byte of input
+SECONDS: Final = 30.0
+SECONDS_PER_BYTE: Final = 2e-5
+#: bytes of input from which on it and what is made of it travel in files, and the child has more memory
+LARGE: Final = 64 << 20
+
+_ANSWER: Final = f"{__package__}.jaxlib_reader:answer"
+_child: Final = Child(_ANSWER, memory=MEMORY)
+
+
+def prepare(given: Read) -> bool:
+    """Starts the child where there is none yet, and does not wait for it: this process may import meanwhile."""
+    if _child.pid is not None or len(given.data) >= LARGE:
+        return False
+    try:
+        _child.start()
+    except ChildUnavailable:
+        return False  # said by `read_foreign`, which needs it
+    return True
+
+
+def read_foreign(given: Read) -> Converted:
+    """What jaxlib makes of text or bytes. Raises CompileError."""
+    if isinstance(given.data, str):
+        check_nesting(given.data, given.name)
+    try:
+        data = given.data.encode() if isinstance(given.data, str) else given.data
+    except UnicodeEncodeError as error:
+        raise CompileError(f"{given.name}: not text: {error.reason} at character {error.start}") from None
+    try:
+        return _through_files(given, data) if len(data) >= LARGE else _through_pipe(given, data)
+    except ChildDied as error:
+        raise CompileError(f"{given.name}: jaxlib crashed reading it: the process that read it {error.how}") from None
+    except ChildLate as error:
+        raise CompileError(f"{given.name}: jaxlib takes too long to read it: {error}") from None
+    except ChildUnavailable as error:
+        raise CompileError(f"{given.name}: needs a process in which jaxlib reads it: {error}") from None
+    except ChildFailed as error:
+        raise CompileError(f"{given.name}: jaxlib cannot read it: {error}") from None
+
+
+def _through_pipe(given: Read, data: bytes) -> Converted:
+    answer = _child.request({"kind": given.kind}, data, deadline=_seconds(data))
+    return _converted(given, answer.fields, memoryview(answer.data))
+
+
+def _through_files(given: Read, data: bytes) -> Converted:
+    """Large programs: a child of its own with memory in proportion, and no copy of the constants in this process."""
+    child = Child(_ANSWER, memory=MEMORY + MEMORY_PER_BYTE * len(data))
+    with tempfile.TemporaryDirectory(prefix="orchestrion-") as folder:
+        source, into = Path(folder, "source"), Path(folder, "into")
+        try:
+            source.write_bytes(data)
+            fields = {"kind": given.kind, "source": str(source), "into": str(into)}
+            answer = child.request(fields, deadline=_seconds(data))
+            return _converted(given, answer.fields, _mapped(into) if into.exists() else memoryview(b""))
+        except OSError as error:
+            raise CompileError(f"{given.name}: cannot be read by way of {folder}: {error.strerror}") from None
+        finally:
+            child.end()
+
+
+def _mapped(path: Path) -> memoryview:
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b"")
+
+
+def _seconds(data: bytes) -> float:
+    return SECONDS + SECONDS_PER_BYTE * len(data)
+
+
+def _converted(given: Read, fields: dict[str, Any], data: memoryview) -> Converted:
+    """An answer, of which nothing is believed: the child was in the hands of the input."""
+    try:
+        if "missing" in fields:
+            raise CompileError(
+                f"{given.name}: needs jaxlib to be read ({fields['missing']}): pip install 'orchestrion[stablehlo]'; "
+                "the generic form of MLIR is read without it"
+            )
+        if "findings" in fields:
+            raise CompileError(_diagnostics(given.name, fields["findings"]))
+        text = str(data[: int(fields["text"])], "utf-8", "surrogateescape")
+        return Converted(text, list(_constants(data[int(fields["text"]) :], fields["constants"])))
+    except (KeyError, TypeError, ValueError) as error:
+        shown = json.dumps(fields)[:80]
+        raise CompileError(f"{given.name}: the process that read it gave no answer: {shown}: {error}") from None
+
+
+def _diagnostics(name: str, findings: Sequence[tuple[str, int, int]]) -> list[Diagnostic]:
+    return [
+        Diagnostic(str(message), FileLoc(name, int(line), int(column))) if line else Diagnostic(f"{name}: {message}")
+        for message, line, column in findings
+    ]
+
+
+def _constants(data: memoryview, rows: Sequence[tuple[bool, int] | None]) -> Iterator[Constant]:
+    at = 0
+    for row in rows:
+        if row is None:
+            yield None
+            continue
+        is_text, size = row
+        part = data[at : at + int(size)]
+        at += int(size)
+        yield str(part, "utf-8") if is_text else part

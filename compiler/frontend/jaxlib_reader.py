@@ -1,0 +1,158 @@
+"""A module of jaxlib as generic text and the bytes of its large constants.
+
+What others wrote is read in a child process (`foreign.py`), where `answer` serves: parsers in C++ crash on input that
+nests deeply, and may do worse on damaged bytecode. A module that lives in this process is converted here. jaxlib
+registers StableHLO's dialects by private names, so its version is pinned in the extra. Nothing of the compiler is
+imported here: the child starts faster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from orchestrion.schema.child_process import Message
+
+#: a constant that the text leaves out: its bytes, or its body as text where jaxlib gives none; None: the text has it
+Constant = memoryview | bytes | str | None
+
+#: elements of the largest constant that the text has; `attributes.INLINE_BYTES` of the widest type
+MOST_ELEMENTS: Final = 8
+#: what MLIR prints for elements that it leaves out
+_ELIDED: Final = "__elided__"
+_PLACE: Final = re.compile(r'loc\("-":([0-9]+):([0-9]+)')
+
+
+class Converted(NamedTuple):
+    """`constants` has an item for each `stablehlo.constant` of the text, in order; none where nothing is left out."""
+
+    text: str
+    constants: list[Constant]
+
+
+class Unreadable(Exception):
+    """jaxlib refuses the input: messages, each with line and column, or zeros where it says no place."""
+
+    def __init__(self, findings: list[tuple[str, int, int]]) -> None:
+        super().__init__(findings)
+        self.findings = findings
+
+
+def converted(operation: Any) -> Converted:
+    """Generic text with locations, without large constants."""
+    text = operation.get_asm(
+        print_generic_op_form=True,
+        enable_debug_info=True,
+        large_elements_limit=MOST_ELEMENTS,
+    )
+    return Converted(text, list(_constants(operation)) if _ELIDED in text else [])
+
+
+def _constants(operation: Any) -> Iterator[Constant]:
+    from jaxlib.mlir import ir
+
+    found: list[Any] = []
+
+    def collect(op: Any) -> Any:
+        if op.name == "stablehlo.constant":
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    operation.walk(collect, ir.WalkOrder.PRE_ORDER)
+    for op in found:
+        short = op.get_asm(print_generic_op_form=True, large_elements_limit=MOST_ELEMENTS)
+        yield _elements(op) if _ELIDED in short else None
+
+
+def _elements(constant: Any) -> Constant:
+    """The bytes of a constant stay where jaxlib has them, as long as the module lives."""
+    if "complex<" not in str(constant.results[0].type):  # jaxlib cannot even give such an attribute
+        try:
+            return memoryview(constant.attributes["value"]).cast("B")
+        except (BufferError, TypeError):
+            pass
+    text = constant.get_asm(print_generic_op_form=True).partition("value = ")[2]
+    start, end = text.find("<") + 1, text.rfind("> : tensor")
+    return text[start:end] if 0 < start <= end else None
+
+
+def read(kind: str, data: str | bytes) -> Any:
+    """A module of jaxlib. Raises ImportError without jaxlib, Unreadable for what it refuses."""
+    from jaxlib.mlir import ir
+    from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
+
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context = ir.Context()
+    context.append_dialect_registry(registry)
+    for dialect in (_stablehlo, _chlo, _sdy):  # JAX writes rules of sharding in bytecode for one device, too
+        dialect.register_dialect(context)
+    context.allow_unregistered_dialects = True  # what we do not know is refused by name, all of it at once
+    try:
+        return _of_artifact(context, data) if kind == "artifact" else ir.Module.parse(data, context)
+    except ir.MLIRError as error:
+        raise Unreadable([_finding(found) for found in error.error_diagnostics]) from None
+    except ValueError as error:
+        raise Unreadable([(f"jaxlib cannot read it: {error}", 0, 0)]) from None
+
+
+def _of_artifact(context: Any, data: str | bytes) -> Any:
+    """By XLA's reader: StableHLO's own refuses the meshes and shardings that JAX puts in."""
+    from jaxlib._jax import mlir
+
+    said: list[str] = []
+
+    def hear(found: Any) -> bool:
+        said.append(found.message)
+        return True
+
+    with context:
+        handler = context.attach_diagnostic_handler(hear)  # or they are printed
+        try:
+            return mlir.deserialize_portable_artifact(data)
+        except RuntimeError as error:
+            raise Unreadable([(f"jaxlib cannot read the artifact: {'; '.join(said) or error}", 0, 0)]) from None
+        finally:
+            handler.detach()
+
+
+def _finding(found: Any) -> tuple[str, int, int]:
+    place = _PLACE.match(str(found.location))
+    return found.message, int(place[1]) if place else 0, int(place[2]) if place else 0
+
+
+def answer(request: Message) -> Message:
+    """In the child. Of the answer's data, `text` bytes are text; the constants follow, as `constants` says.
+
+    A constant is a pair: whether it is text, and its bytes; None for one in the text. The file `into`, where one is
+    named, gets the data instead.
+    """
+    kind, source = request.fields["kind"], request.fields.get("source")
+    data: bytes | str = request.data
+    if source is not None:
+        with open(source, "rb") as file:
+            data = file.read()
+    try:
+        module = read(kind, data.decode() if kind == "pretty" and isinstance(data, bytes) else data)
+    except ImportError as error:
+        return Message({"missing": str(error)})
+    except Unreadable as error:
+        return Message({"findings": error.findings})
+    text, constants = converted(module.operation)
+    parts: list[bytes | memoryview] = [text.encode("utf-8", "surrogateescape")]
+    rows: list[tuple[bool, int] | None] = []
+    for constant in constants:
+        if constant is None:
+            rows.append(None)
+            continue
+        part = constant.encode() if isinstance(constant, str) else constant
+        rows.append((isinstance(constant, str), len(part)))
+        parts.append(part)
+    fields = {"text": len(parts[0]), "constants": rows}
+    into = request.fields.get("into")
+    if into is None:
+        return Message(fields, b"".join(parts))
+    with open(into, "wb") as file:
+        file.writelines(parts)
+    return Message(fields)
