@@ -10,6 +10,7 @@ seed. Without atheris, inputs are mutants of the seeds and nothing is known of c
 """
 
 import argparse
+import os
 import re
 import signal
 import subprocess
@@ -25,6 +26,13 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / ".types"), str(ROOT / "examples")]
 
 import fuzzing  # noqa: E402
+
+# what targets compile is not for the trust store and cache of the user; SwiftShader is a second Vulkan device
+SWIFTSHADER = Path(sys.prefix) / "swiftshader" / "vk_swiftshader_icd.json"
+os.environ.setdefault("ORCHESTRION_HOME", str(ROOT / "build" / "fuzz" / "home"))
+os.environ.setdefault("ORCHESTRION_CACHE", str(ROOT / "build" / "fuzz" / "cache"))
+if SWIFTSHADER.exists():
+    os.environ.setdefault("VK_ADD_DRIVER_FILES", str(SWIFTSHADER))
 
 #: seconds beyond its time that a process may take to start, to build its seeds and to end
 GRACE = 180.0
