@@ -72,27 +72,36 @@ class Code:
         self._made[key] = made
         return made
 
-    def check(self, ordinal: int, words: Words, name: str, bindings: Sequence[Binding]) -> None:
-        """Whether the bindings are as long as an entry with these parameters needs. Raises InvalidArgument."""
-        for position, ((_, length), binding) in enumerate(
-            zip(self._instance(ordinal, words)[0].accesses, bindings, strict=True)
-        ):
+    def check(self, ordinal: int, words: Words, entry: Entry, bindings: Sequence[Binding]) -> None:
+        """Whether an entry with these parameters does what the module says of it, in bindings as long as it needs.
+
+        Raises ModuleError where parameters make code that has other bindings or uses them in another way, and
+        InvalidArgument for a binding that is too short.
+        """
+        code = self._instance(ordinal, words)[0]
+        name = f"{entry.name} with parameters {list(words)}"
+        _match_bindings(name, entry, code)
+        for position, ((_, length), binding) in enumerate(zip(code.accesses, bindings, strict=True)):
             if length > binding.length:
                 raise InvalidArgument(
-                    f"entry {name} with parameters {list(words)}, binding {position}: code touches {length} bytes of "
-                    f"{binding.length}"
+                    f"entry {name}, binding {position}: code touches {length} bytes of {binding.length}"
                 )
+
+    def bytes_with(self, words: Words) -> int:
+        """Bytes of code that are read and verified to make an entry with these parameters."""
+        return 0 if self.template is None or not words else len(self.template.payload)
 
 
 class ReferenceExecutable(BackendExecutable):
     """Code that fits what the module says of its entries. `entry` gives the steps of one, as `Code.entry`."""
 
-    __slots__ = ("check", "entries", "entry")
+    __slots__ = ("_bytes_with", "check", "entries", "entry")
 
     def __init__(self, code: Code, entries: tuple[Entry, ...]) -> None:
         self.entries = entries
         self.entry = code.entry
         self.check = code.check
+        self._bytes_with = code.bytes_with
         if len(code.entries) != len(entries):
             raise ModuleError(f"tensor bytecode has {len(code.entries)} entries, the module names {len(entries)}")
         for ordinal, (entry, one) in enumerate(zip(entries, code.entries, strict=True)):
@@ -104,8 +113,11 @@ class ReferenceExecutable(BackendExecutable):
     def held_bytes(self, entry: int, parameters: bytes) -> int:
         return TABLES * self.entry(entry, False, words_of(parameters)).held_bytes
 
+    def code_bytes(self, entry: int, parameters: bytes) -> int:
+        return self._bytes_with(words_of(parameters))
+
     def release(self) -> None:
-        del self.entry, self.check
+        del self.entry, self.check, self._bytes_with
 
 
 def words_of(parameters: bytes) -> Words:
@@ -114,14 +126,18 @@ def words_of(parameters: bytes) -> Words:
 
 
 def _match(entry: Entry, code: EntryCode, parameters: int) -> None:
-    if code.bindings != len(entry.bindings):
-        raise ModuleError(
-            f"entry {entry.name}: code for {code.bindings} bindings, the module says {len(entry.bindings)}"
-        )
     if entry.parameter_words != parameters:
         raise ModuleError(f"entry {entry.name}: {entry.parameter_words} parameter words, its code takes {parameters}")
-    for position, ((access, length), (allowed, least)) in enumerate(zip(code.accesses, entry.bindings, strict=True)):
+    _match_bindings(entry.name, entry, code)
+    for position, ((_, length), (_, least)) in enumerate(zip(code.accesses, entry.bindings, strict=True)):
         if length > least and not parameters:  # with parameters, what a dispatch binds is held against what they make
             raise ModuleError(f"entry {entry.name}, binding {position}: code touches {length} bytes of {least}")
+
+
+def _match_bindings(name: str, entry: Entry, code: EntryCode) -> None:
+    """As many bindings as the module says, none of them used in another way."""
+    if code.bindings != len(entry.bindings):
+        raise ModuleError(f"entry {name}: code for {code.bindings} bindings, the module says {len(entry.bindings)}")
+    for position, ((access, length), (allowed, _)) in enumerate(zip(code.accesses, entry.bindings, strict=True)):
         if length and access != allowed and allowed != "readwrite":
-            raise ModuleError(f"entry {entry.name}, binding {position}: code is {access}, the module says {allowed}")
+            raise ModuleError(f"entry {name}, binding {position}: code is {access}, the module says {allowed}")
