@@ -27,7 +27,7 @@ from orchestrion.schema.tensor_bytecode import BY_NAME as TENSOR_OPS
 from orchestrion.schema.tensor_bytecode import FORMAT, Body, EntryCode
 from orchestrion.schema.tensor_encoding import encode
 from orchestrion.schema.tensor_shapes import TensorType
-from orchestrion.schema.tensor_template import number, operation, parameter
+from orchestrion.schema.tensor_template import encode_template, number, operation, parameter
 
 F32 = BY_NAME["f32"]
 
@@ -537,7 +537,7 @@ def template(place: int, then: bytes, now: bytes) -> bytes:
     return struct.pack("<4sHHI", b"OTBT", 1, 0, 2) + rows + payload
 
 
-STORE, NEGATE = struct.pack("<HIH", 2, 1, 1), struct.pack("<HI", TENSOR_OPS["negate"].code, 0)
+STORE = struct.pack("<HIH", 2, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -557,3 +557,21 @@ def test_parameters_of_a_template_change_sizes_and_nothing_else(device, place, t
     commands.dispatch(executable, 0, (1, 1, 1), [(0, 0, 16), (1, 0, 16)], struct.pack("<I", 0))
     with pytest.raises(ModuleError, match=message):
         commands.dispatch(executable, 0, (1, 1, 1), [(0, 0, 16), (1, 0, 16)], struct.pack("<I", 1))
+
+
+def test_what_parameters_make_is_counted_and_not_kept_without_end(device):
+    """Constants are copied for each set of parameters."""
+    size = 1 << 20
+    code = EntryCode(1)
+    (x,) = code.emit("constant", (), TensorType(BY_NAME["i8"], (size,)), bytes(size))
+    code.emit("store_output", (x,), 0)
+    payload = encode_template([code], [1])
+    executable = device.create_executable(FORMAT, memoryview(payload), (Entry("f", (("write", 0),), 1, (1, 1, 1)),))
+    assert executable.backend.held_bytes(0, struct.pack("<I", 7)) > size
+    tracemalloc.start()
+    try:
+        for word in range(40):
+            executable.backend.scratch_bytes(0, struct.pack("<I", word + 1))
+        assert tracemalloc.get_traced_memory()[0] < 24 << 20
+    finally:
+        tracemalloc.stop()
