@@ -97,9 +97,11 @@ class Code:
                     f"entry {name}, binding {position}: code touches {length} bytes of {binding.length}"
                 )
 
-    def bytes_with(self, words: Words) -> int:
-        """Bytes of code that are read and verified to make an entry with these parameters."""
-        return 0 if self.template is None or not words else len(self.template.payload)
+    def bytes_with(self, ordinal: int, words: Words) -> int:
+        """Bytes of code and of expressions that are read to make an entry with these parameters."""
+        if self.template is None or not words:
+            return 0
+        return len(self.template.payload) + sum([len(place.code) for place in self.template.entries[ordinal][1]])
 
 
 class ReferenceExecutable(BackendExecutable):
@@ -125,7 +127,7 @@ class ReferenceExecutable(BackendExecutable):
         return TABLES * self.entry(entry, False, words).held_bytes + self._own_bytes(entry, words)
 
     def code_bytes(self, entry: int, parameters: bytes) -> int:
-        return self._bytes_with(words_of(parameters))
+        return self._bytes_with(entry, words_of(parameters))
 
     def release(self) -> None:
         del self.entry, self.check, self._bytes_with, self._own_bytes

@@ -568,6 +568,7 @@ def test_what_parameters_make_is_counted_and_not_kept_without_end(device):
     payload = encode_template([code], [1])
     executable = device.create_executable(FORMAT, memoryview(payload), (Entry("f", (("write", 0),), 1, (1, 1, 1)),))
     assert executable.backend.held_bytes(0, struct.pack("<I", 7)) > size
+    assert executable.backend.code_bytes(0, struct.pack("<I", 7)) > size
     tracemalloc.start()
     try:
         for word in range(40):
@@ -575,3 +576,13 @@ def test_what_parameters_make_is_counted_and_not_kept_without_end(device):
         assert tracemalloc.get_traced_memory()[0] < 24 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_expressions_of_a_template_count_as_code(device):
+    """They are worked out again for each set of parameters."""
+    data = template(12, b"\2\0", b"\2\0")
+    entries = tuple(Entry(name, (("read", 0), ("write", 0)), 1, (1, 1, 1)) for name in "fg")
+    executable = device.create_executable(FORMAT, memoryview(data), entries)
+    parameters = struct.pack("<I", 1)
+    (first, second) = (executable.backend.code_bytes(entry, parameters) for entry in (0, 1))
+    assert first - second == len(operation("add", number(0), operation("multiply", parameter(0), number(0))))
