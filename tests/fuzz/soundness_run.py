@@ -10,7 +10,6 @@ import os
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
@@ -32,7 +31,7 @@ from orchestrion.schema.writer import write  # noqa: E402
 
 KINDS = {"modules": (run_module, INSTRUCTIONS), "tensors": (run_tensors, ROWS)}
 #: programs of one task of a worker
-CHUNK = 250
+CHUNK = 50
 
 Results = list[tuple[int, Outcome | str]]
 
@@ -116,15 +115,18 @@ def main() -> None:
         firsts = range(given.seed, given.seed + given.count, CHUNK)
         lasts = [min(first + CHUNK, given.seed + given.count) for first in firsts]
         results: Results = []
-        with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn"), max_tasks_per_child=8) as pool:
-            for found in pool.map(partial(chunk_until, kind, time.time() + 60 * given.minutes), firsts, lasts):
+        end = time.time() + 60 * given.minutes
+        with get_context("spawn").Pool(given.jobs, maxtasksperchild=8) as pool:
+            for found in pool.imap(partial(chunk_until, kind, end), zip(firsts, lasts, strict=True)):
                 results += found
+                wrong = sum(isinstance(one, str) for _, one in found)
+                print(f"{kind}: {len(results)} done, {wrong} findings among the last {len(found)}", flush=True)
         findings += report(kind, results, time.monotonic() - started)
     sys.exit(1 if findings else 0)
 
 
-def chunk_until(kind: str, end: float, first: int, last: int) -> Results:
-    return chunk(kind, first, last) if time.time() < end else []
+def chunk_until(kind: str, end: float, seeds: tuple[int, int]) -> Results:
+    return chunk(kind, *seeds) if time.time() < end else []
 
 
 if __name__ == "__main__":
