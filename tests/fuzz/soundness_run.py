@@ -10,10 +10,12 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
@@ -29,7 +31,10 @@ from orchestrion.schema.isa import INSTRUCTIONS  # noqa: E402
 from orchestrion.schema.tensor_bytecode import ROWS  # noqa: E402
 from orchestrion.schema.writer import write  # noqa: E402
 
-KINDS = {"modules": (run_module, INSTRUCTIONS), "tensors": (run_tensors, ROWS)}
+KINDS: dict[str, tuple[Callable[[int], Outcome], Sequence[Any]]] = {
+    "modules": (run_module, INSTRUCTIONS),
+    "tensors": (run_tensors, ROWS),
+}
 #: programs of one task of a worker
 CHUNK = 50
 
