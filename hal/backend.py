@@ -119,6 +119,10 @@ class BackendExecutable(ABC):
         """Host memory that a recorded dispatch of the entry keeps from one run to the next."""
         return 0
 
+    def code_bytes(self, entry: int, parameters: bytes) -> int:
+        """Bytes of code that are looked at to record a dispatch of the entry: more than a few cost fuel."""
+        return 0
+
     @abstractmethod
     def release(self) -> None: ...
 

@@ -87,7 +87,12 @@ class Template:
         patched = bytearray(self.payload)
         for place in self.entries[ordinal][1]:
             _NUMBER.pack_into(patched, place.offset, _evaluate(place, words))
-        return decode(patched).entries[ordinal]
+        entries = decode(patched).entries
+        if len(entries) != len(self.entries):
+            raise ModuleError(
+                f"tensor bytecode template: parameters {list(words)} make {len(entries)} entries of {len(self.entries)}"
+            )
+        return entries[ordinal]
 
 
 def is_template(payload: bytes | memoryview) -> bool:

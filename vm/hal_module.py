@@ -24,7 +24,7 @@ from orchestrion.schema.hal_imports import HAL_IMPORTS
 from . import derived
 from .call import Call
 from .enqueued import Enqueued
-from .errors import CallerError, Trap
+from .errors import CallerError, MissingType, Trap
 from .memory import Memory
 from .native import Inline, NativeFunction, NativeModule, native
 from .refs import OBJECT_BYTES
@@ -41,6 +41,8 @@ _MAX_RANK, _MAX_BYTES = 64, 2**63 - 1
 _MAX_SLOTS, _SLOT_BYTES = 1 << 16, 64
 #: bytes charged for a recorded command, and for each of its bindings
 _COMMAND_BYTES, _BINDING_BYTES = 512, 256
+#: bytes of code that are read and verified, for a unit of fuel: that takes longer than clearing or copying them
+_CODE_BYTES_PER_UNIT = 8
 #: submissions under way before a further one waits
 _MOST_PENDING = 1000
 
@@ -114,9 +116,15 @@ def _inline_execute(recording: str, *buffers: str) -> tuple[str, str]:
 
 
 def _dtype(code: int) -> DType:
+    """The element type of a code. `MissingType` where NumPy has no such type."""
     dtype = BY_CODE.get(code)
     if dtype is None:
         raise Trap(f"{code:#x} is not the code of an element type")
+    if dtype.foreign:
+        try:
+            _ = dtype.numpy
+        except ImportError as error:
+            raise MissingType(str(error)) from None
     return dtype
 
 
@@ -260,6 +268,7 @@ class HalModule(NativeModule):
             for source, slot, offset, length in zip(sources, slots, offsets, lengths, strict=True)
         ]
         recording.commands.dispatch(executable, entry, (x, y, z), bindings, recording.parameters)
+        call.spend(executable.backend.code_bytes(entry, recording.parameters) // _CODE_BYTES_PER_UNIT)
         recording.charge(executable.backend.held_bytes(entry, recording.parameters))
         recording.parameters = b""
 

@@ -53,7 +53,10 @@ def _value(value: Any, type_name: str, what: str) -> Any:
     if type_name in ("f32", "f64"):
         if type(value) not in (int, float):
             raise CallerError(f"{what}: expected {type_name}, got {value!r}")
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # an integer beyond every f64
+            raise CallerError(f"{what}: expected {type_name}, got an integer of {value.bit_length()} bits") from None
         return round_f32(number) if type_name == "f32" and number == number else number
     if value is not None:
         raise CallerError(f"{what}: expected {type_name}, which only None can stand for, got {value!r}")

@@ -60,7 +60,7 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         known = _overlap(bindings, sources, written)
         words = words_of(parameters)
         if words:
-            executable.check(entry, words, executable.entries[entry].name, bindings)
+            executable.check(entry, words, executable.entries[entry], bindings)
         code = self._fitting(executable, entry, known, words)
         before = self._polls(code.operations)
 

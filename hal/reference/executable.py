@@ -10,7 +10,7 @@ from struct import Struct
 from orchestrion.hal.backend import BackendExecutable, Binding, Entry
 from orchestrion.hal.errors import InvalidArgument
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.tensor_bytecode import LIBRARY_CALL, EntryCode
+from orchestrion.schema.tensor_bytecode import LIBRARY_CALL, Body, EntryCode
 from orchestrion.schema.tensor_encoding import decode
 from orchestrion.schema.tensor_template import Template, decode_template, is_template
 
@@ -18,8 +18,10 @@ from .program import CompiledEntry, compile_entry
 
 #: tables of buffers for which a recording keeps views
 TABLES = 2
-#: entries of templates that are kept, the one used longest ago going first
-MOST_KEPT = 64
+#: entries of templates that are kept, and bytes of all of them, the one used longest ago going first
+MOST_KEPT, MOST_BYTES = 64, 16 << 20
+#: what an instruction takes in memory beside its constant, about
+INSTRUCTION_BYTES = 500
 
 Words = tuple[int, ...]
 
@@ -27,7 +29,7 @@ Words = tuple[int, ...]
 class Code:
     """A payload, decoded, and its steps, made when first asked for. Executables with the same payload share it."""
 
-    __slots__ = ("__weakref__", "_compiled", "_made", "_poll", "entries", "template")
+    __slots__ = ("__weakref__", "_compiled", "_made", "_made_bytes", "_poll", "entries", "template")
 
     def __init__(self, payload: memoryview, poll: Callable[[], None]) -> None:
         """`poll` is called between steps that take long."""
@@ -35,7 +37,8 @@ class Code:
         self.entries = decode(payload if self.template is None else self.template.payload).entries
         self._poll = poll
         self._compiled: dict[tuple[int, bool], CompiledEntry] = {}
-        self._made: dict[tuple[int, Words], tuple[EntryCode, dict[bool, CompiledEntry]]] = {}
+        self._made: dict[tuple[int, Words], tuple[EntryCode, dict[bool, CompiledEntry], int]] = {}
+        self._made_bytes = 0
         for ordinal, entry in enumerate(self.entries):
             if any(one.row is LIBRARY_CALL for one in entry.instructions):
                 self.entry(ordinal, False)  # a function that is not there is missed now, not when something is recorded
@@ -56,43 +59,61 @@ class Code:
         return compiled
 
     def _of_template(self, ordinal: int, careful: bool, words: Words) -> CompiledEntry:
-        code, compiled = self._instance(ordinal, words)
+        code, compiled, _ = self._instance(ordinal, words)
         if careful not in compiled:
             compiled[careful] = compile_entry(code, careful, self._poll)
         return compiled[careful]
 
-    def _instance(self, ordinal: int, words: Words) -> tuple[EntryCode, dict[bool, CompiledEntry]]:
+    def _instance(self, ordinal: int, words: Words) -> tuple[EntryCode, dict[bool, CompiledEntry], int]:
+        """An entry with these parameters, its forms, and the bytes of memory that it takes."""
         key = ordinal, words
         made = self._made.pop(key, None)
         if made is None:
             assert self.template is not None
-            made = self.template.entry(ordinal, words), {}
-            while len(self._made) >= MOST_KEPT:
-                del self._made[next(iter(self._made))]
+            code = self.template.entry(ordinal, words)
+            made = code, {}, _code_size(code)
+            self._made_bytes += made[2]
+            while self._made and (len(self._made) >= MOST_KEPT or self._made_bytes > MOST_BYTES):
+                self._made_bytes -= self._made.pop(next(iter(self._made)))[2]
         self._made[key] = made
         return made
 
-    def check(self, ordinal: int, words: Words, name: str, bindings: Sequence[Binding]) -> None:
-        """Whether the bindings are as long as an entry with these parameters needs. Raises InvalidArgument."""
-        for position, ((_, length), binding) in enumerate(
-            zip(self._instance(ordinal, words)[0].accesses, bindings, strict=True)
-        ):
+    def own_bytes(self, ordinal: int, words: Words) -> int:
+        """Bytes of code that an entry with these parameters has for itself: without any it shares all."""
+        return self._instance(ordinal, words)[2] if words else 0
+
+    def check(self, ordinal: int, words: Words, entry: Entry, bindings: Sequence[Binding]) -> None:
+        """Whether an entry with these parameters does what the module says of it, in bindings as long as it needs.
+
+        Raises ModuleError where parameters make code that has other bindings or uses them in another way, and
+        InvalidArgument for a binding that is too short.
+        """
+        code = self._instance(ordinal, words)[0]
+        name = f"{entry.name} with parameters {list(words)}"
+        _match_bindings(name, entry, code)
+        for position, ((_, length), binding) in enumerate(zip(code.accesses, bindings, strict=True)):
             if length > binding.length:
                 raise InvalidArgument(
-                    f"entry {name} with parameters {list(words)}, binding {position}: code touches {length} bytes of "
-                    f"{binding.length}"
+                    f"entry {name}, binding {position}: code touches {length} bytes of {binding.length}"
                 )
+
+    def bytes_with(self, ordinal: int, words: Words) -> int:
+        """Bytes of code and of expressions that are read to make an entry with these parameters."""
+        if self.template is None or not words:
+            return 0
+        return len(self.template.payload) + sum([len(place.code) for place in self.template.entries[ordinal][1]])
 
 
 class ReferenceExecutable(BackendExecutable):
     """Code that fits what the module says of its entries. `entry` gives the steps of one, as `Code.entry`."""
 
-    __slots__ = ("check", "entries", "entry")
+    __slots__ = ("_bytes_with", "_own_bytes", "check", "entries", "entry")
 
     def __init__(self, code: Code, entries: tuple[Entry, ...]) -> None:
         self.entries = entries
         self.entry = code.entry
         self.check = code.check
+        self._bytes_with, self._own_bytes = code.bytes_with, code.own_bytes
         if len(code.entries) != len(entries):
             raise ModuleError(f"tensor bytecode has {len(code.entries)} entries, the module names {len(entries)}")
         for ordinal, (entry, one) in enumerate(zip(entries, code.entries, strict=True)):
@@ -102,10 +123,27 @@ class ReferenceExecutable(BackendExecutable):
         return self.entry(entry, False, words_of(parameters)).scratch_bytes
 
     def held_bytes(self, entry: int, parameters: bytes) -> int:
-        return TABLES * self.entry(entry, False, words_of(parameters)).held_bytes
+        words = words_of(parameters)
+        return TABLES * self.entry(entry, False, words).held_bytes + self._own_bytes(entry, words)
+
+    def code_bytes(self, entry: int, parameters: bytes) -> int:
+        return self._bytes_with(entry, words_of(parameters))
 
     def release(self) -> None:
-        del self.entry, self.check
+        del self.entry, self.check, self._bytes_with, self._own_bytes
+
+
+def _code_size(code: EntryCode) -> int:
+    """Bytes of memory that an entry's instructions and constants take, about."""
+    size = 0
+    for instruction in code.instructions:
+        size += INSTRUCTION_BYTES
+        for attribute in instruction.attributes:
+            if isinstance(attribute, bytes):
+                size += len(attribute)
+            elif isinstance(attribute, Body):
+                size += INSTRUCTION_BYTES * len(attribute.instructions)
+    return size
 
 
 def words_of(parameters: bytes) -> Words:
@@ -114,14 +152,18 @@ def words_of(parameters: bytes) -> Words:
 
 
 def _match(entry: Entry, code: EntryCode, parameters: int) -> None:
-    if code.bindings != len(entry.bindings):
-        raise ModuleError(
-            f"entry {entry.name}: code for {code.bindings} bindings, the module says {len(entry.bindings)}"
-        )
     if entry.parameter_words != parameters:
         raise ModuleError(f"entry {entry.name}: {entry.parameter_words} parameter words, its code takes {parameters}")
-    for position, ((access, length), (allowed, least)) in enumerate(zip(code.accesses, entry.bindings, strict=True)):
+    _match_bindings(entry.name, entry, code)
+    for position, ((_, length), (_, least)) in enumerate(zip(code.accesses, entry.bindings, strict=True)):
         if length > least and not parameters:  # with parameters, what a dispatch binds is held against what they make
             raise ModuleError(f"entry {entry.name}, binding {position}: code touches {length} bytes of {least}")
+
+
+def _match_bindings(name: str, entry: Entry, code: EntryCode) -> None:
+    """As many bindings as the module says, none of them used in another way."""
+    if code.bindings != len(entry.bindings):
+        raise ModuleError(f"entry {name}: code for {code.bindings} bindings, the module says {len(entry.bindings)}")
+    for position, ((access, length), (allowed, _)) in enumerate(zip(code.accesses, entry.bindings, strict=True)):
         if length and access != allowed and allowed != "readwrite":
-            raise ModuleError(f"entry {entry.name}, binding {position}: code is {access}, the module says {allowed}")
+            raise ModuleError(f"entry {name}, binding {position}: code is {access}, the module says {allowed}")

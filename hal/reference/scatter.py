@@ -21,6 +21,7 @@ Array = npt.NDArray[Any]
 
 def scatter(poll: Poll, operands: Types, results: Types, body: Body) -> Kernel:
     count, (groups, rows, row) = len(results), results[0].shape
+    given_rows = operands[count].elements
     combine = body_function(body, poll)
     at_once = _at_once(body, count)
 
@@ -31,10 +32,12 @@ def scatter(poll: Poll, operands: Types, results: Types, body: Body) -> Kernel:
         for x, out in zip(inputs, outs, strict=True):
             if not np.may_share_memory(x, out):  # else it is the same memory, updated in place
                 out[...] = x
+        if not given_rows:  # there may be very many groups of no updates
+            return
         chosen = np.flatnonzero((indices >= 0) & (indices < rows))
         places = (indices + np.arange(groups)[:, None] * rows).reshape(-1)[chosen]
         flat = [out.reshape(groups * rows, row) for out in outs]
-        given = [update.reshape(-1, row)[chosen] for update in updates]
+        given = [update.reshape(given_rows, row)[chosen] for update in updates]
         if at_once is not None:
             at_once(flat[0], places, given[0])
             return

@@ -15,7 +15,7 @@ import pytest
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import HalError
 from orchestrion.hal.reference.driver import ReferenceDriver
-from orchestrion.schema import dtypes, encoding, tensor_encoding, writer
+from orchestrion.schema import dtypes, encoding, tensor_encoding, tensor_template, writer
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.hal_imports import HAL_IMPORTS
@@ -145,6 +145,27 @@ def test_executables_made_again_and_again() -> None:
         looping("%r0 = call_import @hal.executable.create(%i0)", extra=executable(code, [("write", 1 << 20)])),
         DeadlineExceeded,
     )
+
+
+def test_a_template_made_anew_for_each_dispatch() -> None:
+    """All of its payload is read again for other parameters."""
+    small, large = EntryCode(1), EntryCode(1)
+    (x,) = small.emit("constant", (), TensorType(F32, (1,)), bytes(4))
+    small.emit("store_output", (x,), 0)
+    (x,) = large.emit("constant", (), TensorType(F32, (1,)), bytes(4))
+    for _ in range(20_000):
+        (x,) = large.emit("negate", (x,))
+    large.emit("store_output", (x,), 0)
+    payload = tensor_template.encode_template([small, large], [1, 1])
+    rows = "entry @a parameters 1 bindings [write 4] entry @b parameters 1 bindings [write 4]"
+    variant = f'variant "tensor-bytecode" workgroups [(1, 1, 1), (1, 1, 1)] payload hex "{payload.hex()}"'
+    code = f"executable @e {{ {rows} {variant} }}"
+    before = """%l1 = i64.const 4 %l2 = i64.const 1 %i1 = i32.const 1 %r2 = call_import @hal.allocate(%l1)
+        %r0 = call_import @hal.executable.create(%i0)"""
+    body = """%i2 = i32.add %i2, %i1 %r1 = call_import @hal.recording.create(%i0)
+        call_import @hal.recording.parameters(%r1, %i2)
+        call_import @hal.recording.dispatch(%r1, %r0, %i0, %l2, %l2, %l2, %r2, %i0, %l0, %l1)"""
+    ends(looping(body, before, code), DeadlineExceeded)
 
 
 # Recordings: bindings that may overlap, commands without end, much work in one submission.

@@ -1,6 +1,7 @@
 """The reference device beside its kernels: silence, overlap, memory, what payloads must agree with."""
 
 import gc
+import struct
 import time
 import tracemalloc
 import warnings
@@ -22,9 +23,11 @@ from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_NAME, COMPUTED
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.scalars import SCALARS, evaluate
+from orchestrion.schema.tensor_bytecode import BY_NAME as TENSOR_OPS
 from orchestrion.schema.tensor_bytecode import FORMAT, Body, EntryCode
 from orchestrion.schema.tensor_encoding import encode
 from orchestrion.schema.tensor_shapes import TensorType
+from orchestrion.schema.tensor_template import encode_template, number, operation, parameter
 
 F32 = BY_NAME["f32"]
 
@@ -480,3 +483,106 @@ def test_recording_a_gather_from_what_has_no_memory_takes_none(device):
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
+
+
+def scattering(groups: int, rows: int, row: int, updates: int) -> EntryCode:
+    """Input, updates, and the result; all indices are 0."""
+    code, f32, i32 = EntryCode(3), BY_NAME["f32"], BY_NAME["i32"]
+    (x,) = code.emit("load_input", (), 0, TensorType(f32, (groups, rows, row)))
+    (zero,) = code.emit("constant", (), TensorType(i32, ()), bytes(4))
+    (indices,) = code.emit("broadcast_in_dim", (zero,), (groups, updates), ())
+    (update,) = code.emit("load_input", (), 1, TensorType(f32, (groups, updates, row)))
+    body = Body((TensorType(f32, ()), TensorType(f32, ())))
+    body.finish(tuple(body.emit("add", (0, 1))))
+    code.emit("store_output", code.append(TENSOR_OPS["scatter"], (x, indices, update), (body,)), 2)
+    return code
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 0, 4), (0, 3, 2, 4), (2, 0, 0, 4), (2, 3, 4, 0)])
+def test_a_scatter_without_elements_gives_its_input(device, sizes):
+    groups, rows, row, updates = sizes
+    x = np.arange(max(1, groups * rows * row), dtype=np.float32)
+    given = np.ones(max(1, groups * updates * row), np.float32)
+    buffers = [filled(device, x), filled(device, given), filled(device, np.zeros_like(x))]
+    device.queue.execute(record(device, scattering(*sizes)), buffers)
+    if groups * rows * row:
+        np.testing.assert_array_equal(read(buffers[2], x), x)
+
+
+@pytest.mark.parametrize("rows", [0, 5])
+def test_very_many_groups_of_a_scatter_without_updates_take_no_memory(device, rows):
+    nothing = [device.allocator.allocate(0) for _ in range(3)]
+    commands = record(device, scattering(1 << 40, rows, 0, 0))
+    tracemalloc.start()
+    try:
+        device.queue.execute(commands, nothing)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def template(place: int, then: bytes, now: bytes) -> bytes:
+    """Two entries that negate binding 0 into binding 1; a parameter of 1 changes the bytes at a place of the code."""
+    codes = []
+    for _ in range(2):
+        codes.append(EntryCode(2))
+        (x,) = codes[-1].emit("load_input", (), 0, TensorType(F32, (4,)))
+        codes[-1].emit("store_output", codes[-1].emit("negate", (x,)), 1)
+    payload = encode(codes)
+    at = payload.index(then, place)
+    (old,) = struct.unpack_from("<q", payload, at)
+    by = int.from_bytes(now, "little") - int.from_bytes(then, "little")
+    changed = operation("add", number(old), operation("multiply", parameter(0), number(by)))
+    rows = struct.pack("<HI", 1, 1) + struct.pack("<QH", at, len(changed)) + changed + struct.pack("<HI", 1, 0)
+    return struct.pack("<4sHHI", b"OTBT", 1, 0, 2) + rows + payload
+
+
+STORE = struct.pack("<HIH", 2, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("place", "then", "now", "message"),
+    [
+        (12, b"\2\0", b"\3\0", "code for 3 bindings, the module says 2"),
+        (12, b"\2\0", b"\1\0", "binding 1 out of range"),
+        (0, STORE, struct.pack("<HIH", 2, 1, 0), "binding 0 is stored to|code is readwrite, the module says read"),
+        (8, b"\2\0", b"\1\0", "bytes after the last entry"),
+    ],
+)
+def test_parameters_of_a_template_change_sizes_and_nothing_else(device, place, then, now, message):
+    """What is bound for reading may be memory that nobody may write."""
+    entries = tuple(Entry(name, (("read", 0), ("write", 0)), 1, (1, 1, 1)) for name in "fg")
+    executable = device.create_executable(FORMAT, memoryview(template(place, then, now)), entries)
+    commands = device.create_command_buffer(2)
+    commands.dispatch(executable, 0, (1, 1, 1), [(0, 0, 16), (1, 0, 16)], struct.pack("<I", 0))
+    with pytest.raises(ModuleError, match=message):
+        commands.dispatch(executable, 0, (1, 1, 1), [(0, 0, 16), (1, 0, 16)], struct.pack("<I", 1))
+
+
+def test_what_parameters_make_is_counted_and_not_kept_without_end(device):
+    """Constants are copied for each set of parameters."""
+    size = 1 << 20
+    code = EntryCode(1)
+    (x,) = code.emit("constant", (), TensorType(BY_NAME["i8"], (size,)), bytes(size))
+    code.emit("store_output", (x,), 0)
+    payload = encode_template([code], [1])
+    executable = device.create_executable(FORMAT, memoryview(payload), (Entry("f", (("write", 0),), 1, (1, 1, 1)),))
+    assert executable.backend.held_bytes(0, struct.pack("<I", 7)) > size
+    assert executable.backend.code_bytes(0, struct.pack("<I", 7)) > size
+    tracemalloc.start()
+    try:
+        for word in range(40):
+            executable.backend.scratch_bytes(0, struct.pack("<I", word + 1))
+        assert tracemalloc.get_traced_memory()[0] < 24 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_expressions_of_a_template_count_as_code(device):
+    """They are worked out again for each set of parameters."""
+    data = template(12, b"\2\0", b"\2\0")
+    entries = tuple(Entry(name, (("read", 0), ("write", 0)), 1, (1, 1, 1)) for name in "fg")
+    executable = device.create_executable(FORMAT, memoryview(data), entries)
+    parameters = struct.pack("<I", 1)
+    (first, second) = (executable.backend.code_bytes(entry, parameters) for entry in (0, 1))
+    assert first - second == len(operation("add", number(0), operation("multiply", parameter(0), number(0))))

@@ -1,6 +1,7 @@
 """Templates: what parameters make of them is code like any other; anything else is refused."""
 
 import random
+import struct
 
 import pytest
 
@@ -76,6 +77,26 @@ def test_what_parameters_make_is_verified() -> None:
 def test_expressions_that_are_none(expression: bytes, message: str) -> None:
     with pytest.raises(ModuleError, match=message):
         decode_template(encode_template([code(SymbolicNumber(1, expression), 1)], [1]))
+
+
+def test_parameters_cannot_make_entries_vanish() -> None:
+    """One entry becomes a constant that holds the bytes of the other."""
+    i8 = BY_NAME["i8"]
+    first = EntryCode(0)
+    first.emit("constant", (), TensorType(i8, (3,)), b"abc")
+    payload = encode([first, EntryCode(0)])
+    at = payload.index(struct.pack("<qQ", 3, 3))
+    changes = [(8, -1), (at, 6), (at + 8, 6)]  # the count of entries, the constant's size and its bytes
+    rows = b""
+    for place, by in changes:
+        (old,) = struct.unpack_from("<q", payload, place)
+        code = operation("add", number(old), operation("multiply", parameter(0), number(by)))
+        rows += struct.pack("<QH", place, len(code)) + code
+    entries = struct.pack("<HI", 0, 0) + struct.pack("<HI", 1, len(changes)) + rows
+    found = decode_template(struct.pack("<4sHHI", b"OTBT", 1, 0, 2) + entries + payload)
+    assert found.entry(1, (0,)).accesses == ()
+    with pytest.raises(ModuleError, match="make 1 entries of 2"):
+        found.entry(1, (1,))
 
 
 def test_other_bytes_are_refused_or_code() -> None:

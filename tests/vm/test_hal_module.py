@@ -1,13 +1,16 @@
 """The native module `hal`: every number that bytecode can give is checked, and the error says whose fault it is."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from orchestrion import vm
 from orchestrion.schema.assembler import assemble
+from orchestrion.schema.dtypes import BY_NAME as DTYPES
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 from orchestrion.schema.writer import write
-from orchestrion.vm.errors import CallerError, MemoryExceeded, Trap
+from orchestrion.vm.errors import CallerError, MemoryExceeded, MissingType, Trap
 
 IMPORTS = "\n".join(f"import @{row.name} {row.signature}" for row in HAL_IMPORTS.values())
 F32 = 1056
@@ -106,6 +109,17 @@ def test_the_programs_fault(body: str) -> None:
         run(body)
     assert TRAPS[body] in caught.value.message
     assert caught.value.chain[0].function == "f"
+
+
+def test_types_that_numpy_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package that has them is an extra."""
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    code = DTYPES["f8E5M2"].code
+    monkeypatch.delitem(vars(DTYPES["f8E5M2"]), "numpy", raising=False)
+    for call in ("%r1 = call_import @hal.view.create(%r0, %l0, %i3)",
+                 "%r1 = ref.null %r1 = call_import @hal.view.destination(%r1, %i3)"):  # fmt: skip
+        with pytest.raises(MissingType, match="need ml_dtypes"):
+            run(f"%i3 = i32.const {code} {call}")
 
 
 def test_the_devices_limits() -> None:

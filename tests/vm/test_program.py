@@ -271,6 +271,8 @@ def test_functions_of_the_vm_alone(program: vm.Program) -> None:
         ((2**32, 0, 0.0, 0.0), "argument 0 of 'damage': expected i32, got 4294967296"),
         ((True, 0, 0.0, 0.0), "argument 0 of 'damage': expected i32, got True"),
         ((0, 0, "1", 0.0), "argument 2 of 'damage': expected f32, got '1'"),
+        ((0, 0, 1 << 2000, 0.0), "argument 2 of 'damage': expected f32, got an integer of 2001 bits"),
+        ((0, 0, 0.0, -(1 << 1024)), "argument 3 of 'damage': expected f64, got an integer of 1025 bits"),
     ):
         with pytest.raises(CallerError) as caught:
             program.damage(*arguments)
