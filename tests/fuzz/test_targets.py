@@ -39,7 +39,7 @@ PLANTED = {
         "code.accesses = property(lambda self: tuple(('read', self.reads.get(at, 0)) for at in range(self.bindings)))"
     ),
     "signature": "from orchestrion.schema import signature\nsignature.is_value_type = lambda name: True",
-    "arrays": "from orchestrion.tools import arrays\narrays._BOOLS['0'] = True",
+    "arrays": "from orchestrion.tools import arrays\narrays._BOOLS['true'] = False",
 }
 
 
