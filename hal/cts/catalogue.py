@@ -85,4 +85,5 @@ def _run(case: str, driver: BackendDriver, info: DeviceInfo) -> None:
         CASES[case](Rig(device, driver.conformance.computes, driver))
         leaks = device.close()
     assert leaks == (), f"not released: {leaks}"
-    assert not home.owned, f"{len(home.owned)} objects of the driver were not released"
+    if not case.startswith("interrupts."):  # an exception in the middle of a release leaves the object to the driver
+        assert not home.owned, f"{len(home.owned)} objects of the driver were not released"
