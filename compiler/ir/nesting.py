@@ -21,8 +21,8 @@ DEEPEST: Final = 200
 LONG: Final = 1 << 16
 
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
-#: strings (one that is not closed ends at its line, where a parser stops), comments, arrows and comparisons are tokens,
-#: so that what is in them is no bracket
+#: strings, comments, arrows and comparisons are tokens, so that no bracket in them counts. A string that is not closed
+#: ends with its line, where a parser stops
 _TOKEN: Final = re.compile(r'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"?|//[^\n\r]*+|->|[<>]=|[()\[\]{}<>]')
 _MARKS: Final = "()[]{}<>/\\\n\r"
 _BRACKET: Final = re.compile(r"[()\[\]{}<>]")
@@ -53,7 +53,7 @@ def _too_deep(tokens: list[str]) -> int | None:
         elif open and token == open[-1]:
             open.pop()
         elif token[:2] == "//" and open and open[-1] == ">":
-            # the body of a dialect's attribute has no comments: what stands behind the slashes may be code
+            # inside of `<>` a dialect's attribute has no comments: the text behind the slashes counts as well
             inner = _BRACKET.findall(token)
             if len(open) + len(inner) > DEEPEST:
                 return index

@@ -67,7 +67,7 @@ class VulkanExecutable(BackendExecutable):
         _check_needs(device, summary, entries)
         enabled = device.physical.enabled
         clamped = "robustBufferAccess2" not in enabled
-        #: by entry and binding: the least bytes of a range that is bound there and is not empty
+        #: by entry and binding: the least length of a binding that is not empty
         self.least_bytes = [summary.element_bytes[entry.name] if clamped else () for entry in entries]
         code = harden(
             payload,
@@ -89,7 +89,7 @@ class VulkanExecutable(BackendExecutable):
             device.vk.vkDestroyPipeline(device.handle, pipeline, device.api.null)
 
     def _build(self, payload: memoryview, code: bytes) -> None:
-        """From hardened code; what the driver keeps of it is found by the payload that it was made of."""
+        """Pipelines of the hardened `code`. The pipeline cache has its row under the digest of `payload`."""
         device, api = self._device, self._device.api
         words = api.ffi.new("uint32_t[]", len(code) // 4)
         api.ffi.memmove(words, code, len(code))
