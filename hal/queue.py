@@ -50,7 +50,8 @@ class Queue:
     def execute(self, commands: CommandBuffer, buffers: Sequence[Buffer] = (), watcher: Watcher | None = None) -> None:
         """Run a recording with `buffers` in its slots and return when it is done. Raises its error if it fails.
 
-        Where the driver works in this thread, what `watcher.check` raises ends the work halfway.
+        What `watcher.check` raises ends the call. A driver that works in this thread ends its work with it; on others
+        the work goes on to its end, and keeps what it uses.
         """
         home = self._home
         with self._lock:
