@@ -57,12 +57,17 @@ def _too_deep(tokens: list[str]) -> int | None:
             inner = _BRACKET.findall(token)
             if len(open) + len(inner) > DEEPEST:
                 return index
-            for bracket in inner:
-                if bracket in closing:
-                    open.append(closing[bracket])
-                elif open and bracket == open[-1]:
-                    open.pop()
+            _follow(open, inner)
     return None
+
+
+def _follow(open: list[str], brackets: list[str]) -> None:
+    """Open and close brackets. `open`: the closing brackets that are still to come, innermost last."""
+    for bracket in brackets:
+        if bracket in _CLOSING:
+            open.append(_CLOSING[bracket])
+        elif open and bracket == open[-1]:
+            open.pop()
 
 
 def _without_long_strings(text: str) -> str:
