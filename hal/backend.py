@@ -264,9 +264,9 @@ class BackendQueue(ABC):
         """Recover from a call of this queue that an exception ended, perhaps between two of its statements, as Ctrl-C
         does: make the queue's state consistent, and reach `signals` once all submitted work is over.
 
-        `unsure`: what a submission promised to signal of which nobody knows whether the device has it. If the device
-        does not, these points fail. A driver that can signal behind its work does not wait; this default waits. An
-        exception may end this method, too: then it is called again, with other signals, before any other method.
+        `unsure`: the signals of a submission that the device may or may not have. If it does not, these points fail. A
+        driver that can signal behind its work does not wait; this default waits. An exception may end this method, too:
+        then it is called again, with other signals, before any other method.
         """
         self.wait_idle()
         for semaphore, value in unsure:

@@ -189,7 +189,7 @@ class Home:
         From now on the host waits for the buffers. If settling fails, whoever uses the queue next tries again.
         """
         to_its_end(self._mark)
-        with suppress(HalError):
+        with suppress(HalError):  # `current` stays set then
             self.settle()
 
     def _mark(self) -> None:
@@ -344,7 +344,7 @@ class Home:
         if self.abandoned or not self.lock.acquire(timeout=seconds):
             return self.abandoned
         try:
-            with suppress(HalError):
+            with suppress(HalError):  # what is known to be under way is waited for all the same
                 self.settle()
             timeline, rows = self.timeline, [*self.in_flight]
         finally:

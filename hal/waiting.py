@@ -17,7 +17,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
-#: seconds after which a waiting thread looks again by itself: an exception may have ended whoever was to wake it
+#: seconds after which a waiting thread looks again by itself: an exception may have ended the thread that wakes it
 LOOK = 0.5
 
 
@@ -69,7 +69,7 @@ class Changed:
         self._waiters: deque[SimpleQueue[None]] = deque()
 
     def notify(self) -> None:
-        """Wake whoever waits; the lock is held."""
+        """Wake all waiting threads; the lock is held."""
         while self._waiters:
             self._waiters[0].put(None)
             self._waiters.popleft()

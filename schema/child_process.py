@@ -173,7 +173,7 @@ class Child:
 
 
 class _Process:
-    """One child process, from its start to its end. The caller sees to it that one thread asks at a time."""
+    """One child process, from its start to its end. Only one thread at a time may call `ask`; `Child` holds a lock."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.fresh = True
@@ -189,7 +189,7 @@ class _Process:
         return self._within(deadline, lambda: self._exchange({"deadline": deadline, "fields": fields}, data))
 
     def kill(self) -> None:
-        """Kill it and what it started, and wait for that. From any thread; a second call does nothing."""
+        """Kill it with all processes that it started, and wait for its end. Any thread may call this, and again."""
         with self._killing:
             if self.status is None:
                 _kill(self._popen)

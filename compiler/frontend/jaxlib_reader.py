@@ -71,7 +71,7 @@ def _elements(constant: Any) -> Constant:
         try:
             return memoryview(constant.attributes["value"]).cast("B")
         except (BufferError, TypeError):
-            pass
+            pass  # Python has no buffer of this element type: its text is read below
     text = constant.get_asm(print_generic_op_form=True).partition("value = ")[2]
     start, end = text.find("<") + 1, text.rfind("> : tensor")
     return text[start:end] if 0 < start <= end else None

@@ -1,8 +1,8 @@
 """Executables: SPIR-V words to compute pipelines, one per entry.
 
-The words are verified before the driver sees them (`spirv_check`), what they need is compared with what the device
-has, and what the device does not do by itself is added (`spirv_harden`). Binding `i` of an entry is set 0, binding `i`;
-parameters are push constants. What the driver makes of them is kept in the user's cache by content, device and driver
+Before the driver sees the words, they are verified (`spirv_check`), their needs are compared with the device's
+features, and protections that the device lacks are added (`spirv_harden`). Binding `i` of an entry is set 0, binding
+`i`; parameters are push constants. The driver's pipelines are kept in the user's cache by content, device and driver
 version.
 """
 

@@ -89,7 +89,7 @@ class VulkanSemaphore(BackendSemaphore):
             self.signal(value)
 
     def expect_failure(self, value: int, error: HalError) -> None:
-        """The value counts as failed; the caller sees to it that a submission signals it."""
+        """The value counts as failed when it is reached. The caller has a submission signal it."""
         self._failures.append((value - 1, value, error))
 
     def release(self) -> None:
