@@ -8,7 +8,7 @@ DEMO := build/demo
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(VENV)/ready-%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -30,7 +30,7 @@ demo: $(VENV)/ready-stablehlo ## compile the examples and run them on the defaul
 	$(BIN)/vm-run $(DEMO)/spectral_norm.fb --input=4x4xf32=4,1,0,0,1,3,1,0,0,1,2,1,0,0,1,1
 	$(BIN)/python examples/relu_tanh.py
 
-drivers: ## install PoCL, lavapipe, the Vulkan loader and its validation layer, spirv-tools, where that is allowed
+drivers: ## install PoCL, lavapipe, SwiftShader, the Vulkan loader and its validation layer, spirv-tools, where that is allowed
 	@sh .ci/drivers $(VENV)
 
 test: $(VENV)/ready-test drivers ## run every test on every driver that can run here
@@ -54,7 +54,7 @@ fuzz: fuzz-targets $(VENV)/ready-test ## fuzz-targets, then mutants of modules a
 	$(BIN)/python tests/fuzz/long_run.py --programs=$(or $(ORCHESTRION_PROGRAMS),4000) --jobs=2
 	ORCHESTRION_PROGRAMS=500 $(BIN)/python -m pytest -q -n 2 tests/e2e/test_random_symbolic.py
 
-fuzz-targets: $(VENV)/ready-test $(VENV)/ready-fuzz ## guided by coverage, TIME=60 seconds a target; findings are kept in build/fuzz
+fuzz-targets: $(VENV)/ready-test $(VENV)/ready-fuzz ## every fuzz target for TIME=60 seconds, guided by coverage; findings are kept in build/fuzz
 	$(BIN)/python tests/fuzz/run.py --target=$(or $(TARGET),all) --time=$(or $(TIME),60) --seed=$(or $(SEED),0) --jobs=$(or $(JOBS),1)
 
 programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device

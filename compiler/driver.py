@@ -140,7 +140,7 @@ class Compilation:
             return module_rows(self.module(source, LAST))
 
     def write(self, source: Source, path: str | os.PathLike[str]) -> str | None:
-        """Write the module's file. Gives what `vouch` gives."""
+        """Write the module's file. Returns the warning of `vouch`, or None."""
         from orchestrion.schema.writer import write_file
 
         rows = self.rows(source)
@@ -150,8 +150,8 @@ class Compilation:
         """Record in the user's trust store that the module was made here. `native`: whether it holds native code.
 
         From `ll_seq` on the text holds a storage plan or code that somebody else may have written: it is not vouched
-        for. Gives what to tell the user of a module that is not vouched for, None if nothing. CompileError: the store
-        cannot be used, which native code needs.
+        for. Returns a warning for the user, or None. CompileError: the module holds native code, and the store cannot
+        be used.
         """
         if self.start not in list(PHASES)[: list(PHASES).index(FIRST_UNTRUSTED)]:
             if not native:
@@ -179,7 +179,7 @@ class Compilation:
         """The IR after the phase `stop`."""
         try:
             return self._module(source, stop)
-        except RecursionError:  # passes walk regions within regions, of which the parser lets through but few
+        except RecursionError:  # passes recurse into regions; the parser limits their depth, not that of the caller
             raise CompileError("nested too deeply for Python's recursion limit, or compiled deep in calls") from None
 
     def _module(self, source: Source, stop: str) -> Module:

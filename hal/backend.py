@@ -27,7 +27,7 @@ from .errors import HalError, Unsupported
 
 Bytes = npt.NDArray[np.uint8]
 
-#: why a submission fails that an exception ended
+#: message of the error with which the signals of a submission fail that an exception ended
 NOT_MADE = "the submission was interrupted before the device had it"
 
 
@@ -120,7 +120,9 @@ class BackendExecutable(ABC):
         return 0
 
     def code_bytes(self, entry: int, parameters: bytes) -> int:
-        """Bytes of code that are looked at to record a dispatch of the entry: more than a few cost fuel."""
+        """Bytes of code that recording a dispatch of the entry reads and verifies: the virtual machine takes fuel for
+        them.
+        """
         return 0
 
     @abstractmethod
@@ -256,15 +258,15 @@ class BackendQueue(ABC):
 
     @abstractmethod
     def wait_idle(self) -> None:
-        """Return when all that the queue was given is over, also by a call that an exception ended."""
+        """Return when all submitted work is over, that of a call which an exception ended included."""
 
     def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
-        """An exception ended a call of this queue, perhaps between any two of its statements: Ctrl-C raises
-        `KeyboardInterrupt` there. Put the queue in order, and reach `signals` once all that it was given is over.
+        """Recover from a call of this queue that an exception ended, perhaps between two of its statements, as Ctrl-C
+        does: make the queue's state consistent, and reach `signals` once all submitted work is over.
 
-        `unsure` was promised by a submission of which nobody knows whether it was made. If it was not, these points
-        fail. This does not wait where the driver can signal by itself. An exception may end this as well; then it is
-        called again, with another signal, before any other call of the queue. Here it waits for the queue.
+        `unsure`: the signals of a submission that the device may or may not have. If it does not, these points fail. A
+        driver that can signal behind its work does not wait; this default waits. An exception may end this method, too:
+        then it is called again, with other signals, before any other method.
         """
         self.wait_idle()
         for semaphore, value in unsure:
@@ -288,8 +290,8 @@ class BackendDevice(ABC):
 
     info: DeviceInfo
     queue: BackendQueue
-    #: whether `create_executable` hands code to a compiler, whose time and memory nobody knows; False where both are
-    #: linear in the payload
+    #: whether `create_executable` calls a compiler whose time and memory are not bounded; False where both are linear
+    #: in the payload
     compiles: ClassVar[bool] = True
 
     @abstractmethod
@@ -308,11 +310,11 @@ class BackendDevice(ABC):
         """
 
     def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
-        """Find out in another process that `create_executable` ends: what was built there may be built here.
+        """Build the code in another process first, to find out that `create_executable` comes to its end.
 
-        Gives the seconds it took, 0 when that was known. `DeadlineExceeded`: it took longer than `deadline` seconds.
-        `BuildFailed`: the driver crashed. Otherwise raises what `create_executable` would. Called by several threads at
-        once, and only where `compiles`.
+        Returns the seconds that the build took, 0 if an earlier one is on record. `DeadlineExceeded`: it took longer
+        than `deadline` seconds. `BuildFailed`: the driver crashed. Otherwise raises what `create_executable` would.
+        Called only if `compiles`, perhaps by several threads at once.
         """
         raise Unsupported(
             f"device {self.info.id} cannot limit the time for building code; build_deadline=inf "

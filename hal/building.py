@@ -1,4 +1,4 @@
-"""How long building device code may take, and who has to keep to it.
+"""How long building device code may take, and for which modules that holds.
 
 A driver's compiler takes what time and memory it likes, so code of a module that is not trusted is built in a helper
 process first (`BackendDevice.rehearse`), which is killed at its deadline. What was built there within limits is
@@ -13,15 +13,16 @@ import threading
 from .errors import BuildDeadlineExceeded, InvalidArgument
 from .policy import Policy
 
-#: the default deadline of a program that is not trusted: so many seconds, more for each KiB of code, and the most
+#: the default deadline of a program that is not trusted: seconds for any program, more for each KiB of its code, and
+#: the most that these come to
 BASE_SECONDS, SECONDS_PER_KIB, MOST_SECONDS = 10.0, 0.1, 300.0
 
 
 class BuildBudget:
-    """The seconds that helpers may take for all executables of one program; used by any thread.
+    """The seconds that the helper process may spend on all executables of one program. Thread-safe.
 
-    `deadline` is the caller's, None for the default, which grows with the code that is built; `math.inf` builds without
-    a helper. `InvalidArgument` unless it is above 0.
+    `deadline`: seconds above 0, else InvalidArgument. None is the default, which grows with the code that is built;
+    `math.inf` builds without a helper.
     """
 
     def __init__(self, deadline: float | None = None) -> None:
@@ -37,7 +38,7 @@ class BuildBudget:
         """Whether code of the module with this root digest is built in a helper first."""
         if self.deadline is not None:
             return self.deadline < math.inf
-        if digest is not None and digest == self._trusted:  # asked for another executable
+        if digest is not None and digest == self._trusted:  # looked up for an executable before
             return False
         if policy.trusts(digest):
             self._trusted = digest
@@ -52,7 +53,7 @@ class BuildBudget:
         return min(BASE_SECONDS + SECONDS_PER_KIB * self._bytes / 1024, MOST_SECONDS)
 
     def take(self, size: int) -> float:
-        """The seconds that are left for building `size` bytes. `BuildDeadlineExceeded`: none are."""
+        """The seconds that are left for building `size` more bytes. BuildDeadlineExceeded if none are left."""
         with self._lock:
             self._bytes += size
             left = self.allowed - self._spent

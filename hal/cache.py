@@ -5,7 +5,7 @@
 - Rows may be native code: to read one is to run it. Assumed is that nobody but this user writes into the folder: it is
   made with mode 0700, and one that others own or may write to is not used at all.
 - `ORCHESTRION_CACHE=off`: nothing is kept, and nothing that was kept is used.
-- What is no regular file (a pipe, a device, a folder, a link) is no row: it is a miss, and nothing waits for it.
+- Only a regular file is a row. A pipe, a device, a folder or a link is a miss, and nothing waits for it.
 - A row carries its key and the SHA-256 of its bytes. One that is damaged or cut short is a miss, and is replaced.
 - A row is written under another name and moved, so any number of processes may share the folder.
 - Above the limit the rows that were not used for longest go. Nothing here fails a program: what cannot be
@@ -85,7 +85,7 @@ class Cache:
         return data
 
     def _read(self, path: Path) -> bytes:
-        """A row's bytes. `OSError` for a pipe, a link and whatever else is no file, and for one above the limit."""
+        """A row's bytes. `OSError` for whatever is not a regular file, and for a row above the limit."""
         with os.fdopen(open_regular(path, follow=False), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size > self._limit:
@@ -128,7 +128,7 @@ class Cache:
                     path.unlink(missing_ok=True)
                 continue
             if not stat.S_ISREG(state.st_mode):
-                continue  # nobody here made it, and it takes no room
+                continue  # this class did not make it, and it takes no room
             rows.append((state.st_mtime_ns, state.st_size, path))
         excess = sum(size for _, size, _ in rows) - self._limit
         for _, size, path in sorted(rows):

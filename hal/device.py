@@ -97,9 +97,9 @@ class Device:
         return self.executables.get(self, format, payload, entries, digest)
 
     def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None) -> None:
-        """See to it that building this code ends, in a helper process, where nobody vouches for the module.
+        """Build the code in a helper process, within the build deadline, if it has to be (`BuildBudget.needs_helper`).
 
-        Errors as `create_executable`'s.
+        Raises what `create_executable` raises.
         """
         backend = self.home.backend
         builds = BuildBudget() if self.builds is None else self.builds
@@ -180,7 +180,7 @@ class Device:
         """Wait for submitted work and end use. Gives `leaks`, and warns (`ResourceWarning`) when there are any.
 
         Work that an exception left behind is waited for as well. After `close_seconds` a warning tells how many
-        submissions are not over. Nothing that they use is released before they are; if they never are, never.
+        submissions are not over. What these use is kept until they are over, or as long as the process lives.
         """
         return self._end(warn=True)
 
@@ -197,7 +197,7 @@ class Device:
             self._leave()
 
     def _leave(self) -> None:
-        """May be ended by an exception, and is called again then."""
+        """Close the device behind the last share. After an exception in the middle it can be called again."""
         if self.home.leave(id(self)):
             self.executables.clear()
             self.home.close()
@@ -219,8 +219,7 @@ class Device:
         if not over:
             warnings.warn(
                 f"device {self.info.id} closed while {unfinished} submission{'s were' if unfinished > 1 else ' was'} "
-                f"not over after "
-                f"{self.home.close_seconds} s: what they use is kept until they are",
+                f"not over after {self.home.close_seconds} s: what they use is kept until they are",
                 ResourceWarning,
                 3,
             )

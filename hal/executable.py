@@ -77,8 +77,9 @@ class ExecutableCache:
     def get(
         self, device: Device, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None
     ) -> Executable:
-        """What is built is given to whoever asks. Else the build is rehearsed where the module is not trusted
-        (`Device.create_executable`): not under the lock, so that others need not wait for it."""
+        """The executable, built unless it is in the cache. `Device.rehearse` comes before the build and outside of the
+        lock, so that other threads need not wait for it.
+        """
         key = format, entries, hashlib.sha256(payload).digest()
         with self._lock:
             found = self._find(key)

@@ -7,9 +7,9 @@
   release an object: what cannot be released now is left in `garbage`, and the holder of the lock clears it.
 - Work that was submitted (not executed) carries a number on the home's own timeline, and its leases
   stay in `in_flight` until that number is reached.
-- `current` is what the driver is being given. Who takes the lock and finds it set knows that an exception (Ctrl-C, an
-  error of the driver) ended the one before, and calls `settle` first: the driver is asked to reach a further number
-  once all that it was given is over, and nothing is released before that.
+- `current` holds what is being handed to the driver, and is None between two calls. Whoever takes the lock and finds it
+  set knows that an exception (Ctrl-C, an error of the driver) ended the call before, and calls `settle` first: the
+  driver signals a further number once all submitted work is over, and nothing is released before that.
 - A closed home closes its backend when the last lease is gone, so that memory still in use is never freed. Where work
   does not end, the driver's objects stay as they are for as long as the process lives.
 """
@@ -101,13 +101,12 @@ class Lease:
 
 
 class _Row(NamedTuple):
-    """A submission under way: its number on the home's timeline, what it uses, who is told of a failure that no fence
-    tells of, and what it waits for."""
+    """A submission under way."""
 
-    number: int
-    leases: tuple[object, ...]
-    unheard: list[HalError] | None
-    waits: Sequence[Point]
+    number: int  #: on the home's timeline
+    leases: tuple[object, ...]  #: of what it uses
+    unheard: list[HalError] | None  #: receives its error; None where a fence tells of it
+    waits: Sequence[Point]  #: what it waits for before it runs
 
 
 class Home:
@@ -143,11 +142,11 @@ class Home:
         self.owned: set[int] = set()
         self.sources: list[tuple[Bytes, Lease]] = []
         self.backlog = 0
-        #: the number of each share
+        #: `id` of each open share; a set whose order is that of opening
         self.shares: dict[int, None] = {}
         self.closed = False
         self.abandoned = False
-        #: recordings and buffers that the driver is being given; None between two calls of it
+        #: recordings and buffers that are being handed to the driver; None between two of its calls
         self.current: Sequence[tuple[CommandBuffer | None, Sequence[Buffer]]] | None = None
         #: what the submission in `current` promised to signal
         self.unsure: Sequence[Point] = ()
@@ -185,12 +184,12 @@ class Home:
                 self.lock.release()
 
     def break_off(self) -> None:
-        """For whoever was ended by an exception while the driver was given `current`; the lock is held.
+        """Called where an exception ends a call of the driver with `current` set; the lock is held.
 
-        The host waits for the buffers from now on. What fails here is found again by the next one to use the queue.
+        From now on the host waits for the buffers. If settling fails, whoever uses the queue next tries again.
         """
         to_its_end(self._mark)
-        with suppress(HalError):
+        with suppress(HalError):  # `current` stays set then
             self.settle()
 
     def _mark(self) -> None:
@@ -199,8 +198,9 @@ class Home:
                 buffer.submitted = self.submitted + 1
 
     def settle(self) -> None:
-        """Where `current` is set, have the driver tell when all that it was given is over. Waits for nothing, where the
-        driver can. The lock is held. May be ended by an exception, and is called again then.
+        """If `current` is set, have the driver signal when all submitted work is over (`BackendQueue.settle`).
+
+        The lock is held. Does not wait if the driver can signal by itself. After an exception it can be called again.
         """
         if self.current is None:
             return
@@ -292,15 +292,17 @@ class Home:
                 unheard.append(failure)
 
     def leave(self, share: int) -> bool:
-        """A share is closed, or was dropped. True where none is left: then the home is to be closed, once or twice."""
+        """A share is closed, or was dropped. True if none is left: then the caller closes the home. Two threads that
+        leave at one time may both get True; `close` may be called twice.
+        """
         self.shares.pop(share, None)
         return not self.shares
 
     def close(self) -> None:
-        """Close the backend as soon as no lease is left and no work is under way. Until then it is kept."""
+        """Close the backend as soon as no lease is left and no work is under way. Until then `_unfinished` keeps it."""
         self.closed = True
         with self.lock:
-            with suppress(HalError):  # then nobody knows what is under way, and all stays as it is
+            with suppress(HalError):  # nobody knows then what is under way: nothing is released
                 self.settle()
             self.retire()
             self._clear()
@@ -327,7 +329,7 @@ class Home:
         return True
 
     def _release(self, backend: Releasable, accounts: tuple[Account, ...], size: int) -> None:
-        """Where an exception ends it in the middle, what is left of it stays with the driver, and the device open."""
+        """If an exception ends this in the middle, the driver keeps the object, and the device stays open."""
         try:
             backend.release()
             self.owned.discard(id(backend))
@@ -336,13 +338,13 @@ class Home:
                 account.refund(size)
 
     def finish(self, seconds: float) -> bool:
-        """At the end of the process: wait for what runs. False where it was not over in time; what waits for others to
-        signal does not run.
+        """At the end of the process: wait for work that runs. False if it is not over after `seconds`. Submissions that
+        wait for a signal do not run, and are not waited for.
         """
         if self.abandoned or not self.lock.acquire(timeout=seconds):
             return self.abandoned
         try:
-            with suppress(HalError):
+            with suppress(HalError):  # what is known to be under way is waited for all the same
                 self.settle()
             timeline, rows = self.timeline, [*self.in_flight]
         finally:
@@ -373,7 +375,7 @@ def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> 
 
 
 def _reached(timeline: BackendSemaphore, number: int, timeout: float | None) -> bool:
-    """Whether it is within the time, with success or without."""
+    """Whether the number is reached within the time, with success or without."""
     try:
         return timeline.wait(number, timeout)
     except HalError:
@@ -381,7 +383,7 @@ def _reached(timeline: BackendSemaphore, number: int, timeout: float | None) -> 
 
 
 _homes: weakref.WeakSet[Home] = weakref.WeakSet()
-#: closed, with work under way
+#: closed homes with work under way, which nothing else refers to
 _unfinished: set[Home] = set()
 
 
@@ -401,7 +403,7 @@ def _leave(parent: int) -> None:
 
 @atexit.register
 def _exit() -> None:
-    """A driver whose work runs while the system takes its memory back may crash: the process ends behind it."""
+    """Wait for running work: a driver may crash if the system takes memory back under it."""
     try:
         for home in [*_homes]:
             if not home.finish(EXIT_SECONDS):

@@ -72,5 +72,5 @@ class Policy:
         """Whether the trust store holds the digest. `SharedFolder` when others may write to the store."""
         try:
             return digest is not None and digest in self.store
-        except (OSError, RuntimeError):  # it cannot be read, or there is no home to look for it: it vouches for nothing
+        except (OSError, RuntimeError):  # the store cannot be read, or this user has no home folder to look for it in
             return False

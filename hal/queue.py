@@ -4,7 +4,7 @@
   queue until its work is done, `submit` returns at once.
 - A batch is several recordings in one submission, in order, as if a barrier stood between them.
 - Everything a submission touches is kept alive until it is over, also where an exception ends the call that made it:
-  `Home.current` says what the driver is being given, and whoever finds it set settles that first (`lifetime.py`).
+  `Home.current` holds what is being handed to the driver, and whoever finds it set settles that first (`lifetime.py`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Queue:
     def execute(self, commands: CommandBuffer, buffers: Sequence[Buffer] = (), watcher: Watcher | None = None) -> None:
         """Run a recording with `buffers` in its slots and return when it is done. Raises its error if it fails.
 
-        Where the driver works in this thread, what `watcher.check` raises ends the work halfway.
+        What `watcher.check` raises ends the call. A driver that works in this thread ends its work with it; on others
+        the work goes on to its end, and keeps what it uses.
         """
         home = self._home
         with self._lock:
@@ -151,7 +152,7 @@ class Queue:
                 self._enqueue(batch, works, waits, signals, leases, watcher)
                 self._count(batch, home.submitted)
             except BaseException:
-                if not home.unsure:  # it was refused, or never handed over
+                if not home.unsure:  # the driver refused the submission, or did not get it
                     to_its_end(partial(_break_promises, promised))
                 if home.current is not None:
                     home.break_off()
@@ -161,7 +162,7 @@ class Queue:
             home.collect()
 
     def _promise(self, signal: Fence, promised: list[tuple[Semaphore, int]]) -> list[Point]:
-        """The points to signal. `promised` has those that are to be broken when the submission does not come about."""
+        """The points to signal. Adds to `promised` what is to be broken if the submission does not come about."""
         signals: list[Point] = []
         for semaphore, value in signal.points:
             promised.append((semaphore, value))
@@ -183,7 +184,7 @@ class Queue:
     ) -> None:
         """Hand a submission to the driver, with what it holds on the home's timeline; the lock is held.
 
-        `home.current` stays set, unless the driver refuses: whoever is ended before it is None again, settles.
+        `home.current` stays set unless the driver refuses; the caller resets it.
         """
         home = self._home
         home.retire()
@@ -192,7 +193,7 @@ class Queue:
         signals.append(home.track(leases, None if signals else self._unheard, waits))
         try:
             self._backend.submit(works, waits, signals, watcher)
-        except HalError:  # the driver's own: it does not have it
+        except HalError:  # the driver refused it
             home.untrack()
             home.current, home.unsure = None, ()
             raise

@@ -99,13 +99,15 @@ class Worker:
         submission = _Submission(waits, run, signals)
         with self._changed.lock:
             if not self._started:
-                start_thread(self._work, self._name)  # of two, where this was ended in between, one ends at once
+                start_thread(self._work, self._name)  # after an exception here a second one starts, and ends at once
                 self._started = True
             self.busy.append(submission)
             self._changed.notify()
 
     def settle(self, run: Callable[[], None] | None, signals: Sequence[Point], unsure: Sequence[Point]) -> None:
-        """For `BackendQueue.settle`: after all before, `run`, fail what nobody reached, and signal."""
+        """For `BackendQueue.settle`. The thread does this behind all submissions: fail those of `unsure` that are not
+        reached, call `run`, and signal.
+        """
         if unsure:
             self.submit((), partial(_not_made, unsure), ())
         if run is None and not self.busy:
@@ -159,7 +161,7 @@ class Worker:
             self._changed.notify()
 
     def _next(self) -> _Submission | None:
-        """Waited for; None when the thread is to end. It stays the first of `busy` until it is over."""
+        """The next submission, waited for; None when the thread is to end. It is the first of `busy` while it runs."""
         self._changed.wait_for(lambda: self.busy or self._stopping)
         with self._changed.lock:
             return self.busy[0] if self.busy else None

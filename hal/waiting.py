@@ -5,8 +5,8 @@ two statements. What is safe, and what this file adds:
 - `with lock:` of a `threading.Lock` enters and leaves in C: it is never left half done.
 - `threading.Condition` is written in Python: an exception may leave its lock held for ever, or release it twice.
   `Changed` takes its place.
-- `lock.acquire(False)` may be followed by the exception before anybody knows whether it was acquired. `attempt` notes
-  it in the same step.
+- After `lock.acquire(False)` the exception may come before the result is stored anywhere. `attempt` stores it in the
+  same step.
 """
 
 import threading
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
-#: seconds after which a thread that waits looks by itself: its waker may have been ended before it was woken
+#: seconds after which a waiting thread looks again by itself: an exception may have ended the thread that wakes it
 LOOK = 0.5
 
 
@@ -36,8 +36,9 @@ def attempt(lock: Any, held: list[bool]) -> None:
 
 
 def to_its_end(step: Callable[[], object]) -> None:
-    """Run a short step that may be run again, to its end. Call it while an exception is on its way already: another
-    Ctrl-C meanwhile is not raised."""
+    """Run a short step, and run it again if Ctrl-C ended it. For use while an exception is already raised: another
+    Ctrl-C is then dropped. The step must do no harm when it is repeated.
+    """
     while True:
         try:
             step()
@@ -47,9 +48,9 @@ def to_its_end(step: Callable[[], object]) -> None:
 
 
 def start_thread(work: Callable[[], None], name: str) -> None:
-    """Start a daemon thread, soon. `threading.Thread.start` waits for the thread to tell that it lives, which an
-    exception may end: so another thread, where no signal handler runs, starts it. Ended in the middle, this may have
-    started it or not: who tries again may have two.
+    """Start a daemon thread, soon. `threading.Thread.start` waits until the thread runs, and an exception may end that
+    wait. So a helper thread starts it, in which no signal handler runs. If an exception ends this function, the thread
+    may have been started or not: a caller that tries again may have two.
     """
     start_new_thread(_start, (work, name))
 
@@ -68,14 +69,15 @@ class Changed:
         self._waiters: deque[SimpleQueue[None]] = deque()
 
     def notify(self) -> None:
-        """Wake whoever waits; the lock is held."""
+        """Wake all waiting threads; the lock is held."""
         while self._waiters:
             self._waiters[0].put(None)
             self._waiters.popleft()
 
     def wait_for(self, happened: Callable[[], object], timeout: float | None = None) -> bool:
-        """Block until `happened` gives true, which is asked under the lock; False when `timeout` seconds passed first.
-        The lock is not held, before or after."""
+        """Block until `happened()` is true; False if `timeout` seconds pass first. `happened` is called under the lock;
+        the caller does not hold it.
+        """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             left = LOOK if end is None else min(LOOK, end - time.monotonic())

@@ -1,6 +1,6 @@
 """A child process that answers requests and may be killed.
 
-For work on foreign input that may crash, hang or take all memory: drivers that compile, parsers in C++. The child runs
+For code that foreign input may crash, hang or fill with memory: compilers of drivers, parsers in C++. The child runs
 this Python with the parent's import path and environment, and calls one function, `answer`, for each request.
 
 - A message is a JSON object and bytes, in frames that say both lengths. Nothing is unpickled.
@@ -35,12 +35,12 @@ START_SECONDS = 60.0
 IDLE_SECONDS = 60.0
 #: seconds beyond the deadline after which a child ends itself, if nobody killed it: its parent is gone
 GRACE_SECONDS = 2.0
-#: bytes of an answer: the child may be in the hands of the input
+#: bytes of a message at the most: foreign input may have taken over the child
 MOST_BYTES = 1 << 30
-#: exit statuses: it had nothing to do, its parent is gone
+#: exit statuses of a child: it had no request for a while, its parent is gone
 IDLE, ORPHAN = 75, 76
 
-#: attribute of `sys.flags` -> the flag: what of the environment Python obeys, a child obeys too
+#: attribute of `sys.flags` -> the option of Python: the child ignores what the parent ignores of its environment
 _FLAGS = {"isolated": "-I", "ignore_environment": "-E", "no_user_site": "-s", "no_site": "-S"}
 _LENGTHS = struct.Struct("<QQ")
 _BOOT = "import sys,json;p=json.loads(sys.argv[1]);sys.path[:]=p['path'];import {0};{0}.main(p)"
@@ -53,7 +53,7 @@ class Message(NamedTuple):
     data: bytes = b""
 
 
-#: what a child calls: it gives the answer to a request
+#: the function that a child calls for each request
 Answer = Callable[[Message], Message]
 
 
@@ -70,7 +70,7 @@ class ChildLate(ChildFailed):
 
 
 class ChildDied(ChildFailed):
-    """The child ended before it answered: by a signal, by itself, or because memory ran out. `how` says it in words."""
+    """The child ended before it answered: by a signal, by itself, or because memory ran out. `how`: in words."""
 
     def __init__(self, how: str) -> None:
         super().__init__(f"the child process {how}")
@@ -84,7 +84,8 @@ class ChildRaised(ChildFailed):
 class Child:
     """A function in a child process. `answer` is `module:name`, and the module is imported in the child only.
 
-    `memory` in bytes limits what the process may have (`limit_memory`), None does not. `idle` in seconds.
+    `memory`: the limit of its private memory in bytes (`limit_memory`), None for no limit. `idle`: seconds without a
+    request after which it ends. Any thread may use it.
     """
 
     def __init__(self, answer: str, memory: int | None = None, idle: float = IDLE_SECONDS) -> None:
@@ -95,19 +96,19 @@ class Child:
 
     @property
     def pid(self) -> int | None:
-        """Of the process that is there, busy or not; None without one."""
+        """The number of the process, busy or not; None if there is none."""
         process = self._process
         return None if process is None else process.pid
 
     def start(self) -> None:
-        """Have a process started, and do not wait for it. `ChildUnavailable`: none can be started."""
+        """Start a process if there is none, without waiting for it. `ChildUnavailable`: none can be started."""
         with self._lock:
             self._running()
 
     def request(self, fields: dict[str, Any], data: bytes | memoryview = b"", *, deadline: float) -> Message:
-        """The answer to a request; `deadline` in seconds. `ChildFailed` without one, of the type that says why.
+        """The answer to a request; `deadline` in seconds. Raises a subclass of `ChildFailed` if there is none.
 
-        An exception while it waits (KeyboardInterrupt, say) ends the child.
+        An exception during the wait (KeyboardInterrupt, say) ends the child.
         """
         if not 0 < deadline < math.inf:
             raise ValueError(f"deadline {deadline} is not a number of seconds")
@@ -124,7 +125,7 @@ class Child:
             return self._ask(self._running(), fields, data, deadline)
 
     def end(self) -> None:
-        """End the process, if there is one, whatever it does. A request that waits for it raises `ChildDied`."""
+        """End the process, if there is one, busy or not. A request that waits for it raises `ChildDied`."""
         process = self._process
         if process is None:
             return
@@ -133,7 +134,7 @@ class Child:
             self._drop(process)
 
     def __del__(self) -> None:
-        """Nobody asks any more."""
+        """Nothing refers to it any more: no request waits."""
         process = getattr(self, "_process", None)
         if process is not None:
             process.kill()
@@ -157,7 +158,7 @@ class Child:
         return Message(answer.fields["fields"], answer.data)
 
     def _drop(self, process: _Process) -> None:
-        """Under the lock: it is not asked any more."""
+        """End a process; the lock is held."""
         process.kill()
         process.close()
         if self._process is process:
@@ -172,7 +173,7 @@ class Child:
 
 
 class _Process:
-    """One child process, from its start to its end. The caller sees to it that one thread asks at a time."""
+    """One child process, from its start to its end. Only one thread at a time may call `ask`; `Child` holds a lock."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.fresh = True
@@ -188,20 +189,20 @@ class _Process:
         return self._within(deadline, lambda: self._exchange({"deadline": deadline, "fields": fields}, data))
 
     def kill(self) -> None:
-        """Kill it and what it started, and wait for that. From any thread; a second call does nothing."""
+        """Kill it with all processes that it started, and wait for its end. Any thread may call this, and again."""
         with self._killing:
             if self.status is None:
                 _kill(self._popen)
                 self.status = self._popen.wait()
 
     def close(self) -> None:
-        """The parent's ends of the pipes. Nobody reads or writes them now, nor later."""
+        """Close the parent's ends of the pipes, which no thread uses any more."""
         for pipe in (self._popen.stdin, self._popen.stdout):
             if pipe is not None:
                 pipe.close()
 
     def forget(self) -> None:
-        """In a process that was forked: to be neither waited for nor warned of."""
+        """In a forked process: have `Popen` neither wait for the process nor warn that it still runs."""
         self._popen.returncode = self.status = 0
         self.close()
 
@@ -211,7 +212,7 @@ class _Process:
             raise ChildUnavailable(f"the child process cannot start: {hello.fields['raised']}")
 
     def _within(self, deadline: float, act: Callable[[], Message]) -> Message:
-        """What `act` gives. A timer kills the process when time is up, which ends what `act` waits for."""
+        """The result of `act`. At the deadline a timer kills the process, which ends the read or write of `act`."""
         late = threading.Event()
 
         def kill() -> None:
@@ -224,7 +225,7 @@ class _Process:
         try:
             return act()
         except (EOFError, OSError, ValueError, RecursionError) as error:
-            self.kill()  # its own end came first where it ended: the status is that of the first end
+            self.kill()  # if it ended by itself, this only waits for it, and the status is its own
             if late.is_set():
                 raise ChildLate(f"no answer within {deadline:g} seconds") from None
             raise ChildDied(_how(self.status, error)) from None
@@ -250,7 +251,7 @@ def _spawn(options: dict[str, Any]) -> subprocess.Popen[bytes]:
     boot = _BOOT.format(__name__)
     flags = [flag for name, flag in _FLAGS.items() if getattr(sys.flags, name)]
     try:
-        # what is no folder is for an import hook (editable installs have such entries) and stays as it is
+        # an entry that is no path is for an import hook (editable installs have such entries) and stays as it is
         path = [os.path.abspath(entry) if not entry or os.path.exists(entry) else entry for entry in sys.path]
         return subprocess.Popen(
             [sys.executable, *flags, "-P", "-c", boot, json.dumps(options | {"path": path})],
@@ -265,7 +266,7 @@ def _spawn(options: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Of a process that was not waited for, so that its number is still its own."""
+    """Kill a process and its group. It was not waited for, so that no other process has its number."""
     try:
         if sys.platform == "win32":
             process.kill()
@@ -340,7 +341,7 @@ def _exactly(pipe: IO[bytes], size: int) -> bytearray:
 
 
 def main(options: dict[str, Any]) -> NoReturn:
-    """The child process: takes its pipes for itself, limits itself, imports what answers, and serves."""
+    """The child process: takes over its pipes, limits its memory, imports the function, and serves requests."""
     requests, answers = _take_pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if options["memory"] is not None:
@@ -379,7 +380,7 @@ def limit_memory(size: int) -> None:
 
 
 def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Both ends of the parent's pipes, which nobody else can print to or read from, nor inherits."""
+    """This process's ends of the pipes, under numbers that nothing prints to, reads from or inherits."""
     requests, answers = os.fdopen(os.dup(0), "rb", buffering=0), os.fdopen(os.dup(1), "wb", buffering=0)
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
@@ -405,7 +406,7 @@ def _serve(requests: IO[bytes], answers: IO[bytes], answer: Answer, idle: float)
 
 
 def _end_after(seconds: float) -> None:
-    """The system ends this process then, whatever it does; 0 takes that back."""
+    """Have the system end this process after so many seconds, busy or not; 0 cancels that."""
     if sys.platform == "win32":
         return
     signal.signal(signal.SIGALRM, signal.SIG_DFL)

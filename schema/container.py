@@ -25,7 +25,7 @@ from .files import no_file
 IDENTIFIER = b"ORCH"
 MAGIC = b"ORCD"
 ALIGNMENT, PAGE, PAGED_FROM = 64, 4096, 65536
-#: bytes that are read from a pipe at the most
+#: bytes that a pipe may give
 MOST_PIPED = 1 << 30
 
 _PREFIX = struct.Struct("<I4x4s")
@@ -57,7 +57,7 @@ def open_file(path: str | os.PathLike[str]) -> Container:
     """Map a file. `OSError` where it cannot be read, `ModuleError` where it is not a sound container.
 
     One too small for a segment that is aligned to pages is read instead, which takes half the time. A pipe, such as a
-    shell's `<(command)`, is read to its end, and waited for: whoever names one means it. Devices are refused.
+    shell's `<(command)`, is read to its end, however long that takes. Devices are refused.
     """
     file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:

@@ -221,7 +221,7 @@ def _types(module: Module, start: int, end: int) -> tuple[str, ...]:
 
 
 def _type(module: Module, type: int) -> str:
-    """The name of a value type. `ModuleError` for one that is none: no text could say it."""
+    """The name of a value type. `ModuleError` for any other string: the assembler would not read it."""
     name = module.strings[module.types[type]]
     if not is_value_type(name):
         raise ModuleError(f"{name!r:.60} is not a value type")

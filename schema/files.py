@@ -1,6 +1,6 @@
-"""Opening a file that others may have put in place of what is expected: a pipe, a device, a folder, a link.
+"""Opening a regular file, where others may have put something else in its place: a pipe, a device, a folder, a link.
 
-Opening a pipe waits for somebody who writes into it, for ever if nobody does; a device may never end.
+To open a pipe waits until another process writes into it, perhaps for ever; to read a device may never end.
 """
 
 import errno
@@ -13,7 +13,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) 
 def open_regular(path: str | os.PathLike[str], follow: bool = True) -> int:
     """A descriptor of a regular file, for reading. `OSError`, and no wait, for anything else.
 
-    `follow`: the last part of the path may be a symbolic link, where the system can tell.
+    `follow`: whether the last part of the path may be a symbolic link. Windows always follows it.
     """
     file = os.open(path, _FLAGS if follow else _FLAGS | getattr(os, "O_NOFOLLOW", 0))
     try:
@@ -28,7 +28,7 @@ def open_regular(path: str | os.PathLike[str], follow: bool = True) -> int:
 
 
 def no_file(mode: int, path: str | os.PathLike[str]) -> OSError:
-    """The error for something that is no regular file: it says what it is instead."""
+    """The error for something that is not a regular file; it says what it is."""
     word = next((word for test, word in _KINDS if test(mode)), "thing of an unknown kind")
     number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
     return OSError(number, f"is a {word}, not a file", os.fspath(path))

@@ -98,11 +98,13 @@ class Reader:
         return self.take()
 
     def text(self, what: str, in_code: bool = False) -> str:
-        """A quoted text. Only one that stands in bytecode may hold a NUL."""
+        """A quoted text. `in_code`: it stands in bytecode, and may hold a NUL."""
         return self.unquote(self.kind("text", what), in_code)
 
     def unquote(self, token: Token, in_code: bool = False) -> str:
-        """The text between quotes, which a module can hold: nothing that UTF-8 has no bytes for."""
+        """The text between quotes. Refused is what a module's strings cannot hold: characters without UTF-8, and NUL,
+        which only bytecode may hold (`in_code`).
+        """
         try:
             text = str(json.loads(token.text.removeprefix("@"), strict=False))
             text.encode()

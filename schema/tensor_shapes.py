@@ -15,8 +15,8 @@ from .dtypes import BOOL, SIGNED, UNSIGNED, DType
 #: NumPy's limit.
 MAX_RANK = 64
 MAX_BYTES = 2**63 - 1
-#: bytes of the widest element: of a tensor without elements, which takes no memory that a limit could count, every
-#: other type must be possible too; NumPy takes a dimension of 0 for 1 when it asks whether an array is too large
+#: bytes of the widest element. A tensor without elements must fit in this type, too, since it may be converted to any:
+#: NumPy takes a dimension of 0 for 1 when it checks whether an array is too large
 WIDEST = 16
 
 Ints = tuple[int, ...]

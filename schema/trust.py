@@ -5,7 +5,7 @@ its root, which covers every segment.
 
 The store is one empty file per digest in `$ORCHESTRION_HOME/trust` (else `$XDG_DATA_HOME/orchestrion/trust`,
 `~/.local/share/orchestrion/trust`): creating a file is atomic, so any number of processes may add at once. A
-folder that others may write to vouches for nothing and is refused, and neither does anything in it that is no file.
+folder that others may write to vouches for nothing and is refused. What is not a regular file vouches for nothing.
 """
 
 import errno
@@ -58,7 +58,7 @@ class TrustStore:
     def add(self, digest: bytes) -> None:
         """Trust a module by the SHA-256 of its root. May be called by many processes at once."""
         private_folder(self.folder)
-        self._file(digest).touch(mode=0o600)  # which opens nothing that is there
+        self._file(digest).touch(mode=0o600)  # opens nothing that exists: it sets the time of a pipe, and does not wait
         if digest not in self:
             raise OSError(errno.EEXIST, "is no file", str(self._file(digest)))
 

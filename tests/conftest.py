@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,16 +55,27 @@ LAYER_FAULT = "UNASSIGNED-VkSemaphore-state-timeout"
 LAYER_FAULTS = ("submission_waits_for_the_host", "execute_after_submit", "read_and_write_after_submit")
 
 
-@pytest.fixture(scope="session")
-def swiftshader() -> str:
-    """The id of the Vulkan device without robust buffer access 2 (`vulkan:1`); skips where there is none."""
+def vulkan_devices() -> list[Any]:
+    """The devices of the Vulkan driver; skips, with the reason, where there are none."""
     from orchestrion.hal.errors import DriverUnavailable
     from orchestrion.hal.vulkan.driver import VulkanDriver
 
     try:
-        found = [info.id for info in VulkanDriver().devices() if "SwiftShader" in info.name]
+        return list(VulkanDriver().devices())
     except DriverUnavailable as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def needs_vulkan() -> None:
+    """Skips the test where no Vulkan device is."""
+    vulkan_devices()
+
+
+@pytest.fixture(scope="session")
+def swiftshader() -> str:
+    """The id of the Vulkan device without robust buffer access 2 (`vulkan:1`); skips where there is none."""
+    found = [info.id for info in vulkan_devices() if "SwiftShader" in info.name]
     if not found:
         pytest.skip("no SwiftShader: `make drivers` unpacks it where apt-get can download chromium-common")
     return found[0]

@@ -5,8 +5,8 @@ Shapes and element types are written as in StableHLO's tensor types; numbers are
 brackets, as IREE's tools take them. Only what NumPy can read without pickles is read from files. A file does not say
 which type of ml_dtypes its elements are, only how many bytes they have: they are of the type that is wanted then.
 
-Sizes are checked before memory is taken: a text may not ask for more than this machine has, and a file's header for
-more than the file holds.
+Sizes are checked before memory is taken: a text may not ask for more memory than this machine has, and a file's header
+for no more than the file holds.
 """
 
 import io
@@ -33,7 +33,7 @@ Array = npt.NDArray[Any]
 _SPEC = re.compile(r"(?:(?P<dims>\d+(?:x\d+)*)x)?(?P<dtype>[a-z]\w*(?:<\w+>)?)\s*=(?P<values>.*)", re.DOTALL | re.ASCII)
 #: characters of a user's text in a message; digits of a size; bytes of a file's header
 _SHOWN, _DIGITS, _HEADER = 80, 18, 10_000
-#: what NumPy raises for headers that are none
+#: what NumPy raises for malformed headers
 _BAD_HEADER = (
     ValueError, EOFError, TypeError, KeyError, IndexError, AttributeError, OverflowError, SyntaxError, RecursionError,
     tokenize.TokenError, struct.error,
@@ -78,12 +78,12 @@ def _shape(dims: str, text: str) -> tuple[int, ...]:
 
 
 def shown(text: str) -> str:
-    """Text of a user in a message: one line, and not a long one."""
+    """A user's text, quoted for a message: one line, cut to _SHOWN characters."""
     return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}... ({len(text)} characters)"
 
 
 def most_bytes() -> int:
-    """Bytes of this machine's memory, or a large number where the system does not say."""
+    """Bytes of this machine's memory, or 64 GiB if the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # Windows has no sysconf, others lack the names
@@ -124,11 +124,12 @@ def _narrow_floats(words: list[str], dtype: DType) -> Array:
 
 
 def shortened(message: str) -> str:
+    """A message of another library, cut to twice _SHOWN characters."""
     return message if len(message) <= 2 * _SHOWN else f"{message[: 2 * _SHOWN]}..."
 
 
 def load_array(path: str, wanted: DType | None = None) -> Array:
-    """The array in a `.npy` file. `InputError`, or `OSError`, which say what is wrong with it."""
+    """The array in a `.npy` file. Raises InputError or OSError. `wanted`: its type, if ml_dtypes has it."""
     try:
         with os.fdopen(open_regular(path), "rb") as file:
             array = _read_npy(file, path)
@@ -144,7 +145,7 @@ def load_array(path: str, wanted: DType | None = None) -> Array:
 
 
 def _read_npy(file: BinaryIO, path: str) -> Array:
-    """Header, then elements. Nothing is unpickled, and no memory taken that the file does not fill."""
+    """Header, then elements. Nothing is unpickled, and no more memory is taken than the file's size."""
     version = np.lib.format.read_magic(file)
     width = 2 if version == (1, 0) else 4
     length = int.from_bytes(file.read(width), "little")

@@ -15,7 +15,7 @@ from . import cli
 OF_CALLS = (
     "list_functions", "output", "expected_output", "repeat", "print_statistics", "trace", "fuel", "deadline", "memory",
 )  # fmt: skip
-#: what only loading has; `--replay` creates an executable alone
+#: flags of loading, which `--replay` does not do: it only creates an executable
 OF_LOADING = ("load-fuel", "load-deadline", "load-memory")
 #: flag -> the flags that mean nothing beside it
 ALONE = {

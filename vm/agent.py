@@ -81,7 +81,7 @@ class Agent:
     def _wake(self) -> None:
         """Under the lock."""
         if not self._alive:
-            start_thread(self._work, self._name)  # of two, where this was ended in between, one ends at once
+            start_thread(self._work, self._name)  # after an exception here a second one starts, and ends at once
             self._alive = True
         self._posted += 1
         self._changed.notify()

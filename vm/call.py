@@ -22,9 +22,9 @@ SLICE = 1 << 14
 MAX_ROOM = 1 << 18
 #: bytes that fill, copy, compare or clear memory for one unit of fuel
 BYTES_PER_UNIT = 256
-#: units of fuel for an object of the device: memory, a recording, an executable, a fence
+#: units of fuel for making an object of the device: a buffer, a recording, an executable, a fence
 OBJECT_UNITS = 16
-#: bytes of device memory, zeroed when it is allocated, for one unit more
+#: bytes of device memory for one more unit of fuel: it is zeroed when it is allocated
 ALLOCATED_BYTES_PER_UNIT = 4096
 
 
@@ -70,7 +70,7 @@ class Call:
     blocking: ClassVar[bool] = True
 
     def __init__(self, context: "Context", limits: "Limits | None" = None) -> None:
-        """`limits`: those of the context's calls if None. Memory is limited by the context."""
+        """`limits`: None for those of the context. The context limits memory, whatever is given here."""
         self.context = context
         self.program = context.program
         self.memory = context.memory
@@ -91,7 +91,7 @@ class Call:
         self.waiting: Any = None
         self.results: tuple[Any, ...] = ()
         self.enqueued: Enqueued | None = None  #: for the next submission
-        self.built: set[int] = set()  #: executables whose building was counted apart
+        self.built: set[int] = set()  #: executables whose build time was added to the deadline
         self.deadline = None if limits.deadline is None else time.monotonic() + limits.deadline
         fuel = None if limits.fuel is None else int(limits.fuel)
         self.fuel = SLICE if fuel is None else min(SLICE, fuel)
@@ -135,12 +135,12 @@ class Call:
             self.spend(count // BYTES_PER_UNIT)
 
     def spend_object(self, size: int = 0) -> None:
-        """Fuel for an object of the device with so many bytes of memory."""
+        """Spend fuel for making an object of the device that takes `size` bytes of its memory."""
         self.spend(OBJECT_UNITS + size // ALLOCATED_BYTES_PER_UNIT)
 
     def count_apart(self, executable: int, seconds: float) -> None:
-        """Let the deadline come later by the time in which an executable was built, which has a limit of its own. Only
-        the first time: a program may ask for more executables than are kept, again and again.
+        """Postpone the deadline by the time in which an executable was built, which has a limit of its own. Only the
+        first build of each: a program that asks for more executables than are kept has them built again and again.
         """
         if self.deadline is not None and executable not in self.built:
             self.built.add(executable)

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """None is no limit; for initializers it is the default (`load_limits.py`), and `math.inf` no limit."""
+    """The limits of a call. None is no limit. As `load_limits`, None is the default (`load_limits.py`), and `math.inf`
+    no limit.
+    """
 
     fuel: float | None = None  #: instructions of a call, a whole number, counted at back-edges and calls
     deadline: float | None = None  #: seconds of a call, without the time in which device code is built
@@ -110,8 +112,8 @@ class Context:
             return self.run(Call(self), code, arguments)
 
     def initialize(self, codes: Sequence[Code], limits: Limits | None = None) -> None:
-        """Run initializers in their order, all of them as one call within `limits`, those of calls if None, and within
-        the memory that they leave. If one fails, close.
+        """Run initializers in order, all of them as one call within `limits` (None: those of calls). If one fails,
+        close. The memory limit is not set here (`Memory.restrict`).
         """
         try:
             with self.lock:

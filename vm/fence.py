@@ -96,7 +96,7 @@ class Fence:
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """The error it was reached with, or None, once it is reached. `TimeoutError` after `timeout` seconds."""
         if not self._done:
-            reached: SimpleQueue[None] = SimpleQueue()  # an event would not stay whole when Ctrl-C ends its wait
+            reached: SimpleQueue[None] = SimpleQueue()  # not an Event, which Ctrl-C may leave broken (hal/waiting.py)
             listener = partial(reached.put, None)
             self.listen(listener)
             try:

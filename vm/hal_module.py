@@ -41,7 +41,7 @@ _MAX_RANK, _MAX_BYTES = 64, 2**63 - 1
 _MAX_SLOTS, _SLOT_BYTES = 1 << 16, 64
 #: bytes charged for a recorded command, and for each of its bindings
 _COMMAND_BYTES, _BINDING_BYTES = 512, 256
-#: bytes of code that are read and verified, for a unit of fuel: that takes longer than clearing or copying them
+#: bytes of code that one unit of fuel pays for: to read and verify them takes longer than to copy them
 _CODE_BYTES_PER_UNIT = 8
 #: submissions under way before a further one waits
 _MOST_PENDING = 1000

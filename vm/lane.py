@@ -42,7 +42,7 @@ class Lane:
         self._mutex = threading.Lock()
         self._calls: deque[SubmittedCall] = deque()
         self._busy: SubmittedCall | None = None  #: begun, and its work not over
-        self._owner: list[bool] = []  #: True in it: of the context's lock
+        self._owner: list[bool] = []  #: holds True while this lane has the context's lock (`attempt`)
         self._closed = False
         self._semaphore: Semaphore | None = None
         self._number = 0

@@ -7,7 +7,7 @@ first of these that is given holds:
 2. the argument that limits calls,
 3. the default, of modules that are not trusted (`Policy.trusts`); trusted ones have none.
 
-`math.inf` is a limit that is given and that nothing reaches. Building device code counts apart.
+`math.inf` given means no limit. The time in which device code is built does not count.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from orchestrion.schema.module import Module
 from .context import Limits
 from .errors import DeadlineExceeded, FuelExhausted, LimitError, MemoryExceeded
 
-#: Units of fuel, and bytes of constants for one more. A spinning initializer ends within a second or so.
+#: default fuel: units, and bytes of constants for each further unit. A spinning initializer ends within a second or so
 FUEL, CONSTANT_BYTES_PER_UNIT = 1_000_000, 64
-#: Seconds, and bytes of constants for one more: several times what copying, converting and packing them takes.
+#: default deadline: seconds, and bytes of constants for each further second, in which they are copied and packed easily
 DEADLINE, CONSTANT_BYTES_PER_SECOND = 10.0, 16 << 20
-#: Bytes, less where half of the device's memory is less, and times the bytes of constants on top.
+#: default memory: bytes, or half of the device's memory if that is less, plus a multiple of the bytes of constants
 MEMORY, TIMES_CONSTANTS = 1 << 30, 4
 
 #: error of a limit -> the limit's name in `Limits`
@@ -37,13 +37,13 @@ _NAMES: dict[type[LimitError], str] = {
 
 
 class LoadLimits(NamedTuple):
-    """`limits`: None is no limit. `defaults`: the names of those that nobody gave."""
+    """`limits`: those that hold; None is no limit. `defaults`: the names of those that are defaults."""
 
     limits: Limits
     defaults: frozenset[str]
 
     def explain(self, error: LimitError) -> None:
-        """Add to the message of a limit that nobody gave how to raise it."""
+        """If the limit that was reached is a default, add to the error's message how to raise it."""
         name = _NAMES.get(type(error))
         if name in self.defaults:
             error.message += (
@@ -62,7 +62,9 @@ def default_limits(constant_bytes: int, device_bytes: int) -> Limits:
 
 
 def find_limits(given: Limits | None, calls: Limits, defaults: Limits | None) -> LoadLimits:
-    """See the top of this file. `defaults`: None for a trusted module."""
+    """The limits of initializers, by the order at the top of this file. `given`: `load_limits`; `calls`: the limits of
+    calls; `defaults`: None for a trusted module.
+    """
     explicit = Limits() if given is None else given
     none = {name for name in _NAMES.values() if getattr(explicit, name) is None and getattr(calls, name) is None}
     others = Limits() if defaults is None else defaults
@@ -76,7 +78,7 @@ def find_limits(given: Limits | None, calls: Limits, defaults: Limits | None) ->
 
 
 def finite(limits: Limits) -> Limits:
-    """With None for limits that nothing reaches."""
+    """The limits with None in place of infinity."""
     if math.inf not in (limits.fuel, limits.deadline, limits.memory):
         return limits
     return Limits(_finite(limits.fuel), _finite(limits.deadline), _finite(limits.memory), limits.depth)

@@ -19,7 +19,7 @@ class Memory:
         self._host: Account = Account(None) if program is None else program._host
 
     def restrict(self, limit: float | None) -> None:
-        """Let it hold so many bytes from now on; what it holds already stays. None is no limit."""
+        """Change the limit, in bytes; None is no limit. What is held already stays."""
         self.budget.limit = None if limit is None else int(limit)
 
     def charge(self, size: int) -> None:

@@ -113,8 +113,8 @@ class Program(ProgramContext):
         started: float,
         profiler: Profiler | None = None,
     ) -> None:
-        """The default context gets the limits of `base`, and its initializers `found`; those of further contexts have
-        `defaults`, if any.
+        """Create the default context: its calls have the limits of `base`, its initializers `found`. `defaults`: for
+        the initializers of further contexts, None for a trusted module.
         """
         self._linked = linked
         self._base = base
@@ -247,14 +247,14 @@ def load(
 
     Without `device` it is `reference`. `allow_native_code` lets code of a stranger run that a native compiler takes in
     (OpenCL C); an open device has its policy already. `natives` are further native modules. `profiling`: every
-    dispatch, copy and fill is timed, for `Program.profile`; an open device must have been opened so. `build_deadline`
-    in seconds limits how long the program's device code is built, whoever compiled it; without one there is a default
-    for modules that were not compiled here, `math.inf` is none (`hal/building.py`).
+    dispatch, copy and fill is timed, for `Program.profile`; an open device must have been opened so. `build_deadline`:
+    the seconds in which the program's device code must be built. None is a default for modules that are not trusted,
+    and no limit for others; `math.inf` is no limit (`hal/building.py`).
 
-    `fuel`, `deadline`, `memory` and `depth` limit the calls of the default context (`Limits`); None, the default, is no
-    limit. `load_limits` are those of the initializers that run now; where a field is None, the limit of calls holds,
-    and if that is None as well, a default, unless the module was compiled on this machine or native code is allowed.
-    `math.inf` lifts a limit. The defaults are in docs/limits.md.
+    `fuel`, `deadline`, `memory` and `depth` limit the calls of the default context (`Limits`); None is no limit.
+    `load_limits` are the limits of the initializers that run now. Where a field of it is None, the limit of calls
+    holds; where that is None as well, a default, or no limit for trusted modules (compiled on this machine, or
+    `allow_native_code`). `math.inf` is no limit. The defaults are in docs/limits.md.
 
     `OSError`: the file cannot be read. `ModuleError`: it is no sound module. `LoadError`: module and device do not fit.
     `HalError`: the device cannot be opened. Other `VmError`: an initializer failed.
@@ -303,7 +303,7 @@ def _require_profiled(device: Device) -> None:
 def _initialize(
     context: Context, codes: Sequence[Code], found: LoadLimits, kind: str, profiler: Profiler | None
 ) -> None:
-    """Run a context's initializers, and let it hold no more memory meanwhile than `found` says."""
+    """Run a context's initializers within the limits of `found`."""
     started = perf_counter_ns()
     context.memory.restrict(found.limits.memory)
     try:

@@ -21,7 +21,7 @@ def artifact_in(data: bytes) -> bytes | None:
         root = Table(data, encode.Get(packer.uoffset, data, 0))
         field = root.Offset(_MODULE)
         start, length = root.Vector(field), root.VectorLen(field)
-    except (struct.error, TypeError):  # an offset leads behind the end, or before the beginning
+    except (struct.error, TypeError):  # an offset points behind the end, or before the beginning
         return None
     found = data[start : start + length]
     return found if field and found.startswith(MLIR_MAGIC) else None

@@ -1,9 +1,9 @@
-"""Programs that jaxlib must read, read in a child process: where its parser crashes, hangs or takes all memory, this
+"""Programs that need jaxlib are read in a child process. If jaxlib crashes, hangs or takes too much memory there, this
 process raises CompileError and goes on.
 
-Brackets in text are counted before, so that text nested too deeply is refused with its place. The child hands back
+Brackets in text are counted first, so that text nested too deeply is refused with its place. The child returns
 generic text and the bytes of constants; this process never gives foreign input to jaxlib. One child serves all
-compilations of a process, and is there until nobody compiled for a while.
+compilations of a process, and ends when it had no request for a while.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MEMORY_PER_BYTE: Final = 24
 #: seconds the child may take, and how many more for each byte of input
 SECONDS: Final = 30.0
 SECONDS_PER_BYTE: Final = 2e-5
-#: bytes of input from which on it and what is made of it travel in files, and the child has more memory
+#: bytes of input from which on input and answer go through files instead of pipes, and the child may have more memory
 LARGE: Final = 64 << 20
 
 _ANSWER: Final = f"{__package__}.jaxlib_reader:answer"
@@ -38,18 +38,18 @@ _child: Final = Child(_ANSWER, memory=MEMORY)
 
 
 def prepare(given: Read) -> bool:
-    """Starts the child where there is none yet, and does not wait for it: this process may import meanwhile."""
+    """Start the child if there is none, without waiting for it. True if it was started now."""
     if _child.pid is not None or len(given.data) >= LARGE:
         return False
     try:
         _child.start()
     except ChildUnavailable:
-        return False  # said by `read_foreign`, which needs it
+        return False  # `read_foreign` raises the error
     return True
 
 
 def read_foreign(given: Read) -> Converted:
-    """What jaxlib makes of text or bytes. Raises CompileError."""
+    """Text or bytes, converted by jaxlib in the child. Raises CompileError."""
     if isinstance(given.data, str):
         check_nesting(given.data, given.name)
     try:
@@ -100,7 +100,7 @@ def _seconds(data: bytes) -> float:
 
 
 def _converted(given: Read, fields: dict[str, Any], data: memoryview) -> Converted:
-    """An answer, of which nothing is believed: the child was in the hands of the input."""
+    """The answer, checked like any input: foreign input may have taken over the child."""
     try:
         if "missing" in fields:
             raise CompileError(

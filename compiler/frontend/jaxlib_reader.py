@@ -1,9 +1,9 @@
 """A module of jaxlib as generic text and the bytes of its large constants.
 
-What others wrote is read in a child process (`foreign.py`), where `answer` serves: parsers in C++ crash on input that
-nests deeply, and may do worse on damaged bytecode. A module that lives in this process is converted here. jaxlib
-registers StableHLO's dialects by private names, so its version is pinned in the extra. Nothing of the compiler is
-imported here: the child starts faster.
+Files, text and bytes are read in a child process (`foreign.py`), where `answer` serves requests: parsers in C++ crash
+on deeply nested input, and may do worse on damaged bytecode. Live modules of JAX are converted in the process that has
+them. jaxlib registers StableHLO's dialects under private names, so its version is pinned in the extra. This file
+imports nothing of the compiler, so that the child starts faster.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 
 from orchestrion.schema.child_process import Message
 
-#: a constant that the text leaves out: its bytes, or its body as text where jaxlib gives none; None: the text has it
+#: the bytes of a constant that the text leaves out, or its body as text if jaxlib gives no bytes; None: it is inline
 Constant = memoryview | bytes | str | None
 
-#: elements of the largest constant that the text has; `attributes.INLINE_BYTES` of the widest type
+#: elements of the largest constant that stays in the text: `attributes.INLINE_BYTES` of elements of 8 bytes
 MOST_ELEMENTS: Final = 8
 #: what MLIR prints for elements that it leaves out
 _ELIDED: Final = "__elided__"
@@ -25,14 +25,14 @@ _PLACE: Final = re.compile(r'loc\("-":([0-9]+):([0-9]+)')
 
 
 class Converted(NamedTuple):
-    """`constants` has an item for each `stablehlo.constant` of the text, in order; none where nothing is left out."""
+    """`constants` has an item for each `stablehlo.constant` in the text, in order, or none if all are inline."""
 
     text: str
     constants: list[Constant]
 
 
 class Unreadable(Exception):
-    """jaxlib refuses the input: messages, each with line and column, or zeros where it says no place."""
+    """jaxlib refuses the input. `findings`: (message, line, column); 0 and 0 if jaxlib gives no place."""
 
     def __init__(self, findings: list[tuple[str, int, int]]) -> None:
         super().__init__(findings)
@@ -67,11 +67,11 @@ def _constants(operation: Any) -> Iterator[Constant]:
 
 def _elements(constant: Any) -> Constant:
     """The bytes of a constant stay where jaxlib has them, as long as the module lives."""
-    if "complex<" not in str(constant.results[0].type):  # jaxlib cannot even give such an attribute
+    if "complex<" not in str(constant.results[0].type):  # jaxlib raises when such an attribute is asked for
         try:
             return memoryview(constant.attributes["value"]).cast("B")
         except (BufferError, TypeError):
-            pass
+            pass  # Python has no buffer of this element type: its text is read below
     text = constant.get_asm(print_generic_op_form=True).partition("value = ")[2]
     start, end = text.find("<") + 1, text.rfind("> : tensor")
     return text[start:end] if 0 < start <= end else None
@@ -123,10 +123,12 @@ def _finding(found: Any) -> tuple[str, int, int]:
 
 
 def answer(request: Message) -> Message:
-    """In the child. Of the answer's data, `text` bytes are text; the constants follow, as `constants` says.
+    """Serves one request in the child.
 
-    A constant is a pair: whether it is text, and its bytes; None for one in the text. The file `into`, where one is
-    named, gets the data instead.
+    Request: the kind of source, and the source as data, or the path of its file in `source`. Answer: generic text and
+    then the constants as data, which goes into the file `into` if the request names one. `text` is the number of bytes
+    of text. `constants` has a row for each constant: (whether it is text, its number of bytes), None if it is inline.
+    Instead of these, `missing` says that jaxlib is not installed, `findings` why it refuses the source.
     """
     kind, source = request.fields["kind"], request.fields.get("source")
     data: bytes | str = request.data

@@ -37,7 +37,10 @@ def load(source: Source | Read) -> Module:
 
 
 def prepare(given: Read) -> bool:
-    """Starts what `load` will need, without waiting for it; whether it takes a while until that is there."""
+    """Start the child process that `load` will need, if any, without waiting for it.
+
+    True if it was started now: the caller may do other work while it imports jaxlib.
+    """
     if given.kind in ("generic", "object"):
         return False
     from . import foreign
@@ -60,9 +63,9 @@ def _parsed(given: Read) -> Module:
 
 
 def _fill_in(module: Module, constants: Sequence[memoryview | bytes | str | None], name: str) -> None:
-    """Gives the constants that the text left out their bytes.
+    """Put the bytes of left-out constants into the ops of the module.
 
-    Elements of a type that nobody knows stay as they are, and are refused by it.
+    A constant of an unknown element type stays as it is; the legality check refuses it by its type.
     """
     ours = [op for op in module.walk() if op.name == "stablehlo.constant"]
     if len(ours) != len(constants):

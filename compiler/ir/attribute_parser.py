@@ -59,9 +59,9 @@ _DIMS: Final = re.compile(r"((?:(?:[0-9]+|\?)\s*x\s*)*)(.*)\Z", re.S)
 _WORD: Final = re.compile(r"[A-Za-z_!][\w.$]*(?:<.*>)?\Z", re.S)
 _ALIAS_IN_BODY: Final = re.compile(STRING.pattern + r"|[#!][A-Za-z_][\w$]*+(?![\w$.<])")
 _MAX_DIM: Final = 2**63 - 1
-#: characters of one alias with the aliases in it written out. Aliases that double are 2^n of them in n lines
+#: characters of one alias with the aliases in it written out: n lines of aliases that double come to 2^n characters
 MOST_EXPANDED: Final = 1 << 20
-#: characters that aliases stand for in the whole text
+#: characters that all uses of aliases in a text come to when written out
 MOST_EXPANDED_TOTAL: Final = 1 << 26
 
 
@@ -107,7 +107,7 @@ class AttributeParser(Tokens):
         return value
 
     def _measure(self, name: str, tokens: list[str]) -> None:
-        """How long an alias is, written out. Fails for one that is too long to be handled as a tree."""
+        """Note the length of an alias written out. Fails above MOST_EXPANDED."""
         if name in self._expanded:
             return
         size = sum(map(len, tokens)) + self._inner(tokens)
@@ -116,7 +116,7 @@ class AttributeParser(Tokens):
         self._expanded[name] = size
 
     def _inner(self, tokens: list[str]) -> int:
-        """Characters that the aliases in some tokens stand for."""
+        """Characters of the aliases in some tokens, written out."""
         found, known = 0, self._expanded
         for token in tokens:
             if token in known:
@@ -126,7 +126,7 @@ class AttributeParser(Tokens):
         return found
 
     def _check_expansion(self) -> None:
-        """Fails where all the aliases together stand for too much. Locations do not count: they are printed once."""
+        """Fails if all uses of aliases exceed MOST_EXPANDED_TOTAL. Locations do not count: each is printed once."""
         if max(self._expanded.values(), default=0) < 1000:
             return
         self._expanded = {name: size for name, size in self._expanded.items() if name not in self._locations}

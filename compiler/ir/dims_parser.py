@@ -14,10 +14,10 @@ _TOKEN: Final = re.compile(
     r"|(?P<sign>[-+*(),]))"
 )
 _NUMBER: Final = re.compile(r"(?<!\w)[0-9]+")
-#: of a number that is written or comes out, so that what is printed can be read
+#: digits of a number that is read or computed, so that the printed size can be read again
 _DIGITS: Final = 18
 _DEEPEST: Final = 32
-#: characters of a list; multiplying out takes the square of that
+#: characters of a list; the time to multiply out grows with their square
 _LONGEST: Final = 4096
 
 

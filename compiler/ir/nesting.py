@@ -21,8 +21,8 @@ DEEPEST: Final = 200
 LONG: Final = 1 << 16
 
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
-#: strings (one that is not closed ends at its line, where a parser stops), comments, arrows and comparisons are tokens,
-#: so that what is in them is no bracket
+#: strings, comments, arrows and comparisons are tokens, so that no bracket in them counts. A string that is not closed
+#: ends with its line, where a parser stops
 _TOKEN: Final = re.compile(r'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"?|//[^\n\r]*+|->|[<>]=|[()\[\]{}<>]')
 _MARKS: Final = "()[]{}<>/\\\n\r"
 _BRACKET: Final = re.compile(r"[()\[\]{}<>]")
@@ -53,16 +53,21 @@ def _too_deep(tokens: list[str]) -> int | None:
         elif open and token == open[-1]:
             open.pop()
         elif token[:2] == "//" and open and open[-1] == ">":
-            # the body of a dialect's attribute has no comments: what stands behind the slashes may be code
+            # inside of `<>` a dialect's attribute has no comments: the text behind the slashes counts as well
             inner = _BRACKET.findall(token)
             if len(open) + len(inner) > DEEPEST:
                 return index
-            for bracket in inner:
-                if bracket in closing:
-                    open.append(closing[bracket])
-                elif open and bracket == open[-1]:
-                    open.pop()
+            _follow(open, inner)
     return None
+
+
+def _follow(open: list[str], brackets: list[str]) -> None:
+    """Open and close brackets. `open`: the closing brackets that are still to come, innermost last."""
+    for bracket in brackets:
+        if bracket in _CLOSING:
+            open.append(_CLOSING[bracket])
+        elif open and bracket == open[-1]:
+            open.pop()
 
 
 def _without_long_strings(text: str) -> str:

@@ -50,7 +50,7 @@ def _coalesce(record: ll_seq.Record, tables: SymbolTables) -> None:
 
 
 def _rivals(item: ll_seq.Range, others: tuple[list[ll_seq.Range], list[ll_seq.Range]]) -> Iterator[ll_seq.Range]:
-    """The ranges of the same buffer of which one or the item is written: reads do not disturb each other."""
+    """The ranges of the same buffer that may conflict with the item: one of the two is written."""
     reads, writes = others
     yield from writes
     if item[3]:

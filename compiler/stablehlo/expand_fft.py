@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: a table of more bytes is not in the module, but computed when that is loaded
 MOST_BYTES: Final = 1 << 16
-#: the greatest length with a prime factor that has no step of its own: the compiler computes tables of twice the length
+#: the greatest length with a large prime factor: its tables, of twice the length, are computed by the compiler
 LONGEST_CHIRP: Final = 1 << 22
 
 

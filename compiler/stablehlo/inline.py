@@ -1,9 +1,9 @@
 """inline: every call becomes a copy of what it calls; private functions go.
 
 Callees first, so that each body is copied when it is final. What comes from a body is located at the op in the callee
-and the call (`callsite`). What a program grows to is counted before anything is copied: one that grows beyond `MOST`
-operations, and beyond `GROWTH` times its own, is refused, and one whose calls nest deeper than `DEEPEST`, for so deep
-are its locations then.
+and the call (`callsite`). The size with calls inlined is counted before anything is copied: a program larger than
+`MOST` operations and than `GROWTH` times its own size is refused. So is one whose calls nest deeper than `DEEPEST`,
+since locations nest as deep.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .func import Call, Func
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
 
-#: operations of all functions together with calls inlined, and how often those of the program as it is written. The
-#: largest network in the tests has some 3,000; a compilation takes a millisecond or more for each
+#: operations of all functions together with calls inlined: the larger of MOST, and GROWTH times those before inlining.
+#: The largest network in the tests has some 3,000; a compilation takes a millisecond or more for each
 MOST: Final = 250_000
 GROWTH: Final = 16
 DEEPEST: Final = 200

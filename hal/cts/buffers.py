@@ -108,7 +108,7 @@ def fresh_memory_is_zero(rig: Rig) -> None:
 
 @case
 def memory_of_a_closed_share_is_not_seen(rig: Rig) -> None:
-    """Shares stand for programs: what one leaves behind, no other reads, whoever uses the device in between."""
+    """Shares stand for programs: one reads zeros where another left its bytes, also if the device was used between."""
     sizes = (16, 1000, 4096, 1 << 20)
     for memory in KINDS:
         with rig.device.share() as first:

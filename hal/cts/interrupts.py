@@ -35,7 +35,8 @@ HAL = str(Path(front.__file__).parent)
 CTS = str(Path(__file__).parent)
 
 
-#: what may stand behind a call that gives its result to the same statement: the next one may have left a `with`
+#: opcodes behind a call at which `Strike` raises: those that take the call's result in the same statement. Others may
+#: belong to the next statement, outside of a `with` that the call stands in
 TAKERS = frozenset(
     ("POP_TOP", "STORE_FAST", "STORE_ATTR", "UNPACK_SEQUENCE", "STORE_SUBSCR", "POP_JUMP_FORWARD_IF_FALSE")
 )
@@ -44,7 +45,7 @@ TAKERS = frozenset(
 class Strike:
     """Raises `KeyboardInterrupt` at the `place`-th place in the HAL's code; `count` is how many there were.
 
-    Finalizers are left out, in which Python only prints what is raised.
+    Finalizers have no places: Python prints an exception in a finalizer and goes on.
     """
 
     def __init__(self, place: int) -> None:
@@ -84,7 +85,7 @@ class Strike:
 
 
 def _finalizes(frame: FrameType | None) -> bool:
-    """Whether a finalizer runs."""
+    """Whether the frame runs inside a finalizer."""
     while frame is not None:
         if frame.f_code.co_name == "__del__":
             return True
@@ -207,7 +208,7 @@ def interrupted_twice(rig: Rig) -> None:
 
 @case
 def close_after_an_interrupted_call(rig: Rig) -> None:
-    """Handles are let go at once, and closing the last share waits for what is under way."""
+    """Handles may be released at once; closing the last share waits for work under way."""
     assert rig.driver is not None
     for place in (20, 40, 60, 80, 100):
         own = Rig(rig.device.of(rig.driver.open(rig.device.info), policy=rig.device.policy), rig.computes, rig.driver)
@@ -222,7 +223,7 @@ def close_after_an_interrupted_call(rig: Rig) -> None:
 
 @case
 def close_while_it_is_interrupted(rig: Rig) -> None:
-    """Closing that was ended is done by closing again."""
+    """After an exception in `close`, a second `close` does the rest."""
     for place in range(1, 40, 3):
         device = rig.device.share()
         share = Rig(device, rig.computes)
@@ -237,7 +238,7 @@ def close_while_it_is_interrupted(rig: Rig) -> None:
 
 @case
 def close_waits_within_a_bound(rig: Rig) -> None:
-    """What does not end is told, and stays: nothing is taken from under it."""
+    """`close` warns of work that does not end, and releases nothing that the work uses."""
     assert rig.driver is not None
     device = rig.device.of(rig.driver.open(rig.device.info), policy=rig.device.policy)
     own = Rig(device, rig.computes, rig.driver)

@@ -6,8 +6,8 @@
 | `DeviceBuffer` | a `cl_mem` object | the object, or a sub-buffer | None |
 | `ImportedBuffer` | a read-only `cl_mem` over host memory | the object, or a sub-buffer | the memory itself |
 
-Shared and device buffers are zeroed when they are made: by the host, or by a fill on the device's one queue, which is
-in order, so that whatever is enqueued later finds zeros.
+Shared buffers are zeroed by the host when they are made, device buffers by a fill on the device's queue, which runs in
+order: later commands find zeros.
 
 A device has shared or device buffers, never both; either may have imported ones, which are never written. Copies and
 fills take `cl_mem` objects only; a shared buffer gets one over its memory when it first needs it.

@@ -88,7 +88,7 @@ class ProfiledQueue(OpenCLQueue):
             self._take_events()
             timing.end(())
             raise
-        except BaseException:  # some commands may be under way still, which have no times yet
+        except BaseException:  # commands that are still under way have no times yet
             self._events.clear()
             timing.end(())
             raise

@@ -1,7 +1,7 @@
 """An in-order OpenCL queue. What is submitted goes through a worker thread, what is executed through the caller's.
 
-Waiting releases the interpreter lock, so other threads go on meanwhile. clFinish cannot be ended: Ctrl-C and watchers
-are heard when the commands under way are over. What an exception left behind the worker waits for.
+Waiting releases the interpreter lock, so other threads go on meanwhile. clFinish cannot be interrupted: Ctrl-C and
+watchers take effect when the commands under way are over. The worker waits for work that an exception left behind.
 """
 
 from collections.abc import Sequence
@@ -97,7 +97,7 @@ class OpenCLQueue(BackendQueue):
                     if code:
                         raise failure(code, "execution")
         except HalError:
-            self._finish()  # of what is under way already, whose buffers may go with this error
+            self._finish()  # commands under way use buffers that may be released after this error
             raise
         code = self._finish()
         if code:

@@ -18,9 +18,9 @@ from .program import CompiledEntry, compile_entry
 
 #: tables of buffers for which a recording keeps views
 TABLES = 2
-#: entries of templates that are kept, and bytes of all of them, the one used longest ago going first
+#: entries of templates that are kept, and the bytes of all of them; the least recently used one goes first
 MOST_KEPT, MOST_BYTES = 64, 16 << 20
-#: what an instruction takes in memory beside its constant, about
+#: an estimate of the memory of an instruction without its constant
 INSTRUCTION_BYTES = 500
 
 Words = tuple[int, ...]
@@ -65,7 +65,7 @@ class Code:
         return compiled[careful]
 
     def _instance(self, ordinal: int, words: Words) -> tuple[EntryCode, dict[bool, CompiledEntry], int]:
-        """An entry with these parameters, its forms, and the bytes of memory that it takes."""
+        """An entry with these parameters, what it is compiled to (by `careful`), and the bytes of memory it takes."""
         key = ordinal, words
         made = self._made.pop(key, None)
         if made is None:
@@ -79,14 +79,14 @@ class Code:
         return made
 
     def own_bytes(self, ordinal: int, words: Words) -> int:
-        """Bytes of code that an entry with these parameters has for itself: without any it shares all."""
+        """Bytes of memory of the code that is made for these parameters alone; 0 without parameters."""
         return self._instance(ordinal, words)[2] if words else 0
 
     def check(self, ordinal: int, words: Words, entry: Entry, bindings: Sequence[Binding]) -> None:
-        """Whether an entry with these parameters does what the module says of it, in bindings as long as it needs.
+        """Compare an entry with these parameters with what the module declares, and with the bindings' lengths.
 
-        Raises ModuleError where parameters make code that has other bindings or uses them in another way, and
-        InvalidArgument for a binding that is too short.
+        Raises ModuleError if the code has other bindings or uses them in another way than declared, InvalidArgument if
+        a binding is too short.
         """
         code = self._instance(ordinal, words)[0]
         name = f"{entry.name} with parameters {list(words)}"

@@ -5,9 +5,9 @@ no call into the driver and the driver's limit on allocations is never met. Free
 first that fits is taken. Small buffers share blocks of BLOCK bytes, a large one gets a block of its own size. One
 empty block per memory type is kept, so that whoever allocates and releases the same size does not pay for pages again.
 
-A buffer is zeroed when it is made, up to the next multiple of ALIGNMENT: by the host where its block is mapped, else by
-the device. Such buffers stand in `uncleared` until the queue fills them, ahead of whatever is submitted next. A block
-whose buffers are being filled is not freed (`Block.fills`).
+A buffer is zeroed when it is made, up to the next multiple of ALIGNMENT: by the host if its block is mapped, else by
+the device. Buffers that the device is to zero stand in `uncleared` until the queue fills them, ahead of the next
+submission. A block whose buffers are being filled is not freed (`Block.fills`).
 
 `free` may be called by a finalizer at any time, even while this thread is in `allocate`: it only leaves the range in
 `_freed`, and whoever holds the lock takes it back.
@@ -35,7 +35,8 @@ BLOCK = 16 << 20
 #: every buffer starts at a multiple: the largest alignment Vulkan allows a storage buffer's offset to need
 ALIGNMENT = 256
 
-#: a device may round the end of a binding up to this many bytes, and what follows imported memory is somebody else's
+#: bytes; a device may round the end of a binding up to a multiple. Only memory of whole words is imported, since the
+#: bytes behind it are not the program's
 WORD = 4
 
 DEVICE_LOCAL, HOST_VISIBLE, HOST_COHERENT, HOST_CACHED = 1, 2, 4, 8
@@ -75,6 +76,7 @@ class Block:
 
     @property
     def disposable(self) -> bool:
+        """Whether it may be freed."""
         return self.empty and not self.fills
 
     def fits(self, size: int) -> bool:
@@ -120,7 +122,7 @@ class Allocator:
         self._blocks: dict[MemoryKind, list[Block]] = {kind: [] for kind in physical.memory_kinds}
         self._freed: deque[VulkanBuffer] = deque()
         self._lock = threading.Lock()
-        self.uncleared: dict[int, VulkanBuffer] = {}  #: by place: made in memory that the host cannot write
+        self.uncleared: dict[int, VulkanBuffer] = {}  #: by place: buffers that the device is to zero
 
     def allocate(self, size: int, memory: MemoryType) -> VulkanBuffer:
         """`size` bytes, all zero; mapped where HOST_VISIBLE is asked for, or where all memory of the device is."""
@@ -135,12 +137,12 @@ class Allocator:
         return buffer
 
     def allocate_staging(self, size: int) -> VulkanBuffer:
-        """Mapped memory, contents undefined: for who overwrites all of it before anything reads it."""
+        """Mapped memory, contents undefined: for callers that write all of it before anything reads it."""
         with self._lock:
             return self._find(size, MemoryType.HOST_VISIBLE)
 
     def begin_fills(self) -> list[VulkanBuffer]:
-        """The buffers to zero now; their blocks stay until `end_fills`. Calls are serialised by the front."""
+        """The buffers to zero now; their blocks are kept until `end_fills`. The front serialises the calls."""
         with self._lock:
             self._settle()
             found = list(self.uncleared.values())
@@ -149,7 +151,7 @@ class Allocator:
         return found
 
     def forget_uncleared(self, buffers: Sequence[VulkanBuffer]) -> None:
-        """Their fills are submitted. Another buffer may have taken the place of one: that one stays."""
+        """Their fills are submitted. A place may have been freed and given to another buffer: that one stays."""
         with self._lock:
             for buffer in buffers:
                 if self.uncleared.get(buffer.place) is buffer:
@@ -311,6 +313,7 @@ class Allocator:
 
 
 def padded_size(size: int) -> int:
+    """Bytes that a buffer takes in its block."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 

@@ -17,7 +17,6 @@ from orchestrion.hal.errors import DeviceLost, DriverUnavailable, HalError, OutO
 
 Handle = Any
 WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
-FOREVER = 0xFFFFFFFFFFFFFFFF
 
 #: struct -> its sType, without the common prefix
 STRUCTURE_TYPES: dict[str, str] = {

@@ -1,9 +1,9 @@
-"""The helper process that builds pipelines of modules nobody vouches for (`rehearsal` starts it, and may kill it).
+"""The helper process that builds pipelines of modules that are not trusted (`rehearsal` starts it, and may kill it).
 
 It opens the same device with the same features, builds with the same code (`VulkanExecutable`), and gives back what the
 driver leaves in the pipeline cache. Then each entry is launched with no workgroups: a driver that compiles at the first
-launch (lavapipe) does so now, and nothing of the module runs. The validation layer is not loaded here; the process
-that asked builds the same under it.
+launch (lavapipe) does so now, and nothing of the module runs. The validation layer is not loaded here: the process
+that asked builds the same code again, with the layer if it is on.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def answer(request: Message) -> Message:
     except (ModuleError, HalError) as error:
         offset = error.offset if isinstance(error, ModuleError) else None
         return Message({"error": type(error).__name__, "message": str(error), "offset": offset})
-    return Message({"digest": rows.digest.hex()}, rows.data)
+    return Message({}, rows.data)
 
 
 def entries_of(fields: list[list[Any]]) -> tuple[Entry, ...]:
@@ -55,19 +55,18 @@ def entries_of(fields: list[list[Any]]) -> tuple[Entry, ...]:
 
 
 class _Rows(Cache):
-    """In place of the user's cache: nothing is known, and what is to be kept goes to the process that asked."""
+    """In place of the user's cache: it finds nothing, and holds the one row that the process that asked is to keep."""
 
-    __slots__ = ("data", "digest")
+    __slots__ = ("data",)
 
     def __init__(self) -> None:
-        self.data = self.digest = b""
+        self.data = b""
 
     def get(self, *key: str | bytes) -> bytes | None:
         return None
 
     def put(self, data: bytes, *key: str | bytes) -> None:
         self.data = data
-        self.digest = key[-1] if isinstance(key[-1], bytes) else b""
 
 
 def _device(fields: dict[str, Any]) -> VulkanDevice | None:

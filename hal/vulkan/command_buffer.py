@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 RECORDINGS = 16
 #: a pattern that vkCmdFillBuffer cannot repeat is copied from a buffer that holds at most this many bytes of it
 PATTERN_BYTES = 1 << 20
-#: bytes behind the bindings of no length of one command buffer, since Vulkan has no empty ranges
+#: bytes that a command buffer binds for bindings of no length, since Vulkan has no empty ranges
 EMPTY_BYTES = 32
 
 Key = tuple[int, ...]

@@ -1,8 +1,8 @@
 """Executables: SPIR-V words to compute pipelines, one per entry.
 
-The words are verified before the driver sees them (`spirv_check`), what they need is compared with what the device
-has, and what the device does not do by itself is added (`spirv_harden`). Binding `i` of an entry is set 0, binding `i`;
-parameters are push constants. What the driver makes of them is kept in the user's cache by content, device and driver
+Before the driver sees the words, they are verified (`spirv_check`), their needs are compared with the device's
+features, and protections that the device lacks are added (`spirv_harden`). Binding `i` of an entry is set 0, binding
+`i`; parameters are push constants. The driver's pipelines are kept in the user's cache by content, device and driver
 version.
 """
 
@@ -67,7 +67,7 @@ class VulkanExecutable(BackendExecutable):
         _check_needs(device, summary, entries)
         enabled = device.physical.enabled
         clamped = "robustBufferAccess2" not in enabled
-        #: by entry and binding: the least bytes of a range that is bound there and is not empty
+        #: by entry and binding: the least length of a binding that is not empty
         self.least_bytes = [summary.element_bytes[entry.name] if clamped else () for entry in entries]
         code = harden(
             payload,
@@ -89,7 +89,7 @@ class VulkanExecutable(BackendExecutable):
             device.vk.vkDestroyPipeline(device.handle, pipeline, device.api.null)
 
     def _build(self, payload: memoryview, code: bytes) -> None:
-        """From hardened code; what the driver keeps of it is found by the payload that it was made of."""
+        """Pipelines of the hardened `code`. The pipeline cache has its row under the digest of `payload`."""
         device, api = self._device, self._device.api
         words = api.ffi.new("uint32_t[]", len(code) // 4)
         api.ffi.memmove(words, code, len(code))

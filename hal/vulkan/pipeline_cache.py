@@ -20,7 +20,7 @@ HEADER_BYTES = 32
 
 
 def cache_key(device: VulkanDevice, payload: memoryview) -> tuple[str, str, bytes]:
-    """Whatever the bytes that a driver makes of a payload depend on."""
+    """All that a driver's pipelines for a payload depend on: device and driver version, features, SHA-256."""
     enabled = ",".join(sorted(device.physical.enabled))
     return device.physical.identity, enabled, hashlib.sha256(payload).digest()
 

@@ -229,7 +229,7 @@ class ProfiledQueue(VulkanQueue):
         timing, submitted = self._timings.begin(), now()
         try:
             super().execute_batch(batch, watcher)
-        except BaseException:  # what is still under way is over with the next submission
+        except BaseException:  # its recordings may still run; they are over when the next submission is
             timing.end(())
             self._flights.append(_Flight(self.timeline.submitted + 1, Timing(), submitted, self._used, ()))
             raise

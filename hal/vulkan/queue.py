@@ -2,8 +2,9 @@
 
 - The hot path `execute` is one vkQueueSubmit, one vkWaitForFences and one vkResetFences with structs made beforehand.
   It waits in slices, so that Ctrl-C and a watcher are heard.
-- Where an exception ends a call, nobody knows what of it was done: `settle` leaves the fence as it is, takes another,
-  and submits a signal, which comes when all before it is over. Numbers of the timeline are never used twice.
+- After an exception nobody knows which steps of the call were done: `settle` leaves the fence as it is, takes a new
+  one, and submits a signal, which is reached when all earlier work is over. Numbers of the timeline are never used
+  twice.
 - `submit` adds the queue's own timeline to the signals, so that recordings and staging memory can be used again.
 - Each recording ends with a full barrier, so submissions also follow each other in memory.
 - Buffers that are not mapped are written and read through staging memory.
@@ -89,7 +90,8 @@ class VulkanQueue(BackendQueue):
         self._uncleared = device.allocator.uncleared
         self._fills: deque[tuple[int, VulkanCommandBuffer, list[VulkanBuffer]]] = deque()  #: under way, by timeline
         self._running: Recording | None = None  #: what `execute` waits for, or waited for last
-        self._left: list[tuple[int, Handle]] = []  #: fences that nobody waits for any more, and when they are over
+        #: fences that nobody waits for any more, and the number of the timeline at which each may be destroyed
+        self._left: list[tuple[int, Handle]] = []
         self._made: tuple[Sequence[Point], list[int]] = ((), [])  #: signals of the last submission, and its result
 
     def _make_fence(self) -> tuple[Handle, Any]:
@@ -134,7 +136,7 @@ class VulkanQueue(BackendQueue):
         timeline.reached = timeline.submitted  # a fence waits for everything submitted before it
 
     def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
-        """See `BackendQueue.settle`. Does not wait, but where the driver takes no submission any more."""
+        """See `BackendQueue.settle`. Waits only if the driver refuses the submission of the signal."""
         fence, fences = self._make_fence()
         number = self.timeline.submitted + 1
         if self._running is not None:
@@ -150,7 +152,7 @@ class VulkanQueue(BackendQueue):
             self._reach(missing)
 
     def _missing(self, unsure: Sequence[Point]) -> list[Point]:
-        """Those that no submission signals; they have failed."""
+        """Those of `unsure` that no submission signals: the caller signals them, and they count as failed."""
         made, results = self._made
         if results == [0] and all(point in made for point in unsure):
             return []
@@ -160,7 +162,7 @@ class VulkanQueue(BackendQueue):
         return [*unsure]
 
     def _wait_for_device(self) -> None:
-        """All that was submitted is over; what was not, never comes. Nothing runs on a device that was lost."""
+        """Wait until all submitted work is over. A lost device runs nothing, so its work is over, too."""
         result = self._device.vk.vkDeviceWaitIdle(self._device_handle)
         if result and result != self._api.vk.VK_ERROR_DEVICE_LOST:
             raise self._api.error(result, "waiting for the device")
@@ -217,7 +219,7 @@ class VulkanQueue(BackendQueue):
         self._retire()
 
     def close(self) -> None:
-        """Let everything go; nothing is under way but fills that no later work followed."""
+        """Release everything. Nothing is under way but fills of fresh memory that no later work followed."""
         with suppress(HalError):  # a lost device: its work is over
             self.timeline.wait()
         self._retire()
@@ -261,8 +263,9 @@ class VulkanQueue(BackendQueue):
         )
         done: list[int] = []
         self._made = signals, done
-        timeline.submitted = value  # before: an exception behind vkQueueSubmit must not leave it to be used again
-        done.extend(map(self._submit, (self.handle,), (1,), (info,), (api.null,)))  # with its result, in one step
+        timeline.submitted = value  # before vkQueueSubmit: after an exception the number must not be used again
+        # submit and store the result in one step of C, so that no exception comes between the two
+        done.extend(map(self._submit, (self.handle,), (1,), (info,), (api.null,)))
         if done[0]:
             timeline.submitted = value - 1
             raise api.error(done[0], "submitting work")
@@ -293,7 +296,7 @@ class VulkanQueue(BackendQueue):
             self._enqueue(recordings, (), ())
         except BaseException as error:
             if kept and not isinstance(error, HalError):
-                raise  # an interrupt leaves open whether it was submitted: kept until then, and due again
+                raise  # perhaps submitted: the row stays in `_fills`, and the buffers in `uncleared` to be filled again
             if kept:
                 self._fills.pop()
             self._allocator.end_fills(buffers)
@@ -308,7 +311,7 @@ class VulkanQueue(BackendQueue):
         return commands
 
     def _retire(self) -> None:
-        """Let go of the staging memory of finished transfers, of finished fills, and of fences."""
+        """Release what finished transfers and fills used, and fences that are over."""
         staging, fills = self._staging, self._fills
         reached = self.timeline.poll() if staging or fills or self._left else 0
         while fills and fills[0][0] <= reached:

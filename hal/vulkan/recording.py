@@ -167,7 +167,7 @@ def resolve(binding: Binding, table: Table) -> VulkanBuffer | ImportedBuffer:
 class Program:
     """What was recorded: `commands`, and `sets`, the distinct (layout, bindings) that dispatches refer to by number.
 
-    `empty` is the memory behind bindings of no length, of this command buffer alone; None while it has none.
+    `empty`: memory of this command buffer alone that bindings of no length get; None if it has no such binding.
     """
 
     __slots__ = ("commands", "empty", "sets")

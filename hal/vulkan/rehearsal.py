@@ -1,4 +1,4 @@
-"""Builds of modules that nobody vouches for, first made in a helper process that is killed at its deadline.
+"""Builds of modules that are not trusted, first made in a helper process that is killed at its deadline.
 
 The helper (`build_process`) is started when it is first needed and kept for the next builds. What its driver leaves in
 the pipeline cache goes into the user's cache, where the build of this process finds it; Mesa also keeps code in a cache
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 #: bytes that the helper may have: what compilers of shaders take, and the stacks of the driver's threads
 MEMORY_BYTES = (2 << 30) + (16 << 20) * (os.cpu_count() or 1)
-#: seconds for the helper to open a device, which no module has a say in
+#: seconds for the helper to open a device; no module affects that time
 OPEN_SECONDS = 60.0
 
 _ERRORS: dict[str, Callable[[str], Exception]] = {
@@ -53,13 +53,13 @@ _turn = threading.Lock()
 
 @after_fork
 def _renew(parent: int) -> None:
-    """A thread of the parent may have held it."""
+    """In a forked process: a thread of the parent may have held the lock."""
     global _turn
     _turn = threading.Lock()
 
 
 def rehearse(device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
-    """As `BackendDevice.rehearse`. Seconds in which others have their turn do not count."""
+    """As `BackendDevice.rehearse`. The seconds spent waiting for builds of other threads do not count."""
     row = json.dumps([[entry.name, entry.bindings, entry.parameter_words, entry.workgroup_size] for entry in entries])
     key = "built", row, *cache_key(device, payload)
     if _is_known(device, key, deadline):
@@ -73,25 +73,14 @@ def rehearse(device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ..
         seconds = perf_counter() - started
     if "error" in answer.fields:
         raise _as_error(answer.fields)
-    _keep(device, payload, answer)
+    if len(answer.data) > HEADER_BYTES:  # pipelines, which the build of this process finds
+        device.cache.put(answer.data, *cache_key(device, payload))
     device.cache.put(repr(seconds).encode(), *key)
     return seconds
 
 
-def _keep(device: VulkanDevice, payload: memoryview, answer: Message) -> None:
-    """Pipelines, under the digest of the words that the driver got: the checker may have added to them."""
-    if len(answer.data) <= HEADER_BYTES:
-        return
-    try:
-        digest = bytes.fromhex(str(answer.fields.get("digest")))
-    except ValueError as error:
-        raise BuildFailed(f"the helper process that builds code gave no digest: {error}") from error
-    *where, _ = cache_key(device, payload)
-    device.cache.put(answer.data, *where, digest)
-
-
 def _is_known(device: VulkanDevice, key: tuple[str | bytes, ...], deadline: float) -> bool:
-    """Whether it was built before within this time."""
+    """Whether the cache has a row of an earlier build within this time."""
     known = device.cache.get(*key)
     try:
         return known is not None and float(known) <= deadline
@@ -100,7 +89,9 @@ def _is_known(device: VulkanDevice, key: tuple[str | bytes, ...], deadline: floa
 
 
 def _open(device: VulkanDevice) -> None:
-    """Have the device opened in the helper. One that was started in another environment may not see it."""
+    """Have the helper open the device. A helper that was started in another environment (variables that choose Vulkan
+    drivers) may not find it, and is replaced once.
+    """
     for _ in range(2):
         if "missing" not in _ask(device, {"kind": "open"}, b"", OPEN_SECONDS).fields:
             return

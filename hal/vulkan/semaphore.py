@@ -89,7 +89,7 @@ class VulkanSemaphore(BackendSemaphore):
             self.signal(value)
 
     def expect_failure(self, value: int, error: HalError) -> None:
-        """The value will be reached, by a submission that only signals it, and without success."""
+        """The value counts as failed when it is reached. The caller has a submission signal it."""
         self._failures.append((value - 1, value, error))
 
     def release(self) -> None:

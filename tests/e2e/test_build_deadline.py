@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orchestrion import compiler, vm
-from orchestrion.hal.errors import DriverUnavailable, InvalidArgument
+from orchestrion.hal.errors import InvalidArgument
 from orchestrion.tools import bench, run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -17,14 +17,8 @@ INPUTS = ["--input=4xf32=1,2,3,4", "--input=4xf32=5,6,7,8"]
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Made by somebody else: the store of whoever loads it does not have it. Nothing is built yet."""
-    from orchestrion.hal.vulkan.driver import VulkanDriver
-
-    try:
-        VulkanDriver().devices()
-    except DriverUnavailable as error:
-        pytest.skip(str(error))
+def module(needs_vulkan: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module that is not in the trust store, as one from somebody else. Nothing is built yet."""
     path = tmp_path / "module.fb"
     path.write_bytes(compiler.compile((EXAMPLES / "simple_mul.mlir").read_text(), targets=["spirv"]))
     monkeypatch.setenv("ORCHESTRION_HOME", str(tmp_path / "home"))

@@ -63,6 +63,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
     parser.add_argument("--to", type=Path, default=ROOT / "build" / "fuzz")
     parser.add_argument("--plain", action="store_true", help="mutation alone, also where atheris is installed")
+    parser.add_argument("--first", action="store_true", help="with --plain: end a target at its first finding")
     parser.add_argument("--input", type=Path, help="run one input in this process")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -71,14 +72,14 @@ def main() -> int:
         return 0
     plain = given.plain or not fuzzing.has_atheris()
     if given.child:
-        child(given.target, given.to, given.time, given.seed, plain)
+        child(given.target, given.to, given.time, given.seed, plain, given.first)
         return 0
     names = fuzzing.names() if given.target == "all" else given.target.split(",")
     print(f"{given.time:g} s a target, seed {given.seed}, {'plain mutation' if plain else 'atheris'}")
     print(row("target", "executions", "a second", "corpus", "edges", "features", "findings"), flush=True)
     found = 0
     with ThreadPoolExecutor(given.jobs) as pool:
-        for outcome in pool.map(lambda name: fuzz(name, given.to, given.time, given.seed, plain), names):
+        for outcome in pool.map(lambda name: fuzz(name, given.to, given.time, given.seed, plain, given.first), names):
             show(outcome)
             found += len(outcome.findings)
     return 1 if found else 0
@@ -99,12 +100,12 @@ def show(outcome: Outcome) -> None:
         print(f"    {line}", flush=True)
 
 
-def child(name: str, to: Path, seconds: float, seed: int, plain: bool) -> None:
+def child(name: str, to: Path, seconds: float, seed: int, plain: bool, first: bool) -> None:
     """One process of a target. What it imports is instrumented for atheris."""
     if plain:
         target = fuzzing.load(name)
         run = fuzzing.Run(target, to / target.name)
-        print(f"seeds: {fuzzing.plainly(target, run, seconds, seed)}")
+        print(f"seeds: {fuzzing.plainly(target, run, seconds, seed, first)}")
         return
     import atheris
 
@@ -113,8 +114,8 @@ def child(name: str, to: Path, seconds: float, seed: int, plain: bool) -> None:
     fuzzing.guided(target, fuzzing.Run(target, to / target.name), seconds, seed)
 
 
-def fuzz(name: str, to: Path, seconds: float, seed: int, plain: bool) -> Outcome:
-    """Processes of one target until its time is over."""
+def fuzz(name: str, to: Path, seconds: float, seed: int, plain: bool, first: bool) -> Outcome:
+    """Processes of one target until its time is over, or with `first` until there is a finding."""
     target = fuzzing.load(name)
     outcome = Outcome(target.name, skipped=target.ready())
     if outcome.skipped:
@@ -129,20 +130,23 @@ def fuzz(name: str, to: Path, seconds: float, seed: int, plain: bool) -> Outcome
         if left < 1 and attempt:
             break
         began = time.monotonic()
-        died = process(name, to, left, seed + attempt, plain, folder, outcome)
+        flags = ["--plain"] * plain + ["--first"] * first
+        died = process(name, to, left, seed + attempt, flags, folder, outcome)
         outcome.seconds += min(time.monotonic() - began, left)
         if not died:
             break
         keep_death(folder, died)
+        if first:
+            break
     outcome.findings = [described(path) for path in sorted(folder.glob("*.bin"))]
     return outcome
 
 
-def process(name: str, to: Path, seconds: float, seed: int, plain: bool, folder: Path, outcome: Outcome) -> str:
+def process(name: str, to: Path, seconds: float, seed: int, flags: list[str], folder: Path, outcome: Outcome) -> str:
     """One process; adds what it did to the outcome. Gives what killed it, or nothing."""
     (folder / "state").unlink(missing_ok=True)
     command = [sys.executable, str(Path(__file__).resolve()), "--child", f"--target={name}", f"--to={to}"]
-    command += [f"--time={seconds}", f"--seed={seed}", *(["--plain"] if plain else [])]
+    command += [f"--time={seconds}", f"--seed={seed}", *flags]
     with (folder / "log").open("w+b") as log:
         try:
             status = subprocess.run(command, stdout=log, stderr=log, timeout=seconds + GRACE, check=False).returncode

@@ -223,7 +223,7 @@ class Run:
     def __init__(self, target: Target, folder: Path) -> None:
         self.target, self.folder = target, folder
         self.executions = 0
-        self._found: set[str] = set()
+        self.found: set[str] = set()  #: names of the findings
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "state"
         path.write_bytes(bytes(_STATE.size + target.most_bytes))
@@ -261,23 +261,23 @@ class Run:
         ours = [frame for frame in frames if not frame.filename.endswith("fuzzing.py")] or frames
         where = f"{ours[-1].filename}:{ours[-1].lineno}" if ours else "slow"
         name = f"{type(error).__name__}-{sha256(where.encode()).hexdigest()[:8]}"
-        if name in self._found:
+        if name in self.found:
             return
-        self._found.add(name)
+        self.found.add(name)
         (self.folder / f"{name}.bin").write_bytes(data)
         text = "".join(traceback.format_exception(error))
         (self.folder / f"{name}.txt").write_text(text, errors="backslashreplace")
 
 
-def plainly(target: Target, run: Run, seconds: float, seed: int) -> int:
-    """Mutants of the seeds, without feedback. Gives the number of seeds."""
+def plainly(target: Target, run: Run, seconds: float, seed: int, first: bool = False) -> int:
+    """Mutants of the seeds, without feedback, with `first` until there is a finding. Gives the number of seeds."""
     end = time.monotonic() + seconds
     seeds = list(target.seeds())
     choose = random.Random(f"{target.name}/{seed}")
     run.limit()
     for data in seeds:
         run.one(data[: target.most_bytes])
-    while time.monotonic() < end:
+    while time.monotonic() < end and not (first and run.found):
         data = choose.choice(seeds)
         for _ in range(choose.choice((1, 1, 2, 5))):
             data = mutant(target, choose, data, seeds, None)

@@ -23,7 +23,7 @@ PATTERNS = (0xA5, 0x5A)
 
 
 class Broken(Exception):
-    """What must not be."""
+    """A promise of the runtime is broken."""
 
 
 class Guards:

@@ -28,8 +28,9 @@ def handle(number: int, frame: object) -> None:
 
 
 def interrupt(action: Callable[[], object], seconds: float) -> None:
-    """Run an action, and go on once the signal has come, during the action or behind it. In a finalizer Python prints
-    the exception and goes on."""
+    """Run an action, and return once the signal has come, during the action or behind it. The exception may not arrive
+    here: if a finalizer runs at that moment, Python prints it and goes on.
+    """
     came.clear()
     try:
         signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))

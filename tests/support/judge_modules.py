@@ -1,4 +1,4 @@
-"""Runs a module and says what must not be (`Broken`), or how its exports ended.
+"""Runs a module: raises `Broken` if a promise is broken, or says how its exports ended.
 
 A module runs three times: in the interpreter with checked registers, translated as soon as it can be, and, one module
 of four, on the null device. The first two must end alike. Checked registers hold what their bank holds after each

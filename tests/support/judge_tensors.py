@@ -1,4 +1,4 @@
-"""Runs a payload of tensor bytecode and says what must not be (`Broken`), or how it ended.
+"""Runs a payload of tensor bytecode: raises `Broken` if a promise is broken, or says how the payload ended.
 
 Every binding is a range inside a buffer of its own, with bytes of a pattern before, behind, and around the buffer. Each
 entry runs twice, with other patterns, and the bindings must hold the same afterwards; then in the form for bindings
@@ -68,27 +68,31 @@ def _same_when_read(made: Made) -> None:
 
 
 def _judge_words(made: Made, seed: int, words: tuple[int, ...]) -> Counter[str]:
-    found: Counter[str] = Counter()
-    runs: list[tuple[str, list[bytes]]] = []
-    for pattern in PATTERNS:
-        with guarded(pattern, MEMORY) as guards:
-            device = Device.of(_DRIVER.open(_INFO), MEMORY)
-            try:
-                for entry in range(len(made.entries)):
-                    runs.append(_run(device, made, entry, seed, words, pattern))
+    first, second = (_runs(made, seed, words, pattern) for pattern in PATTERNS)
+    for one, other in zip(first, second, strict=True):
+        if "DeadlineExceeded" not in (one[0], other[0]) and one != other:
+            raise Broken(f"another pattern in memory gives another result: {one[0]} and {other[0]}")
+    return Counter(end for end, _ in first)
+
+
+def _runs(made: Made, seed: int, words: tuple[int, ...], pattern: int) -> list[tuple[str, list[bytes]]]:
+    """A run of each entry on a device of its own, as `_run` gives it; with the first pattern also with bindings that
+    overlap, which has no result to compare.
+    """
+    runs = []
+    with guarded(pattern, MEMORY) as guards:
+        device = Device.of(_DRIVER.open(_INFO), MEMORY)
+        try:
+            for entry in range(len(made.entries)):
+                runs.append(_run(device, made, entry, seed, words, pattern))
+                guards.check()
+                if pattern == PATTERNS[0]:
+                    _run(device, made, entry, seed, words, pattern, overlapping=True)
                     guards.check()
-                    if pattern == PATTERNS[0]:
-                        found[runs[-1][0]] += 1
-                        _run(device, made, entry, seed, words, pattern, overlapping=True)
-                        guards.check()
-            finally:
-                device.executables.clear()
-            _closed(device)
-    half = len(runs) // 2
-    for first, second in zip(runs[:half], runs[half:], strict=True):
-        if "DeadlineExceeded" not in (first[0], second[0]) and first != second:
-            raise Broken(f"another pattern in memory gives another result: {first[0]} and {second[0]}")
-    return found
+        finally:
+            device.executables.clear()
+        _closed(device)
+    return runs
 
 
 def _closed(device: Device) -> None:

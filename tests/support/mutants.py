@@ -1,4 +1,4 @@
-"""Runs mutants, one after the other, in a process of its own: what kills or hangs it is found by who started it.
+"""Runs mutants, one after the other, in a process of its own, whose parent finds the mutant that kills or hangs it.
 
     python mutants.py CORPUS PROGRESS NAME FIRST COUNT
 

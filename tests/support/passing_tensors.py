@@ -546,6 +546,3 @@ def _symbolic(value: Any) -> Any:
 def _symbol(number: int) -> int:
     code = SYMBOLS.get(number)
     return number if code is None else template.SymbolicNumber(number, code)
-
-
-UNUSED = frozenset(BY_NAME) - set(RULES) - {row.name for row in SCALAR_ROWS}

@@ -1,13 +1,12 @@
 """Random SPIR-V shaders of the checker's subset, grown from a seed: `generate(seed)` gives the same words again.
 
 A shader is grown statement by statement, so that it is well typed and structured as the emitter writes it, with all
-features of the rows of `orchestrion.schema.spirv` (`shader_rules`). Integers are
-preferred to floats, borders to other constants, and what was just computed to older values, so that arithmetic
-reaches indices, conditions and stores.
+features of the rows of `orchestrion.schema.spirv` (`shader_rules`). Integers are preferred to floats, borders to other
+constants, and new values to older ones, so that arithmetic reaches indices, conditions and stores.
 
 A part of the shaders hold *proposals*: at some accesses, barriers and constructs they take a form of
-`shader_proposals`, which a right checker refuses, and which does harm where a wrong one accepts it. The words of
-others are changed at random (`shader_mutants`).
+`shader_proposals`, which a right checker refuses, and which does harm if a wrong one accepts it. The words of
+other shaders are changed at random (`shader_mutants`).
 """
 
 import random

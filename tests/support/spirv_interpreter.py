@@ -1,4 +1,5 @@
-"""Runs a shader of the SPIR-V subset for one workgroup with hostile values, and says what it does that it may not.
+"""Runs a shader of the SPIR-V subset for one workgroup with hostile values, and finds accesses and barriers that break
+a promise.
 
 Each invocation runs up to its next barrier, then all go on. The promises: no access leaves its object, all invocations
 meet at the same barriers, in the same turns of loops, and a value that is used was made on the way. A broken one is a

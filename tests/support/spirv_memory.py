@@ -1,4 +1,5 @@
-"""The objects that a shader of the interpreter reads and writes, and who chooses what is left open.
+"""The objects that an interpreted shader reads and writes, and the adversary that chooses what the specification leaves
+open.
 
 Each object judges its own accesses: an index that is not inside of it is a `Finding`, for storage buffers only where
 no robust access is assumed. An index is a signed number, as access chains take it.

@@ -278,7 +278,9 @@ class FunctionWords:
         return self._make("OpAccessChain", pointer, self.ids[array], self._clamped(array, index))
 
     def _clamped(self, array: Value, index: Value) -> int:
-        """An index into shared memory with the clamp that the checker asks for; a constant inside needs none."""
+        """An index into shared memory, clamped as the checker demands (`UMin` with length - 1, in u32). A constant in
+        range needs no clamp.
+        """
         shape = k.shared_shape(array.type)
         assert shape is not None
         last = shape[0] - 1
