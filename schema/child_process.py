@@ -27,6 +27,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from importlib import import_module
+from time import monotonic
 from typing import IO, Any, NamedTuple, NoReturn
 
 #: seconds for Python to start and to import what answers
@@ -222,8 +223,13 @@ class _Process:
         timer = threading.Timer(deadline, kill)
         timer.daemon = True
         timer.start()
+        end = monotonic() + deadline
         try:
-            return act()
+            answer = act()
+            if monotonic() > end:  # the timer's thread may get its turn later than this one
+                late.set()
+                raise EOFError
+            return answer
         except (EOFError, OSError, ValueError, RecursionError) as error:
             self.kill()  # if it ended by itself, this only waits for it, and the status is its own
             if late.is_set():
