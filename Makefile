@@ -49,10 +49,13 @@ bench: $(VENV)/ready-bench ## run every benchmark beside its peers
 bless: $(VENV)/ready-test ## rewrite expected texts; review the diff
 	BLESS=1 $(BIN)/python -m pytest -q
 
-fuzz: fuzz-targets $(VENV)/ready-test ## fuzz-targets, then mutants of modules and random programs (some ten minutes each)
+fuzz: fuzz-targets $(VENV)/ready-test ## all of fuzzing: targets, mutants, random programs, what passes the checkers (some ten minutes each)
 	ORCHESTRION_MUTANTS=200000 $(BIN)/python -m pytest -q tests/fuzz
 	$(BIN)/python tests/fuzz/long_run.py --programs=$(or $(ORCHESTRION_PROGRAMS),4000) --jobs=2
 	ORCHESTRION_PROGRAMS=500 $(BIN)/python -m pytest -q -n 2 tests/e2e/test_random_symbolic.py
+	$(BIN)/python tests/fuzz/shader_run.py --count=$(or $(ORCHESTRION_SHADERS),100000) --jobs=2
+	$(BIN)/python tests/fuzz/shader_run.py --count=$(or $(ORCHESTRION_DEVICE_SHADERS),5000) --device=vulkan
+	$(BIN)/python tests/fuzz/soundness_run.py --count=$(or $(ORCHESTRION_PROGRAMS),4000) --jobs=2
 
 fuzz-targets: $(VENV)/ready-test $(VENV)/ready-fuzz ## every fuzz target for TIME=60 seconds, guided by coverage; findings are kept in build/fuzz
 	$(BIN)/python tests/fuzz/run.py --target=$(or $(TARGET),all) --time=$(or $(TIME),60) --seed=$(or $(SEED),0) --jobs=$(or $(JOBS),1)
