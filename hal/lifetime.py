@@ -90,14 +90,16 @@ class Lease:
     __slots__ = ("accounts", "backend", "home", "size")
 
     def __init__(self, home: "Home", backend: Releasable, accounts: tuple[Account, ...] = (), size: int = 0) -> None:
-        self.home = home
         self.backend = backend
         self.accounts = accounts
         self.size = size
+        self.home = home  # last: an interrupt before it leaves the object to the driver
         home.owned.add(id(backend))
 
     def __del__(self) -> None:
-        self.home.discard(self.backend, self.accounts, self.size)
+        home = getattr(self, "home", None)
+        if home is not None:
+            home.discard(self.backend, self.accounts, self.size)
 
 
 class _Row(NamedTuple):
