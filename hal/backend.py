@@ -161,6 +161,10 @@ class BackendCommandBuffer(ABC):
     def fill(self, target: Binding, pattern: bytes) -> None:
         """Repeat a pattern of 1, 2, 4 or 8 bytes; offset and length are multiples of its size."""
 
+    def fill_bytes(self, target: Binding, pattern: bytes) -> int:
+        """Memory that a recorded fill takes beside the command."""
+        return 0
+
     @abstractmethod
     def barrier(self) -> None:
         """What is recorded after sees the writes of what was recorded before."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from orchestrion.schema.dtypes import DType
 
-from .backend import BackendBuffer, BufferUsage, Bytes
+from .backend import BackendBuffer, BufferUsage, Bytes, Watcher
 from .errors import InvalidArgument
 from .lifetime import Home, Lease
 
@@ -93,6 +93,12 @@ class Buffer:
             data[:] = self.host[offset : offset + data.size]
         elif data.size:
             self.device.queue.read(self, offset, data)
+
+    def wait(self, watcher: Watcher) -> None:
+        """Wait for the submitted work that a `read` or `write` would wait for, or until `watcher.check` raises."""
+        home = self.check(0, 0, 0)
+        if self.submitted or self.host is None:
+            home.watch(home.submitted if self.host is None else self.submitted, watcher)
 
     def map(self) -> Bytes | None:
         """All bytes as an array, read-only where the buffer is; it keeps the memory alive. None: not mapped.

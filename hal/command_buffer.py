@@ -90,7 +90,7 @@ class CommandBuffer:
         self.dispatches = 0
         self.bytes_copied = 0
         self._slots = [(0, 0)] * slots
-        self._held: list[object] = []
+        self._held: list[object] = []  #: shared with submissions under way, so never cleared
         self.direct: list[Buffer] = []
         self._state = "recording"
         device.live["command buffer"] += 1
@@ -158,6 +158,10 @@ class CommandBuffer:
         backend.fill(given, pattern)
         self.bytes_copied += length
 
+    def fill_bytes(self, offset: int, length: int, pattern: bytes) -> int:
+        """Memory that `fill` of such a range takes beside the command, until the recording is released."""
+        return self._recording().fill_bytes(Binding(0, offset, length), pattern) if length > 0 else 0
+
     def barrier(self) -> None:
         """What is recorded after this sees the writes of what was recorded before; without it they may run at once."""
         self._recording().barrier()
@@ -186,8 +190,8 @@ class CommandBuffer:
 
     @property
     def leases(self) -> tuple[object, ...]:
-        """What must live while a submission of this runs."""
-        return (self.lease, *self._held)
+        """What must live while a submission of this runs: few objects, however much was recorded."""
+        return self.lease, self._held
 
     @property
     def state(self) -> str:

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from .backend import BackendDevice, BackendSemaphore, Bytes, Point
+from .backend import BackendDevice, BackendSemaphore, Bytes, Point, Watcher
 from .errors import HalError
 from .fork import after_fork
 from .waiting import attempt, to_its_end
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: seconds that closing a device waits for its work by default
 CLOSE_SECONDS = 30.0
+#: seconds between two looks at a watcher
+WATCH_SECONDS = 0.1
 #: seconds that the end of the process waits for the work of each device that was not closed
 EXIT_SECONDS = 5.0
 
@@ -255,6 +257,15 @@ class Home:
                 raise
             if resource.submitted == last:
                 resource.submitted = 0
+
+    def watch(self, last: int, watcher: Watcher) -> None:
+        """Wait until submission `last` is over, or until `watcher.check` raises. How it ends is told elsewhere."""
+        if self.current is not None:
+            with self.lock:
+                self.settle()
+        if last and self.timeline is not None and self.timeline.value() < last:
+            while not _reached(self.timeline, last, WATCH_SECONDS):
+                watcher.check()
 
     def wait_submitted(self, last: int, timeout: float | None = None) -> bool:
         """Wait until submission `last`, and so all before it, is over, and no write waits in the driver. False when

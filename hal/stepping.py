@@ -87,6 +87,9 @@ class _Pieces(Recorder):
         self._move()
         self.inner.fill(target, pattern)
 
+    def fill_bytes(self, target: Binding, pattern: bytes) -> int:
+        return self.inner.fill_bytes(target, pattern)
+
     def finish(self) -> None:
         for piece, _ in self.pieces:
             piece.finish()

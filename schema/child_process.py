@@ -1,7 +1,8 @@
 """A child process that answers requests and may be killed.
 
 For code that foreign input may crash, hang or fill with memory: compilers of drivers, parsers in C++. The child runs
-this Python with the parent's import path and environment, and calls one function, `answer`, for each request.
+this Python with the parent's import path and environment, and calls one function, `answer`, for each request. It does
+not see PYTHONPATH, whose relative entries would name other folders than when the parent started.
 
 - A message is a JSON object and bytes, in frames that say both lengths. Nothing is unpickled.
 - Each request has a deadline, counted from when the child is ready. A child that is late, or dies, is killed with all
@@ -265,6 +266,7 @@ def _spawn(options: dict[str, Any]) -> subprocess.Popen[bytes]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
             start_new_session=True,
         )
     except (OSError, ValueError, subprocess.SubprocessError) as error:

@@ -46,6 +46,7 @@ def load(call: Call, device: Device, buffer: Buffer, number: int) -> int:
         if data is None or len(data) != buffer.size:
             return 0
         call.spend_bytes(buffer.size)
+        buffer.wait(call)
         buffer.write(np.frombuffer(data, np.uint8))
         return 1
 
@@ -65,6 +66,7 @@ def save(call: Call, device: Device, buffer: Buffer, number: int) -> None:
     with _room(call, buffer) as there:
         if there:
             data = np.empty(buffer.size, np.uint8)
+            buffer.wait(call)
             buffer.read(data)
             cache.put(data.tobytes(), *_key(call, device, buffer, number))
 

@@ -176,6 +176,7 @@ class HalModule(NativeModule):
             return imported
         buffer: Buffer = allocator.allocate(length)
         call.spend_bytes(length)
+        buffer.wait(call)
         buffer.write(array)
         call.context.constant_bytes += length
         return buffer
@@ -308,8 +309,10 @@ class HalModule(NativeModule):
     ) -> None:
         if pattern_bytes not in (1, 2, 4, 8):
             raise Trap(f"fill pattern of {pattern_bytes} bytes, 1, 2, 4 or 8 wanted")
-        recording.charge(_COMMAND_BYTES)
         data = (pattern & (1 << 8 * pattern_bytes) - 1).to_bytes(pattern_bytes, "little")
+        taken = recording.commands.fill_bytes(offset, length, data)
+        call.spend_bytes(taken)
+        recording.charge(_COMMAND_BYTES + taken)
         recording.commands.fill(slot if target is None else target, offset, length, data)
 
     @_hal("recording.barrier")
@@ -373,6 +376,7 @@ class HalModule(NativeModule):
         if size not in (1, 4):
             raise Trap(f"a number of {size} bytes to read, 1 or 4 wanted")
         word = np.empty(size, np.uint8)
+        buffer.wait(call)
         buffer.read(word, offset)
         return int.from_bytes(word.tobytes(), "little", signed=size == 4)
 

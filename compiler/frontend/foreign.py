@@ -111,7 +111,7 @@ def _converted(given: Read, fields: dict[str, Any], data: memoryview) -> Convert
             raise CompileError(_diagnostics(given.name, fields["findings"]))
         text = str(data[: int(fields["text"])], "utf-8", "surrogateescape")
         return Converted(text, list(_constants(data[int(fields["text"]) :], fields["constants"])))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         shown = json.dumps(fields)[:80]
         raise CompileError(f"{given.name}: the process that read it gave no answer: {shown}: {error}") from None
 

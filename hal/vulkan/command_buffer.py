@@ -1,9 +1,9 @@
 """Command buffers: one program, encoded once per binding table and replayed.
 
 Vulkan fixes buffers when commands are recorded, and binding them later (update after bind, push descriptors) is not
-there or not faster everywhere. So recordings are cached by the places of the buffers in the table, RECORDINGS of them,
-the least recently used going first. The same table submitted again meanwhile, or twice at once, uses the same one; a
-recording in flight is never encoded anew.
+there or not faster everywhere. So recordings are cached by the places of the buffers in the table, RECORDINGS of them
+(fewer of long programs), the least recently used going first. The same table submitted again meanwhile, or twice at
+once, uses the same one; a recording in flight is never encoded anew.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from .device import VulkanDevice
 
 RECORDINGS = 16
+#: commands in all recordings of one command buffer, above which only the last two recordings are kept: a driver takes a
+#: few hundred bytes for each
+COMMANDS = 1 << 16
 #: a pattern that vkCmdFillBuffer cannot repeat is copied from a buffer that holds at most this many bytes of it
 PATTERN_BYTES = 1 << 20
 #: bytes that a command buffer binds for bindings of no length, since Vulkan has no empty ranges
@@ -76,17 +79,21 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._program.commands.append(Copy(self._device, source, target))
 
     def fill(self, target: Binding, pattern: bytes) -> None:
-        word = (pattern * 4)[:4]
-        aligned = target.offset % 4 == 0 and target.length % 4 == 0
-        if aligned and (word * 2)[: len(pattern)] == pattern:
-            self._program.commands.append(Fill(self._device, target, int.from_bytes(word, "little")))
+        length = self.fill_bytes(target, pattern)
+        if not length:
+            self._program.commands.append(Fill(self._device, target, int.from_bytes((pattern * 4)[:4], "little")))
             return
-        length = min(target.length, PATTERN_BYTES)
         buffer = self._device.allocator.allocate_staging(length)
         self._patterns.append(buffer)
         assert buffer.host is not None, "host-visible memory is mapped"
         buffer.host.reshape(-1, len(pattern))[:] = list(pattern)
         self._program.commands.append(Copy(self._device, Binding(buffer, 0, length), target))
+
+    def fill_bytes(self, target: Binding, pattern: bytes) -> int:
+        """Of the buffer from which a pattern is copied, 0 where the device repeats a word by itself."""
+        aligned = target.offset % 4 == 0 and target.length % 4 == 0
+        repeats = ((pattern * 4)[:4] * 2)[: len(pattern)] == pattern
+        return 0 if aligned and repeats else min(target.length, PATTERN_BYTES)
 
     def barrier(self) -> None:
         """One between what is before and what comes after; neither is needed at an end, where recordings meet."""
@@ -129,7 +136,8 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         return recording
 
     def _encode(self, key: Key, table: Sequence[Any]) -> Recording:
-        if len(self._recordings) >= RECORDINGS:
+        most = max(2, min(RECORDINGS, COMMANDS // len(self._program.commands)))
+        if len(self._recordings) >= most:
             self._spare.append(self._recordings.popitem(last=False)[1])
         recording = self._take_spare() or Recording(self._device, self._pool, self._program)
         try:

@@ -59,8 +59,9 @@ _EXTENSIONS = {row.extension for row in CAPABILITIES if row.extension}
 class Summary:
     """What a verified module needs, and what must be known of it to run it.
 
-    `features`: of the HAL. `shared_bytes`: of workgroup memory, by entry. `element_bytes`: by entry, the bytes of the
-    largest element that each binding is read or written by; 0 where none is.
+    `features`: of the HAL. `shared_bytes`: of workgroup memory, by entry; variables that no entry uses count for each
+    of them, so that all are limited. `element_bytes`: by entry, the bytes of the largest element that each binding is
+    read or written by; 0 where none is.
     """
 
     features: frozenset[str]
@@ -168,9 +169,12 @@ class _Checker:
         rows = [row for row in CAPABILITIES if row.name in self._scope.capabilities]
         variables = self._scope.variables
         shared, elements = {}, {}
-        for point in self._scope.entry_points.values():
+        points = self._scope.entry_points.values()
+        unused = variables.keys() - {id for point in points for id in point.used}
+        hidden = sum(variables[id].content.bytes for id in unused if variables[id].storage == WORKGROUP)
+        for point in points:
             used = [variables[id] for id in point.used]
-            shared[point.name] = sum(row.content.bytes for row in used if row.storage == WORKGROUP)
+            shared[point.name] = hidden + sum(row.content.bytes for row in used if row.storage == WORKGROUP)
             largest = [0] * len(point.entry.bindings)
             for row in used:
                 if row.storage == STORAGE_BUFFER:

@@ -1,8 +1,9 @@
 """Adds to verified SPIR-V what the device does not do by itself, before the driver sees it.
 
 - **Workgroup memory is cleared**, so that no workgroup reads what another, or another program, left there. Where the
-  device can (`shaderZeroInitializeWorkgroupMemory`), each workgroup variable gets a null initializer. Elsewhere each
-  entry begins with loops that store zeros, and a barrier.
+  device can (`shaderZeroInitializeWorkgroupMemory`), each workgroup variable that an entry uses gets a null
+  initializer. Elsewhere each entry begins with loops that store zeros, and a barrier. Variables that no entry uses stay
+  as they are: drivers take time and memory for each null.
 - **Indices into storage buffers are clamped** by the length of their binding, on devices without robust buffer
   access 2. An access past the end then reads or writes the last element. The last index of a binding is computed once
   per entry. For a binding shorter than one element it is 0: `element_bytes` of the checker's summary lets whoever
@@ -69,6 +70,10 @@ class _Function:
     body: list[Instruction]
     prologue: list[Instruction] = field(default_factory=list)  #: blocks before the first one, which they lead to
     first: list[Instruction] = field(default_factory=list)  #: instructions at the start of the first block
+
+    def reached(self) -> set[int]:
+        """The variables that it reaches into."""
+        return {row[3] for row in self.body if row[0] == _CODES["OpAccessChain"]}
 
 
 class _Module:
@@ -198,15 +203,22 @@ class _Module:
 
     def initialize_shared(self) -> None:
         """Null initializers. A null stands before its variable, so both go behind everything else."""
+        used = {id for function in self._functions for id in function.reached()}
+        nulls: dict[int, int] = {}
         for variable in self._shared():
-            variable.append(self._null(self._array(variable)))
+            if variable[2] not in used:
+                continue
+            array = self._array(variable)
+            if array not in nulls:
+                nulls[array] = self._null(array)
+            variable.append(nulls[array])
             self._globals.remove(variable)
             self._added.append(variable)
 
     def clear_shared(self) -> None:
         """Loops that store zeros, and a barrier, at the start of each entry that uses workgroup memory."""
         for function in self._functions:
-            used = {row[3] for row in function.body if row[0] == _CODES["OpAccessChain"]}
+            used = function.reached()
             arrays = [row for row in self._shared() if row[2] in used]
             if arrays:
                 self._clear(function, arrays)

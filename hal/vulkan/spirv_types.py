@@ -182,8 +182,8 @@ def type_array(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
     element, length = scope.types[operands[0]], scope.constants.get(operands[1])
     if element.lanes != 1:
         scope.refuse(f"array of {element}")
-    if not length or length >= 1 << 31:
-        scope.refuse(f"length {length}")
+    if not length or length >= 1 << 31 or scope.values[operands[1]].width != 32:  # indices are compared with it
+        scope.refuse(f"length {length} of type {scope.values[operands[1]]}")
     scope.declare(id, Type("array", element=element, length=length, id=id))
 
 
@@ -225,7 +225,7 @@ def type_pointer(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
 def type_function(scope: Scope, op: Op, id: int, operands: list[Any]) -> None:
     if scope.types[operands[0]].base != "void":
         scope.refuse(f"returns {scope.types[operands[0]]}, expected void")
-    scope.declare(id, Type("function", id=id))
+    type_once(scope, id, Type("function", id=id))
 
 
 def constant_bool(scope: Scope, op: Op, type: Type, id: int, operands: list[Any]) -> None:

@@ -1,5 +1,6 @@
 """Programs of strangers: what crashes jaxlib's parser, nests deeply or grows is an error, and the process goes on."""
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -271,6 +272,7 @@ def test_what_the_child_says_is_not_believed(monkeypatch: pytest.MonkeyPatch) ->
         Message({"text": len(program), "constants": [[1, 2, 3]]}, program),
         Message({"text": 4, "constants": []}, b"\xff\xff\xff\xff"),
         Message({"findings": [1]}),
+        Message({"text": math.inf, "constants": []}),
         Message({"findings": [["wrong", "x", "y"]]}),
     ]
     for answer in answers:

@@ -16,6 +16,7 @@ from orchestrion.hal.policy import Policy
 from orchestrion.hal.vulkan import instance, spirv_harden
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.driver import VulkanDriver
+from orchestrion.hal.vulkan.spirv_check import verify
 from orchestrion.schema.errors import ModuleError
 
 Assembler = Callable[[str], bytes]
@@ -308,3 +309,41 @@ def test_what_the_loader_adds_is_valid(lack: str, spirv_assembler: Assembler, tm
 def test_a_module_that_needs_nothing_is_left_alone(spirv_assembler: Assembler) -> None:
     code = spirv_assembler(HEAD + TAIL)
     assert spirv_harden.harden(code, null_initializers=True, clamp_buffers=False, shared=False) == code
+
+
+def test_workgroup_memory_that_no_entry_uses_is_limited(device: Device, spirv_assembler: Assembler) -> None:
+    """2^31 - 1 elements: Mesa takes 8 bytes of host memory and more for each element of a null initializer."""
+    unused = (
+        "%most = OpConstant %u32 0x7FFFFFFF\n%huge = OpTypeArray %u32 %most\n%p_huge = OpTypePointer Workgroup %huge\n"
+    )
+    head = HEAD.replace("%data = OpVariable", unused + "%hidden = OpVariable %p_huge Workgroup\n%data = OpVariable")
+    body = "%p = OpAccessChain %p_shared %small %7\n%x = OpLoad %u32 %p\nOpStore %pi %x\n"
+    with pytest.raises(Unsupported, match=f"entry main: {4 * 0x7FFFFFFF + 2048} bytes of shared memory"):
+        run(device, spirv_assembler(head + body + TAIL), np.full(8, 9, np.uint32), 32)
+
+
+def test_variables_that_no_entry_uses_get_no_initializer(spirv_assembler: Assembler) -> None:
+    """Three words for the null, which variables of one type share, and one in each variable."""
+    body = "%p = OpAccessChain %p_shared %small %7\n%x = OpLoad %u32 %p\nOpStore %pi %x\n"
+    both = body + "%q = OpAccessChain %p_shared %guard %7\nOpStore %q %x\n"
+    for text, words in (("", 0), (body, 4), (both, 5)):
+        code = spirv_assembler(HEAD + text + TAIL)
+        made = spirv_harden.harden(code, null_initializers=True, clamp_buffers=False, shared=True)
+        assert len(made) - len(code) == 4 * words
+
+
+@pytest.mark.parametrize(("width", "words"), [(16, "256"), (64, "256 0")])
+def test_a_length_of_another_width_is_refused(width: int, words: str, spirv_assembler: Assembler) -> None:
+    """The loops that clear workgroup memory compare a u32 with it."""
+    made = f"%wide = OpTypeInt {width} 0\n%length = OpConstant %wide {words}\n%array = OpTypeArray %u32 %length\n"
+    head = HEAD.replace("OpCapability Shader\n", f"OpCapability Shader\nOpCapability Int{width}\n")
+    head = head.replace("%array = OpTypeArray %u32 %256\n", made)
+    with pytest.raises(ModuleError, match=f"length 256 of type u{width}"):
+        verify(memoryview(spirv_assembler(head + TAIL)), (entry(0),))
+
+
+def test_a_second_type_of_functions_is_refused(spirv_assembler: Assembler) -> None:
+    """As `spirv-val` does."""
+    head = HEAD.replace("%bool = ", "%other = OpTypeFunction %void\n%bool = ")
+    with pytest.raises(ModuleError, match="function is declared twice"):
+        verify(memoryview(spirv_assembler(head + TAIL)), (entry(0),))

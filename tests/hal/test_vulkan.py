@@ -281,6 +281,21 @@ def release(*things: Any) -> None:
         thing.release()
 
 
+def test_few_recordings_of_a_long_program_are_kept(device: VulkanDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver takes memory for each command of each of them, which no limit of the program counts."""
+    commands, buffers = filled(device, 6)
+    monkeypatch.setattr(command_buffer, "COMMANDS", 3 * len(commands._program.commands))
+    for buffer in buffers:
+        device.queue.execute(commands, [buffer])
+    assert len(commands._recordings) == 3
+    monkeypatch.setattr(command_buffer, "COMMANDS", 1)
+    device.queue.execute(commands, buffers[:1])
+    assert len(commands._recordings) == 3, "one for another"
+    for buffer in buffers:
+        assert bytes(buffer.host[:8]) == b"\x01\x02\x03\x04" * 2
+    release(commands, *buffers)
+
+
 def test_a_table_seen_before_is_replayed(device: VulkanDevice) -> None:
     commands, buffers = filled(device, command_buffer.RECORDINGS + 1)
     first = commands.recording(buffers[:1])

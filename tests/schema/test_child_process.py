@@ -77,6 +77,18 @@ def test_it_does_not_import_from_the_current_folder(tmp_path: Path, monkeypatch:
         other.end()
 
 
+@pytest.mark.parametrize("variable", ["lib", os.pathsep])
+def test_a_relative_import_path_is_the_parents(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python resolves PYTHONPATH where a process starts: the parent may be in a stranger's folder by then."""
+    (tmp_path / variable.strip(os.pathsep)).mkdir(exist_ok=True)
+    (tmp_path / variable.strip(os.pathsep) / "json.py").write_text("raise SystemExit(3)\n")
+    monkeypatch.setenv("PYTHONPATH", variable)
+    monkeypatch.chdir(tmp_path)
+    child = Child(ANSWER)
+    assert child.request({"kind": "echo"}, deadline=LONG).fields["pid"]
+    child.end()
+
+
 def test_a_late_child_is_killed_and_replaced(child: Child) -> None:
     child.request({"kind": "echo"}, deadline=LONG)
     pid = child.pid

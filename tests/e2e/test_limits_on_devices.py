@@ -1,0 +1,95 @@
+"""Limits of a program hold for what it makes a device do: waits, memory that a driver takes, work under way."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrion.hal.semaphore import Fence
+from orchestrion.schema.assembler import assemble
+from orchestrion.schema.hal_imports import HAL_IMPORTS
+from orchestrion.schema.profiles import PROFILES
+from orchestrion.schema.writer import write
+from orchestrion.vm.errors import DeadlineExceeded, MemoryExceeded
+
+Load = Callable[..., Any]
+
+IMPORTS = "\n".join(f"import @{row.name} {row.signature}" for row in HAL_IMPORTS.values())
+READ = """
+export @f (x: tensor<4xi32>) -> (z: tensor<4xi32>)
+program @p profile "{profile}" {{
+  func @f (hal.view, hal.view) -> hal.view {{
+    %r2 = call_import @hal.view.buffer(%r0) %i0 = i32.const 4
+    %i1 = call_import @hal.read(%r2, %l0, %i0)
+    return (%r0)
+  }}
+  entry @f
+}}"""
+FILL = """
+export @f
+program @p profile "{profile}" {{
+  func @f () -> () {{
+    %l0 = i64.const 1048576 %r1 = call_import @hal.allocate(%l0) %r2 = call_import @hal.recording.create(%i0)
+    %l1 = i64.const 0x0102030405060708 %i3 = i32.const 8
+  ^again:
+    call_import @hal.recording.fill(%r2, %r1, %i0, %l2, %l0, %l1, %i3)
+    br ^again
+  }}
+  entry @f
+}}"""
+
+
+def module(text: str, device: str) -> bytes:
+    profile = next(name for name, row in PROFILES.items() if row.driver == device)
+    return write(assemble(IMPORTS + text.format(profile=profile)))
+
+
+@pytest.mark.parametrize("device", ["reference", "opencl", "vulkan"])
+def test_a_number_is_waited_for_within_the_deadline(device: str, load_on: Load) -> None:
+    """Work that does not end uses the buffer: `hal.read` waited for it for ever."""
+    program = load_on(module(READ, device), device, deadline=0.3)
+    x = program.put(np.arange(4, dtype=np.int32))
+    commands, semaphore = program.device.create_command_buffer(1), program.device.create_semaphore()
+    commands.fill(0, 0, 16, b"\1\0\0\0")
+    commands.finish()
+    try:
+        program.device.queue.submit(commands, [x.view.buffer], Fence([(semaphore, 1)]))
+        with pytest.raises(DeadlineExceeded):
+            program["f"](x)
+    finally:
+        semaphore.signal(1)
+    assert np.asarray(x).tolist() == [1] * 4
+    commands.release()
+    semaphore.release()
+    del x
+    program.close()
+
+
+def test_patterns_of_fills_count_as_memory(load_on: Load) -> None:
+    """A pattern of 8 bytes is copied from a buffer of up to a MiB for each fill."""
+    program = load_on(module(FILL, "vulkan"), "vulkan", memory=64 << 20, deadline=60.0)
+    with pytest.raises(MemoryExceeded):
+        program["f"]()
+    program.close()
+
+
+def test_a_submission_holds_few_objects(load_on: Load) -> None:
+    """However long the recording is: a thousand submissions may be under way."""
+    program = load_on(module(READ, "vulkan"), "vulkan")
+    device = program.device
+    buffer = device.allocator.allocate(64)
+    commands, semaphore = device.create_command_buffer(), device.create_semaphore()
+    for _ in range(1000):
+        commands.fill(buffer, 0, 64, b"\1\2\3\4")
+        commands.barrier()
+    commands.finish()
+    device.queue.submit(commands, (), Fence([(semaphore, 1)]))
+    held = len(device.home.in_flight[-1].leases)
+    commands.release()
+    buffer.release()
+    semaphore.signal(1)
+    device.queue.wait_idle()
+    semaphore.release()
+    assert held < 10
+    program.close()
