@@ -13,7 +13,8 @@ What the checker asks beyond the specification, so that one pass proves that no 
   the parameters; one index of a workgroup array. That index is an OpConstant below the array's length, or the result
   of `UMin` of u32 with an OpConstant below the array's length: nothing stands between the clamp and the access.
   Indices into storage buffers are bounded by robust buffer access 2, or by a clamp that the loader inserts.
-- Integers are declared unsigned. Arithmetic is on scalars. Every bool, int, float and vector type is declared once.
+- Integers are declared unsigned. Arithmetic is on scalars. Every bool, int, float, vector and function type is declared
+  once. The length of an array is a u32. Workgroup memory that no entry uses counts for each entry.
 - Blocks stand in structured order: a header, then its arms, or a loop's body and then its continue block, then
   the merge block. An arm ends with a branch to the merge block, a body with one to the continue block, a continue block
   with one to the header, which alone leaves the loop. Headers and continue blocks of loops make values only. OpReturn

@@ -161,7 +161,7 @@ class Function:
             for x, (dtype, shape, elements, buffer, view, nbytes) in zip(arguments, inputs):  # noqa: B905
                 if type(x) is _ndarray and x.dtype is dtype and x.shape == shape and elements is not None:
                     if buffer.submitted:
-                        view.write(x)
+                        self._write(view, x)
                     else:
                         elements[...] = x
                         copied += nbytes
@@ -177,11 +177,13 @@ class Function:
             operands += targets
             results = context.run(self._call, self.code, operands)
             if outs is not None:
+                self._await(results)
                 value = self._deliver(results, outs, targets, operands)
             elif self._plain is not None and results[0] is targets[0] and not self._plain.buffer.submitted:
                 value = self._plain.elements.copy()  # type: ignore[union-attr]
                 self._statistics.device_to_host_bytes += self._plain.nbytes
             else:
+                self._await(results)
                 value = self._collect(results, operands)
             after = totals(self._statistics)
             self._log((self.name, started, perf_counter(), before, after, context.constant_bytes))
@@ -295,8 +297,22 @@ class Function:
         if isinstance(x, DeviceArray | BufferView):
             return self._resident(x, value, what)
         slot = self._inputs[place]
-        slot.view.write(as_array(x, value.dtype, slot.shape, what))
+        self._write(slot.view, as_array(x, value.dtype, slot.shape, what))
         return slot.view
+
+    def _write(self, view: BufferView, array: Array) -> None:
+        """Copy an argument. Work that an earlier call left under way is waited for within the limits of this one."""
+        if view.buffer.submitted:
+            self.context.cancelled = False
+            self._call.begin()
+            view.buffer.wait(self._call)
+        view.write(array)
+
+    def _await(self, results: Sequence[Any]) -> None:
+        """A program may return before its work is over: wait for that as part of the call."""
+        for result in results:
+            if type(result) is BufferView:
+                result.buffer.wait(self._call)
 
     def _resident(self, x: DeviceArray | BufferView, value: Value, what: str) -> BufferView:
         view = x.view if isinstance(x, DeviceArray) else x

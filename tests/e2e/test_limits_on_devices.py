@@ -26,6 +26,19 @@ program @p profile "{profile}" {{
   }}
   entry @f
 }}"""
+#: returns while its work waits for whoever submitted to its argument before
+LEAVE = """
+export @f (x: tensor<4xi32>) -> (z: tensor<4xi32>)
+program @p profile "{profile}" {{
+  func @f (hal.view, hal.view) -> hal.view {{
+    %r2 = call_import @hal.view.buffer(%r0) %r3 = call_import @hal.view.buffer(%r1)
+    %i1 = i32.const 1 %l1 = i64.const 16 %i2 = i32.const 2 %r4 = call_import @hal.recording.create(%i2) %r5 = ref.null
+    call_import @hal.recording.copy(%r4, %r5, %i0, %l0, %r5, %i1, %l0, %l1) call_import @hal.recording.finish(%r4)
+    call_import @hal.submit(%r4, %r5, %r5, %r2, %r3)
+    return (%r1)
+  }}
+  entry @f
+}}"""
 FILL = """
 export @f
 program @p profile "{profile}" {{
@@ -45,10 +58,13 @@ def module(text: str, device: str) -> bytes:
     return write(assemble(IMPORTS + text.format(profile=profile)))
 
 
-@pytest.mark.parametrize("device", ["reference", "opencl", "vulkan"])
-def test_a_number_is_waited_for_within_the_deadline(device: str, load_on: Load) -> None:
-    """Work that does not end uses the buffer: `hal.read` waited for it for ever."""
-    program = load_on(module(READ, device), device, deadline=0.3)
+@pytest.mark.parametrize(
+    ("text", "device"),
+    [(READ, "reference"), (READ, "opencl"), (READ, "vulkan"), (LEAVE, "opencl"), (LEAVE, "vulkan")],
+)
+def test_what_a_call_reads_is_waited_for_within_its_deadline(text: str, device: str, load_on: Load) -> None:
+    """Work that does not end uses the buffer: it was waited for without end."""
+    program = load_on(module(text, device), device, deadline=0.3)
     x = program.put(np.arange(4, dtype=np.int32))
     commands, semaphore = program.device.create_command_buffer(1), program.device.create_semaphore()
     commands.fill(0, 0, 16, b"\1\0\0\0")

@@ -282,7 +282,6 @@ def release(*things: Any) -> None:
 
 
 def test_few_recordings_of_a_long_program_are_kept(device: VulkanDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver takes memory for each command of each of them, which no limit of the program counts."""
     commands, buffers = filled(device, 6)
     monkeypatch.setattr(command_buffer, "COMMANDS", 3 * len(commands._program.commands))
     for buffer in buffers:
@@ -290,9 +289,7 @@ def test_few_recordings_of_a_long_program_are_kept(device: VulkanDevice, monkeyp
     assert len(commands._recordings) == 3
     monkeypatch.setattr(command_buffer, "COMMANDS", 1)
     device.queue.execute(commands, buffers[:1])
-    assert len(commands._recordings) == 3, "one for another"
-    for buffer in buffers:
-        assert bytes(buffer.host[:8]) == b"\x01\x02\x03\x04" * 2
+    assert len(commands._recordings) == 3, "one for another: each takes memory of the driver for each command"
     release(commands, *buffers)
 
 
