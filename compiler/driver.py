@@ -179,6 +179,8 @@ class Compilation:
         """The IR after the phase `stop`."""
         try:
             return self._module(source, stop)
+        except MemoryError:
+            raise CompileError("not enough memory for the program's constants") from None
         except RecursionError:  # passes walk regions within regions, of which the parser lets through but few
             raise CompileError("nested too deeply for Python's recursion limit, or compiled deep in calls") from None
 

@@ -1,7 +1,8 @@
 """Programs that jaxlib must read, read in a child process: where its parser crashes, hangs or takes all memory, this
 process raises CompileError and goes on.
 
-Brackets in text are counted before, so that text nested too deeply is refused with its place. The child hands back
+Brackets in text are counted before, and what aliases stand for, so that text nested too deeply or that doubles is
+refused with its place. The child hands back
 generic text and the bytes of constants; this process never gives foreign input to jaxlib. One child serves all
 compilations of a process, and is there until nobody compiled for a while.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.aliases import check_aliases
 from orchestrion.compiler.ir.locations import FileLoc
 from orchestrion.compiler.ir.nesting import check_nesting
 from orchestrion.schema.child_process import Child, ChildDied, ChildFailed, ChildLate, ChildUnavailable
@@ -33,7 +35,7 @@ SECONDS_PER_BYTE: Final = 2e-5
 #: bytes of input from which on it and what is made of it travel in files, and the child has more memory
 LARGE: Final = 64 << 20
 
-_ANSWER: Final = f"{__package__}.jaxlib_reader:answer"
+_ANSWER: Final = f"{__package__}.jaxlib_child:answer"
 _child: Final = Child(_ANSWER, memory=MEMORY)
 
 
@@ -52,6 +54,7 @@ def read_foreign(given: Read) -> Converted:
     """What jaxlib makes of text or bytes. Raises CompileError."""
     if isinstance(given.data, str):
         check_nesting(given.data, given.name)
+        check_aliases(given.data, given.name)
     try:
         data = given.data.encode() if isinstance(given.data, str) else given.data
     except UnicodeEncodeError as error:
@@ -123,13 +126,20 @@ def _diagnostics(name: str, findings: Sequence[tuple[str, int, int]]) -> list[Di
     ]
 
 
-def _constants(data: memoryview, rows: Sequence[tuple[bool, int] | None]) -> Iterator[Constant]:
+def _constants(data: memoryview, rows: Sequence[tuple[bool, int] | int | None]) -> Iterator[Constant]:
     at = 0
+    made: list[Constant] = []
     for row in rows:
         if row is None:
-            yield None
-            continue
-        is_text, size = row
-        part = data[at : at + int(size)]
-        at += int(size)
-        yield str(part, "utf-8") if is_text else part
+            constant: Constant = None
+        elif isinstance(row, int):
+            if not 0 <= row < len(made):
+                raise ValueError(f"constant {len(made)} is the same as {row}")
+            constant = made[row]
+        else:
+            is_text, size = row
+            part = data[at : at + int(size)]
+            at += int(size)
+            constant = str(part, "utf-8") if is_text else part
+        made.append(constant)
+        yield constant
