@@ -179,6 +179,8 @@ class Compilation:
         """The IR after the phase `stop`."""
         try:
             return self._module(source, stop)
+        except MemoryError:
+            raise CompileError("not enough memory for the program's constants") from None
         except RecursionError:  # passes recurse into regions; the parser limits their depth, not that of the caller
             raise CompileError("nested too deeply for Python's recursion limit, or compiled deep in calls") from None
 

@@ -22,14 +22,16 @@ import math
 import os
 import signal
 import struct
-import subprocess
 import sys
 import threading
 import weakref
 from collections.abc import Callable
 from importlib import import_module
 from time import monotonic
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+if TYPE_CHECKING:
+    import subprocess
 
 #: seconds for Python to start and to import what answers
 START_SECONDS = 60.0
@@ -253,6 +255,8 @@ class _Process:
 
 
 def _spawn(options: dict[str, Any]) -> subprocess.Popen[bytes]:
+    import subprocess  # here: the child, which imports this file too, has no use for it
+
     if not sys.executable or getattr(sys, "frozen", False):
         raise ChildUnavailable("no child process: this program is no Python that can be started again")
     boot = _BOOT.format(__name__)

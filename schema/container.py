@@ -11,7 +11,6 @@ Digest of the root and checksum of the directory are checked when a file is open
 memory-mapped; whoever shortens one under a reader makes the reader crash, so files are replaced, never rewritten.
 """
 
-import errno
 import mmap
 import os
 import stat
@@ -20,13 +19,11 @@ import zlib
 from hashlib import sha256
 
 from .errors import ModuleError
-from .files import no_file
+from .files import no_file, read_pipe
 
 IDENTIFIER = b"ORCH"
 MAGIC = b"ORCD"
 ALIGNMENT, PAGE, PAGED_FROM = 64, 4096, 65536
-#: bytes that a pipe may give
-MOST_PIPED = 1 << 30
 
 _PREFIX = struct.Struct("<I4x4s")
 _DIRECTORY = struct.Struct("<4sIII32s")
@@ -66,7 +63,7 @@ def open_file(path: str | os.PathLike[str]) -> Container:
             size = state.st_size
             data = os.read(file, size) if size < PAGED_FROM else mmap.mmap(file, 0, access=mmap.ACCESS_READ)
         elif stat.S_ISFIFO(state.st_mode):
-            data = _read_pipe(file)
+            data = read_pipe(file)
         else:
             raise no_file(state.st_mode, path)
     except OSError as error:
@@ -74,16 +71,6 @@ def open_file(path: str | os.PathLike[str]) -> Container:
     finally:
         os.close(file)
     return open_bytes(data)
-
-
-def _read_pipe(file: int) -> bytes:
-    parts, size = [], 0
-    while part := os.read(file, 1 << 20):
-        parts.append(part)
-        size += len(part)
-        if size > MOST_PIPED:
-            raise OSError(errno.EFBIG, f"gives more than {MOST_PIPED} bytes: write a file")
-    return b"".join(parts)
 
 
 def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap) -> Container:

@@ -1,4 +1,4 @@
-"""Opening a regular file, where others may have put something else in its place: a pipe, a device, a folder, a link.
+"""Reading and writing files where something else may stand in their place: a pipe, a device, a folder, a link.
 
 To open a pipe waits until another process writes into it, perhaps for ever; to read a device may never end.
 """
@@ -6,6 +6,11 @@ To open a pipe waits until another process writes into it, perhaps for ever; to 
 import errno
 import os
 import stat
+from collections.abc import Iterable
+from contextlib import suppress
+
+#: bytes that are read from a pipe at the most
+MOST_PIPED = 1 << 30
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -24,6 +29,74 @@ def open_regular(path: str | os.PathLike[str], follow: bool = True) -> int:
     if not stat.S_ISREG(mode):
         os.close(file)
         raise no_file(mode, path)
+    return file
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """All bytes of a file, or of a pipe (a shell's `<(command)`), which is waited for: whoever names one means it.
+
+    `OSError` for anything else, and for a pipe that gives more than MOST_PIPED bytes.
+    """
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+    try:
+        mode = os.fstat(file).st_mode
+        if stat.S_ISFIFO(mode):
+            return read_pipe(file)
+        if not stat.S_ISREG(mode):
+            raise no_file(mode, path)
+        with open(file, "rb", closefd=False) as regular:
+            return regular.read()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+    finally:
+        os.close(file)
+
+
+def read_pipe(file: int) -> bytes:
+    """What an open pipe gives until its end. `OSError` for more than MOST_PIPED bytes."""
+    parts, size = [], 0
+    while part := os.read(file, 1 << 20):
+        parts.append(part)
+        size += len(part)
+        if size > MOST_PIPED:
+            raise OSError(errno.EFBIG, f"gives more than {MOST_PIPED} bytes: write a file")
+    return b"".join(parts)
+
+
+def write_whole(path: str | os.PathLike[str], pieces: Iterable[bytes | memoryview], failed: str) -> None:
+    """Put a file in place: whole and at once, or nothing at all.
+
+    A file that is there is replaced, so that processes which have it mapped keep the old one. A pipe that somebody
+    reads, or a device, such as `/dev/stdout`, is written to. `OSError` that begins with `failed`.
+    """
+    target = os.path.realpath(path)
+    plain = os.path.isfile(target) or not os.path.exists(target)
+    folder, name = os.path.split(target)
+    place = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.tmp") if plain else target
+    try:
+        with open(place, "xb") if plain else open(_open_stream(place), "wb") as file:
+            file.writelines(pieces)
+        if plain:
+            os.replace(place, target)
+    except BaseException as error:
+        if plain:
+            with suppress(FileNotFoundError):
+                os.unlink(place)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, f"{failed}: {error.strerror}", os.fspath(path)) from error
+        raise
+
+
+def _open_stream(path: str) -> int:
+    """A descriptor of a pipe or a device, for writing. `OSError`, and no wait, for a pipe that nobody reads."""
+    try:
+        file = os.open(path, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(error.errno, "is a pipe that nobody reads") from None
+        raise
+    if hasattr(os, "set_blocking"):
+        os.set_blocking(file, True)
     return file
 
 

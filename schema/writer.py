@@ -10,14 +10,11 @@
 """
 
 import os
-import secrets
 import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import flatbuffers
@@ -25,6 +22,7 @@ import numpy.typing as npt
 
 from . import container, decoder, sourcemap, structure
 from .dtypes import DType
+from .files import write_whole
 from .layout import Vector, layout
 from .profiles import feature_bits
 from .rows import MAJOR, MINOR, NONE, Access, GlobalFlags, ImportFlags, InitializerKind, SegmentKind
@@ -177,27 +175,9 @@ def write(module: Module) -> bytes:
 
 
 def write_file(path: str | os.PathLike[str], module: Module) -> bytes:
-    """Write the module's file: whole and at once, or `OSError` and nothing at all. Gives the digest that names it.
-
-    A file that is there is replaced, so that processes which have it mapped keep the old one. What is there but is no
-    plain file (a pipe, `/dev/stdout`) is written to.
-    """
+    """Write the module's file (`files.write_whole`): all of it, or `OSError` and nothing. Gives its digest."""
     pieces = _pieces(module)
-    target = Path(os.path.realpath(path))
-    plain = target.is_file() or not target.exists()
-    place = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp") if plain else target
-    try:
-        with open(place, "xb" if plain else "wb") as file:
-            file.writelines(pieces)
-        if plain:
-            os.replace(place, target)
-    except BaseException as error:
-        if plain:
-            with suppress(FileNotFoundError):
-                place.unlink()
-        if isinstance(error, OSError):
-            raise OSError(error.errno, f"cannot write the module: {error.strerror}", os.fspath(path)) from error
-        raise
+    write_whole(path, pieces, "cannot write the module")
     return sha256(pieces[0]).digest()
 
 

@@ -14,6 +14,7 @@ import os
 import re
 import struct
 import tokenize
+import warnings
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -152,10 +153,11 @@ def _read_npy(file: BinaryIO, path: str) -> Array:
     if length > _HEADER:
         raise ValueError(f"a header of {length} bytes, {_HEADER} are the most")
     file.seek(-width, os.SEEK_CUR)
-    if version == (1, 0):
-        shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file, _HEADER)
-    else:  # a header of version 3 is that of version 2 with other letters in names of fields, which no array has here
-        shape, by_columns, dtype = np.lib.format.read_array_header_2_0(file, _HEADER)
+    # a header of version 3 is that of version 2 with other letters in names of fields, which no array has here
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of headers that Python 2 wrote, which are read all the same
+        shape, by_columns, dtype = header(file, _HEADER)
     if dtype.hasobject or not dtype.itemsize:
         raise ValueError(f"it holds {dtype}, which is read by pickles only, or has no bytes")
     if len(shape) > MAX_RANK or any(type(size) is not int or size < 0 for size in shape):

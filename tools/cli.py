@@ -10,8 +10,9 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
+
+from orchestrion.schema import files
 
 DONE, BAD_INPUT = 0, 1
 
@@ -123,22 +124,20 @@ def _expected(error: Exception) -> bool:
 
 def _text(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
+        return f"{error.filename or repr('')}: {error.strerror}"
     return str(error)
 
 
 def read_bytes(path: str) -> bytes:
-    """A whole file, or standard input for `-`."""
-    return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    """A whole file or pipe, or standard input for `-`. `OSError` for a device and for input that does not end."""
+    if path != "-":
+        return files.read_whole(path)
+    data = sys.stdin.buffer.read(files.MOST_PIPED + 1)
+    if len(data) > files.MOST_PIPED:
+        raise InputError(f"standard input: gives more than {files.MOST_PIPED} bytes: write a file")
+    return data
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Put a file in place at once; on a failure (a full disk, say) nothing is left behind."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise OSError(error.errno, f"could not be written: {error.strerror}", str(target)) from None
+    """As `files.write_whole`: on a failure (a full disk, say) nothing is left behind."""
+    files.write_whole(path, (data,), "could not be written")

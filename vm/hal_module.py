@@ -173,6 +173,7 @@ class HalModule(NativeModule):
         allocator = _device(call).allocator
         imported: Buffer | None = allocator.import_host(array)
         if imported is not None:
+            call.spend_object()
             return imported
         buffer: Buffer = allocator.allocate(length)
         call.spend_bytes(length)

@@ -10,6 +10,7 @@ VM's limit is an error of the program: it is too large.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
@@ -77,6 +78,8 @@ class _Frame:
         self.counts: dict[str, int] = dict.fromkeys(BANKS, 0)
         self.of: dict[Value, Register] = {}
         self._free: dict[str, set[Register]] = {}
+        #: the same as heaps, with registers that were taken meanwhile
+        self._lowest: dict[str, list[Register]] = {}
         self._spares: dict[str, Register] = {}
 
     def scan(self, spans: dict[Value, Interval], companions: dict[Value, list[Value]]) -> None:
@@ -86,6 +89,7 @@ class _Frame:
             while spans[ending[-1]].last < spans[value].first:
                 register = self.of[ending.pop()]
                 self._free.setdefault(register[0], set()).add(register)
+                heappush(self._lowest.setdefault(register[0], []), register)
             self._take(value, companions.get(value, ()))
 
     def _take(self, value: Value, companions: Sequence[Value]) -> None:
@@ -95,8 +99,14 @@ class _Frame:
             self.of[value] = self._new(name)
             return
         wished = [self.of[other] for other in companions if self.of.get(other) in free]
-        self.of[value] = wished[0] if wished else min(free)
+        self.of[value] = wished[0] if wished else self._lowest_of(name, free)
         free.remove(self.of[value])
+
+    def _lowest_of(self, name: str, free: set[Register]) -> Register:
+        heap = self._lowest[name]
+        while heap[0] not in free:
+            heappop(heap)
+        return heap[0]
 
     def spare(self, register: Register) -> Register:
         """One for the same type that no value has."""

@@ -194,18 +194,12 @@ def _host(op: Operation, readers: list[Group], grouping: Grouping) -> Group | No
         others = [reader for reader in readers if reader is not group]
         if group.takes_root(op) and not grouping.reaches(others, [group]):
             return group
-    for group in _siblings(op, grouping):
+    for group in grouping.siblings(op):  # that share an operand
         if group in readers or not group.takes_root(op):
             continue
         if not grouping.reaches(readers, [group]):
             return group
     return None
-
-
-def _siblings(op: Operation, grouping: Grouping) -> list[Group]:
-    """The groups that read an operand of `op`, in the order of their making."""
-    found = {group.number: group for value in op.operands for user in value.users() for group in grouping.of(user)}
-    return [found[number] for number in sorted(found)]
 
 
 def _emit(block: Block, grouping: Grouping) -> None:
@@ -251,11 +245,15 @@ def _sorted(grouping: Grouping) -> list[Group]:
 
 def _read_first(grouping: Grouping, readers: dict[int, set[int]]) -> None:
     """Who reads a tensor comes before who updates it in place, where that is possible: else it must be copied."""
+    reading: dict[Value, list[int]] = {value: [] for group in grouping.groups for value in group.updated}
+    for group in grouping.groups if reading else ():
+        for value in group.captures():
+            if value in reading:
+                reading[value].append(group.number)
     for group in grouping.groups:
-        for other in grouping.groups if group.updated else ():
-            reads = other is not group and not group.updated.isdisjoint(other.captures())
-            if reads and not _leads(group.number, other.number, readers):
-                readers[other.number].add(group.number)
+        for other in sorted({number for value in group.updated for number in reading[value]} - {group.number}):
+            if not _leads(group.number, other, readers):
+                readers[other].add(group.number)
 
 
 def _leads(first: int, last: int, readers: dict[int, set[int]]) -> bool:

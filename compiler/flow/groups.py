@@ -47,6 +47,8 @@ _WORD: Final = scalar("ui32")
 MAX_CLONES: Final = 8
 #: ways to reach one op within a group: each computes it anew
 MAX_PATHS: Final = 4
+#: groups that an op is offered to as a further root, for each of its operands
+MOST_SIBLINGS: Final = 64
 #: reads of each element for which a padded tensor is put in memory: each read in a dot minds the edges
 MANY_READS: Final = 16
 
@@ -76,12 +78,15 @@ class Group:
         self.hero: Operation | None = None
         self.size = 0.0
         self.clones = 0
+        self._arguments: set[Value] = set()
+        self._outputs = 0
         self.add_root(root)
 
     def add_root(self, op: Operation) -> None:
         """Adds an op whose results others read too."""
         self._add(op, self.paths_to(op) | {ROOT: typical(self.workload)})
         self.roots[op] = None
+        self._outputs += len(op.results)
         if is_in_place(op):
             self.updated.update(updated_values(op))
 
@@ -93,6 +98,7 @@ class Group:
     def _add(self, op: Operation, paths: dict[Path, int]) -> None:
         self.paths[op] = paths
         self.size += _size(op)
+        self._arguments.update(value for value in op.operands if value.defining_op is None)
         if isinstance(op, HEROES):
             self.hero = op
 
@@ -122,8 +128,9 @@ class Group:
         """Whether the group gives one value, which has another shape inside."""
         return len(self.roots) == 1 and all(isinstance(op, Reshape) for op in self.paths)
 
-    def outputs(self) -> int:
-        return sum(len(op.results) for op in self.roots)
+    def is_full(self) -> bool:
+        """Whether it takes no more roots, but free ones: its size, results and arguments do not become fewer."""
+        return self.size >= MAX_SIZE or self._outputs + len(self._arguments) >= MAX_BINDINGS
 
     def takes(self, op: Operation, is_clone: bool) -> bool:
         """Whether the group can compute an op that nobody else reads, or that the others compute, too."""
@@ -131,7 +138,7 @@ class Group:
             return False
         if is_in_place(op):
             return False
-        return self._fits(op, self.paths_to(op), self.outputs())
+        return self._fits(op, self.paths_to(op), self._outputs)
 
     def takes_root(self, op: Operation) -> bool:
         """Whether the group can compute an op for others, too."""
@@ -142,23 +149,23 @@ class Group:
         if is_in_place(op) and (self.paths_to(op) or not self.captures().keys().isdisjoint(updated_values(op))):
             return False
         paths = self.paths_to(op) | {ROOT: typical(self.workload)}
-        return len(paths) == 1 and self._fits(op, paths, self.outputs() + len(op.results))
+        return len(paths) == 1 and self._fits(op, paths, self._outputs + len(op.results))
 
     def _fits(self, op: Operation, paths: dict[Path, int], outputs: int) -> bool:
         if not self.updated.isdisjoint((*op.operands, *op.results)):
             return False
         if is_free(op):
             return True
+        if self.size >= MAX_SIZE or len(paths) > MAX_PATHS or (isinstance(op, HEROES) and self.hero is not None):
+            return False
         if any(isinstance(one, CustomCall | Merge) for one in (op, *self.roots)):
             return False  # a library function computes whole tensors in memory; a merge reads its own often
         if isinstance(op, LineFft | RowSolve) and not self._reshapes():
             return False  # it writes what it has in shared memory
-        if self.size >= MAX_SIZE or len(paths) > MAX_PATHS:
-            return False
         if len(self.captures(op)) + outputs > MAX_BINDINGS:
             return False
         if isinstance(op, HEROES):
-            return self.hero is None and list(paths) == [ROOT] and elements(op.results[0]) == self.workload
+            return list(paths) == [ROOT] and elements(op.results[0]) == self.workload
         if isinstance(op, Pad) and isinstance(self.hero, DotGeneral):
             return sum(paths.values()) < MANY_READS * count(op.out)
         if isinstance(op, MOVEMENT) or op.name == "stablehlo.convert":
@@ -183,6 +190,8 @@ class Grouping:
         self.order = order
         self.groups: list[Group] = []
         self._of: dict[Operation, list[Group]] = {}
+        #: value -> workload -> groups that read it, but for full ones
+        self._reading: dict[Value, dict[int, dict[int, Group]]] = {}
 
     def of(self, op: Operation) -> list[Group]:
         return self._of.get(op, [])
@@ -195,18 +204,51 @@ class Grouping:
     def start(self, op: Operation) -> Group:
         group = Group(len(self.groups), op)
         self.groups.append(group)
-        self._of.setdefault(op, []).append(group)
+        self._joined(op, group)
         return group
+
+    def _joined(self, op: Operation, group: Group) -> None:
+        self._of.setdefault(op, []).append(group)
+        for value in op.operands:
+            self._reading.setdefault(value, {}).setdefault(group.workload, {})[group.number] = group
+
+    def siblings(self, op: Operation) -> list[Group]:
+        """The groups that read an operand of `op` and may take it as a root, in the order of their making; of many the
+        last to read each operand."""
+        if is_free(op):
+            users = [user for value in op.operands for user in value.users()]
+            found = {group.number: group for user in users for group in self.of(user)}
+            return [found[number] for number in sorted(found)[-MOST_SIBLINGS:]]
+        work = work_of(op)
+        found = {}
+        for value in op.operands:
+            found |= self._open(self._reading.get(value, {}).get(work, {}))
+        return [found[number] for number in sorted(found)]
+
+    def _open(self, groups: dict[int, Group]) -> dict[int, Group]:
+        """The last MOST_SIBLINGS that are not full; full ones that are met on the way go for good."""
+        found: dict[int, Group] = {}
+        full = []
+        for number, group in reversed(groups.items()):
+            if group.is_full():
+                full.append(number)
+                continue
+            found[number] = group
+            if len(found) == MOST_SIBLINGS:
+                break
+        for number in full:
+            del groups[number]
+        return found
 
     def join(self, op: Operation, groups: Iterable[Group]) -> None:
         groups = list(groups)
         for group in groups:
             group.add(op, len(groups) > 1)
-            self._of.setdefault(op, []).append(group)
+            self._joined(op, group)
 
     def join_as_root(self, op: Operation, group: Group) -> None:
         group.add_root(op)
-        self._of.setdefault(op, []).append(group)
+        self._joined(op, group)
 
     def merge(self, cluster: Sequence[Group]) -> None:
         """One group, in the place of the first, for all of them; what only they read is no root any more."""

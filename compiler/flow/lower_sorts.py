@@ -134,7 +134,7 @@ def _merged(op: Sort, rewriter: Rewriter) -> list[Value]:
 
 
 def _test(block: Block, turns: int) -> None:
-    end = block.ops[-1]
+    end = block.end
     rewriter = Rewriter({})
     rewriter.at(end)
     bound = constant(rewriter, turns, TensorType((), I32))
@@ -143,7 +143,7 @@ def _test(block: Block, turns: int) -> None:
 
 def _turn(op: Sort, block: Block, carried: list[int]) -> None:
     """Merges runs of 2^turn elements."""
-    end = block.ops[-1]
+    end = block.end
     rewriter = Rewriter({})
     rewriter.at(end)
     turn, *values = block.arguments

@@ -72,7 +72,7 @@ def _updates(region: Outlined) -> list[tuple[Update, Value] | None]:
     marks = region.updates.ints if isinstance(region, DispatchRegion) and region.updates is not None else ()
     found: list[tuple[Update, Value] | None] = [None] * len(region.outputs)
     for index, mark in enumerate(marks):
-        value = region.body.block.ops[-1].operands[index]
+        value = region.body.block.end.operands[index]
         update = update_of(value) if mark else None
         found[index] = None if update is None else (update, update.operands[updated(value)])
     return found

@@ -25,6 +25,7 @@ class Names:
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
+        self._numbers: dict[str, int] = {}
 
     @classmethod
     def of(cls, scope: Operation) -> Names:
@@ -32,9 +33,10 @@ class Names:
 
     def fresh(self, wish: str) -> str:
         """`wish`, else `wish_1`, `wish_2` ..."""
-        name, number = wish, 0
+        name, number = wish, self._numbers.get(wish, 0)
         while name in self._taken:
             number += 1
             name = f"{wish}_{number}"
         self._taken.add(name)
+        self._numbers[wish] = number
         return name

@@ -1,7 +1,8 @@
 """Programs that need jaxlib are read in a child process. If jaxlib crashes, hangs or takes too much memory there, this
 process raises CompileError and goes on.
 
-Brackets in text are counted first, so that text nested too deeply is refused with its place. The child returns
+Brackets in text and what aliases stand for are counted first, so that text nested too deeply, or that doubles, is
+refused with its place. The child returns
 generic text and the bytes of constants; this process never gives foreign input to jaxlib. One child serves all
 compilations of a process, and ends when it had no request for a while.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.aliases import check_aliases
 from orchestrion.compiler.ir.locations import FileLoc
 from orchestrion.compiler.ir.nesting import check_nesting
 from orchestrion.schema.child_process import Child, ChildDied, ChildFailed, ChildLate, ChildUnavailable
@@ -33,7 +35,7 @@ SECONDS_PER_BYTE: Final = 2e-5
 #: bytes of input from which on input and answer go through files instead of pipes, and the child may have more memory
 LARGE: Final = 64 << 20
 
-_ANSWER: Final = f"{__package__}.jaxlib_reader:answer"
+_ANSWER: Final = f"{__package__}.jaxlib_child:answer"
 _child: Final = Child(_ANSWER, memory=MEMORY)
 
 
@@ -52,6 +54,7 @@ def read_foreign(given: Read) -> Converted:
     """Text or bytes, converted by jaxlib in the child. Raises CompileError."""
     if isinstance(given.data, str):
         check_nesting(given.data, given.name)
+        check_aliases(given.data, given.name)
     try:
         data = given.data.encode() if isinstance(given.data, str) else given.data
     except UnicodeEncodeError as error:
@@ -123,13 +126,20 @@ def _diagnostics(name: str, findings: Sequence[tuple[str, int, int]]) -> list[Di
     ]
 
 
-def _constants(data: memoryview, rows: Sequence[tuple[bool, int] | None]) -> Iterator[Constant]:
+def _constants(data: memoryview, rows: Sequence[tuple[bool, int] | int | None]) -> Iterator[Constant]:
     at = 0
+    made: list[Constant] = []
     for row in rows:
         if row is None:
-            yield None
-            continue
-        is_text, size = row
-        part = data[at : at + int(size)]
-        at += int(size)
-        yield str(part, "utf-8") if is_text else part
+            constant: Constant = None
+        elif isinstance(row, int):
+            if not 0 <= row < len(made):
+                raise ValueError(f"constant {len(made)} is the same as {row}")
+            constant = made[row]
+        else:
+            is_text, size = row
+            part = data[at : at + int(size)]
+            at += int(size)
+            constant = str(part, "utf-8") if is_text else part
+        made.append(constant)
+        yield constant

@@ -1,9 +1,9 @@
 """A module of jaxlib as generic text and the bytes of its large constants.
 
-Files, text and bytes are read in a child process (`foreign.py`), where `answer` serves requests: parsers in C++ crash
-on deeply nested input, and may do worse on damaged bytecode. Live modules of JAX are converted in the process that has
-them. jaxlib registers StableHLO's dialects under private names, so its version is pinned in the extra. This file
-imports nothing of the compiler, so that the child starts faster.
+Files, text and bytes are read in a child process (`foreign.py`, `jaxlib_child.py`): parsers in C++ crash on deeply
+nested input, and may do worse on damaged bytecode. Live modules of JAX are converted in the process that has them.
+jaxlib registers StableHLO's dialects under private names, so its version is pinned in the extra. This file imports
+nothing of the compiler, so that the child starts faster.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
-
-from orchestrion.schema.child_process import Message
 
 #: the bytes of a constant that the text leaves out, or its body as text if jaxlib gives no bytes; None: it is inline
 Constant = memoryview | bytes | str | None
@@ -60,9 +58,16 @@ def _constants(operation: Any) -> Iterator[Constant]:
         return ir.WalkResult.ADVANCE
 
     operation.walk(collect, ir.WalkOrder.PRE_ORDER)
+    known: dict[Any, Constant] = {}  # by the value: equal ones are one attribute
     for op in found:
-        short = op.get_asm(print_generic_op_form=True, large_elements_limit=MOST_ELEMENTS)
-        yield _elements(op) if _ELIDED in short else None
+        try:
+            value = op.attributes["value"]
+        except (KeyError, TypeError):  # jaxlib has no Python object for complex elements
+            value = op
+        if value not in known:
+            short = op.get_asm(print_generic_op_form=True, large_elements_limit=MOST_ELEMENTS)
+            known[value] = _elements(op) if _ELIDED in short else None
+        yield known[value]
 
 
 def _elements(constant: Any) -> Constant:
@@ -120,41 +125,3 @@ def _of_artifact(context: Any, data: str | bytes) -> Any:
 def _finding(found: Any) -> tuple[str, int, int]:
     place = _PLACE.match(str(found.location))
     return found.message, int(place[1]) if place else 0, int(place[2]) if place else 0
-
-
-def answer(request: Message) -> Message:
-    """Serves one request in the child.
-
-    Request: the kind of source, and the source as data, or the path of its file in `source`. Answer: generic text and
-    then the constants as data, which goes into the file `into` if the request names one. `text` is the number of bytes
-    of text. `constants` has a row for each constant: (whether it is text, its number of bytes), None if it is inline.
-    Instead of these, `missing` says that jaxlib is not installed, `findings` why it refuses the source.
-    """
-    kind, source = request.fields["kind"], request.fields.get("source")
-    data: bytes | str = request.data
-    if source is not None:
-        with open(source, "rb") as file:
-            data = file.read()
-    try:
-        module = read(kind, data.decode() if kind == "pretty" and isinstance(data, bytes) else data)
-    except ImportError as error:
-        return Message({"missing": str(error)})
-    except Unreadable as error:
-        return Message({"findings": error.findings})
-    text, constants = converted(module.operation)
-    parts: list[bytes | memoryview] = [text.encode("utf-8", "surrogateescape")]
-    rows: list[tuple[bool, int] | None] = []
-    for constant in constants:
-        if constant is None:
-            rows.append(None)
-            continue
-        part = constant.encode() if isinstance(constant, str) else constant
-        rows.append((isinstance(constant, str), len(part)))
-        parts.append(part)
-    fields = {"text": len(parts[0]), "constants": rows}
-    into = request.fields.get("into")
-    if into is None:
-        return Message(fields, b"".join(parts))
-    with open(into, "wb") as file:
-        file.writelines(parts)
-    return Message(fields)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrion.compiler.errors import CompileError
+from orchestrion.schema.files import read_whole
 
 from .exported import MLIR_MAGIC, artifact_in
 
@@ -67,7 +68,7 @@ def read(source: Source) -> Read:
 
 def _of_file(path: Path) -> Read:
     try:
-        data = path.read_bytes()
+        data = read_whole(path)
     except OSError as error:
         raise CompileError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:  # a NUL in the name

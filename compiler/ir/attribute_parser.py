@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from .aliases import MOST_EXPANDED, MOST_EXPANDED_TOTAL
 from .attributes import (
     ELEMENT_BYTES,
     ELIDED,
@@ -59,10 +60,6 @@ _DIMS: Final = re.compile(r"((?:(?:[0-9]+|\?)\s*x\s*)*)(.*)\Z", re.S)
 _WORD: Final = re.compile(r"[A-Za-z_!][\w.$]*(?:<.*>)?\Z", re.S)
 _ALIAS_IN_BODY: Final = re.compile(STRING.pattern + r"|[#!][A-Za-z_][\w$]*+(?![\w$.<])")
 _MAX_DIM: Final = 2**63 - 1
-#: characters of one alias with the aliases in it written out: n lines of aliases that double come to 2^n characters
-MOST_EXPANDED: Final = 1 << 20
-#: characters that all uses of aliases in a text come to when written out
-MOST_EXPANDED_TOTAL: Final = 1 << 26
 
 
 class AttributeParser(Tokens):

@@ -263,8 +263,10 @@ class DenseElements(Attribute):
         """From a NumPy array already of that element type; a uniform array becomes a splat."""
         import numpy as np
 
-        array = np.ascontiguousarray(array).reshape(array.shape)
         type = TensorType(tuple(array.shape), scalar(element))
+        if array.size > 1 and not any(array.strides):  # a splat as `array` gives it, which may be of any size
+            array = array[(slice(1),) * array.ndim]
+        array = np.ascontiguousarray(array).reshape(-1)
         data = array.reshape(-1).view(np.uint8).data
         size = array.itemsize
         if array.size > 1 and data[:size] == data[-size:] and data[size:] == data[:-size]:

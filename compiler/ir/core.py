@@ -21,6 +21,8 @@ from .types import Attribute, Type
 if TYPE_CHECKING:
     from typing import Any, Self
 
+    from .symbols import SymbolTables
+
 A = TypeVar("A", bound=Attribute)
 
 
@@ -308,6 +310,11 @@ class Operation:
         """The op's own rules beyond its declaration: yields one message for each that is broken."""
         return iter(())
 
+    def check_symbols(self, tables: SymbolTables) -> Iterator[str]:
+        """As `check`, of what the op's symbols mean. The tables are shared: building one for each op takes as long as
+        the scope is."""
+        return iter(())
+
     def __str__(self) -> str:
         from .printer import operation_text
 
@@ -376,6 +383,13 @@ class Block:
     @property
     def parent_op(self) -> Operation | None:
         return self.region.owner if self.region is not None else None
+
+    @property
+    def end(self) -> Operation:
+        """The last operation. Raises ValueError for an empty block."""
+        if self.last is None:
+            raise ValueError("block is empty")
+        return self.last
 
     @property
     def terminator(self) -> Operation | None:

@@ -32,19 +32,22 @@ def merge_equal(top: Operation, kinds: Kinds = (Operation,), apart: Kinds = ()) 
         _region(region, {}, kinds, apart)
 
 
-def _region(region: Region, outer: Known, kinds: Kinds, apart: Kinds) -> None:
+def _region(region: Region, known: Known, kinds: Kinds, apart: Kinds) -> None:
+    """`known`: the ops around the region, and after the call the same ones again."""
     dominance = Dominance() if len(region.blocks) > 1 else None
-    known: Known = {key: list(ops) for key, ops in outer.items()}
+    added: list[list[Operation]] = []
     for block in region.blocks:
         for op in block:
             for inner in op.regions:
                 _region(inner, {} if op.has(Trait.ISOLATED) else known, kinds, apart)
             if op.results and isinstance(op, kinds) and not isinstance(op, apart) and is_pure(op):
-                _merge(op, known, dominance)
+                _merge(op, known, dominance, added)
+    for ops in reversed(added):
+        ops.pop()
 
 
-def _merge(op: Operation, known: Known, dominance: Dominance | None) -> None:
-    """Replaces `op` by an equal one that dominates it if there is one; else remembers it."""
+def _merge(op: Operation, known: Known, dominance: Dominance | None, added: list[list[Operation]]) -> None:
+    """Replaces `op` by an equal one that dominates it, or puts it into a list of known ones, which `added` gets."""
     key = _key(op)
     for other in known.get(key, ()):
         if dominance is None or _dominates(other, op, dominance):
@@ -53,7 +56,9 @@ def _merge(op: Operation, known: Known, dominance: Dominance | None) -> None:
                 old.replace_by(new)
             op.erase()
             return
-    known.setdefault(key, []).append(op)
+    alike = known.setdefault(key, [])
+    alike.append(op)
+    added.append(alike)
 
 
 def _dominates(upper: Operation, lower: Operation, dominance: Dominance) -> bool:

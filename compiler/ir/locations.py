@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final, TypeGuard
 
 from .attributes import quote
+
+#: places that one location is fused of at the most
+MOST_FUSED: Final = 256
 
 
 class Location:
@@ -102,16 +106,28 @@ class FusedLoc(Location):
 
 
 def fused(*locations: Location) -> Location:
-    """One location for what was made from several: duplicates and unknown ones go, nested fusions are flattened."""
+    """One location for what was made from several: duplicates and unknown ones go, nested fusions are flattened.
+
+    It keeps the first MOST_FUSED places: an op that stands for thousands of equal ones is made in thousands of steps.
+    """
+    if locations and _is_full(locations[0]):
+        return locations[0]
     flat: dict[Location, None] = {}
     for location in locations:
-        plain = isinstance(location, FusedLoc) and not location.metadata
-        for item in location.children() if plain else (location,):
+        for item in location.children() if _is_plain(location) else (location,):
             flat[item] = None
     flat.pop(UNKNOWN, None)
     if not flat:
         return UNKNOWN
-    return next(iter(flat)) if len(flat) == 1 else FusedLoc(tuple(flat))
+    return next(iter(flat)) if len(flat) == 1 else FusedLoc(tuple(flat)[:MOST_FUSED])
+
+
+def _is_plain(location: Location) -> TypeGuard[FusedLoc]:
+    return isinstance(location, FusedLoc) and not location.metadata
+
+
+def _is_full(location: Location) -> bool:
+    return _is_plain(location) and len(location.locations) >= MOST_FUSED
 
 
 def walk(location: Location) -> Iterator[Location]:

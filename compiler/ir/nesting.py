@@ -30,7 +30,7 @@ _BRACKET: Final = re.compile(r"[()\[\]{}<>]")
 
 def check_nesting(text: str, name: str) -> None:
     """Raises ParseError, with its place, where more than DEEPEST brackets are open."""
-    short = _without_long_strings(text)
+    short = without_long_strings(text)
     if sum(map(short.count, _CLOSING)) <= DEEPEST:
         return
     at = _too_deep(_TOKEN.findall(short))
@@ -70,10 +70,10 @@ def _follow(open: list[str], brackets: list[str]) -> None:
             open.pop()
 
 
-def _without_long_strings(text: str) -> str:
+def without_long_strings(text: str) -> str:
     """The text without the digits of long constants in hex, which would take most of the time.
 
-    What is left out holds nothing that `_TOKEN` looks for, so the tokens stay the same but for what is in a string.
+    What is left out holds no bracket, comment or line break: tokens stay the same but for what is in a string.
     """
     if len(text) < LONG:
         return text

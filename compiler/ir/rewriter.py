@@ -18,6 +18,7 @@ from .core import Operation, Value
 from .dims import UndecidedError
 from .effects import is_dead
 from .locations import UNKNOWN, Location, fused
+from .symbols import SymbolTables
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,10 +31,12 @@ LIMIT = 64
 
 
 class Rewriter:
-    """What a pattern changes the IR with."""
+    """What a pattern changes the IR with. `symbols` are those that stood there when a pattern first asked."""
 
     def __init__(self, worklist: dict[Operation, None]) -> None:
         self._worklist = worklist
+        self._later: dict[Operation, None] = {}
+        self.symbols = SymbolTables()
         self._op: Operation | None = None
         self._loc: Location = UNKNOWN
 
@@ -60,6 +63,16 @@ class Rewriter:
         Builder.before(self._op).insert(op)
         self._worklist[op] = None
         return op
+
+    def look_at_later(self, op: Operation) -> None:
+        """An op is looked at again, once, when nothing else is left to look at."""
+        self._later[op] = None
+
+    def postponed(self) -> bool:
+        """Whether there are ops to be looked at later: now is later."""
+        self._worklist.update(dict.fromkeys(reversed(self._later)))
+        self._later.clear()
+        return bool(self._worklist)
 
     def look_at(self, op: Operation) -> None:
         """What an op's regions hold is looked at, too."""
@@ -96,6 +109,7 @@ class Rewriter:
         """Erases an op whose results are unused; those who made its operands are looked at again."""
         for inner in op.walk():
             self._worklist.pop(inner, None)
+            self._later.pop(inner, None)
             for value in inner.operands:
                 maker = value.defining_op
                 if maker is not None and not maker.is_inside(op):
@@ -128,7 +142,7 @@ def rewrite(top: Operation, patterns: Mapping[str, Iterable[Pattern]]) -> bool:
     table = {name: tuple(items) for name, items in patterns.items()}
     general = table.get("", ())
     changed = False
-    while worklist:
+    while worklist or rewriter.postponed():
         op, _ = worklist.popitem()
         if op.parent is None:
             continue

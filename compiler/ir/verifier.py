@@ -9,7 +9,7 @@ unregistered has only the general rules to keep.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from orchestrion.compiler.errors import CompileError, Diagnostic, InternalError
 
@@ -25,7 +25,8 @@ def problems(top: Operation) -> Iterator[tuple[Operation, str]]:
     """Everything that is wrong in `top` and inside, with the op it is about, in text order."""
     dominance, tables = Dominance(), SymbolTables()
     for op in top.walk():
-        found = list(_messages(op, dominance, tables)) or op.check()  # an op's own rules may rely on the general ones
+        # an op's own rules may rely on the general ones
+        found = list(_messages(op, dominance, tables)) or chain(op.check(), op.check_symbols(tables))
         for message in decided(found):
             yield op, message
 

@@ -138,7 +138,7 @@ def body(func: Func) -> Iterator[str]:
     """The contract with every target: one hero, or one library call; few bindings, nothing empty from memory."""
     block = func.body.block
     yield from in_entry(block)
-    results = block.ops[-1].operands
+    results = block.end.operands
     if not results:
         yield "computes nothing"
         return
@@ -167,13 +167,13 @@ def _library_call(block: Block, calls: list[CustomCall]) -> Iterator[str]:
         if not isinstance(op, CustomCall) and not is_free(op):
             yield f"calls library function {calls[0].function} beside {op.name}"
     made = calls[0].results
-    if any(value not in made for value in block.ops[-1].operands):
+    if any(value not in made for value in block.end.operands):
         yield f"gives something else than what library function {calls[0].function} computes"
 
 
 def _sizes(block: Block) -> Iterator[str]:
     """At most one hero, and every result has as many elements as it; or reductions of rows, all of the same ones."""
-    results = block.ops[-1].operands
+    results = block.end.operands
     if all(_elements(value) >= 0 for op in block for value in (*op.operands, *op.results)):
         if rows_of(block.ops[:-1], results) is not None:
             return
@@ -191,7 +191,7 @@ def _of_hero(block: Block) -> Iterator[str]:
     """Ops that write their results themselves: there are no others."""
     for op in block:
         if isinstance(op, Merge | LineFft | RowSolve) and any(
-            _shaped(value) not in op.results for value in block.ops[-1].operands
+            _shaped(value) not in op.results for value in block.end.operands
         ):
             yield f"gives something else than what {op.name} computes"
 
@@ -235,7 +235,7 @@ def updates(op: Operation, entry: Func, tied: tuple[int, ...]) -> Iterator[str]:
     """A tied output is an update of its argument, which nothing else in the entry uses; the workload is the update."""
     if len(entry.body.blocks) != 1:
         return  # which is said where the entry stands
-    last = entry.body.block.ops[-1]
+    last = entry.body.block.end
     workload = op.get_as("workload", DenseArray)
     for output, index in enumerate(tied):
         result = last.operands[output]

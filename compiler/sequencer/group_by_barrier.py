@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.flow import util
+from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation
 from orchestrion.compiler.stablehlo.func import Func
@@ -49,15 +50,23 @@ def _group(blocks: list[Block]) -> None:
 def _waves(ops: list[Operation]) -> dict[Operation, int]:
     """An op comes after what it reads, and after earlier readers of what it overwrites or stores to."""
     wave: dict[Operation, int] = {}
+    stored: dict[SymbolRef, int] = {}  # variable -> the last wave of its stores
+    loads: dict[SymbolRef, list[util.GlobalLoad]] = {}
     for op in ops:
         needed = [source for source in (value.defining_op for value in op.operands) if source in wave]
         needed += [user for value in overwritten(op) for user in value.users() if user in wave]
+        least = 0
         if isinstance(op, util.GlobalStore | util.GlobalLoad):  # a variable's loads and stores keep their order
-            needed += [other for other in wave if isinstance(other, util.GlobalStore) and other.ref == op.ref]
+            least = stored.get(op.ref, 0)
         if isinstance(op, util.GlobalStore):
-            loads = [other for other in wave if isinstance(other, util.GlobalLoad) and other.ref == op.ref]
-            needed += [user for load in loads for user in (load, *load.value.users()) if user in wave]
-        wave[op] = max((wave[source] for source in needed if source is not None), default=0) + isinstance(op, COMMANDS)
+            before = loads.get(op.ref, [])
+            needed += [user for load in before for user in (load, *load.value.users()) if user in wave]
+        last = max((wave[source] for source in needed if source is not None), default=0)
+        wave[op] = max(last, least) + isinstance(op, COMMANDS)
+        if isinstance(op, util.GlobalStore):
+            stored[op.ref] = max(least, wave[op])
+        elif isinstance(op, util.GlobalLoad):
+            loads.setdefault(op.ref, []).append(op)
     return wave
 
 

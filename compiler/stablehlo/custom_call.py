@@ -123,6 +123,10 @@ class CustomCall(StablehloOp):
                 yield f"result {index} is {type}, which {has} no elements for {self.function} to compute"
 
 
+#: numbers of a library call's list that are written once
+MOST_REPEATED: Final = 1 << 16
+
+
 def attribute_problems(config: DictAttr) -> Iterator[str]:
     """What is wrong with attributes of a library call."""
     for key, value in config.items:
@@ -145,7 +149,9 @@ def _value(given: Attribute) -> Value:
             return given.value
         case DenseArray():
             return _list(given.values, str(given.element))
-        case DenseElements() if given.type.rank == 1:
+        case DenseElements() if given.type.rank == 1 and not (
+            given.is_splat and given.type.num_elements > MOST_REPEATED
+        ):
             return _list(given.array().tolist(), str(given.type.element))
         case _:
             raise ShapeError(f"{str(given)[:60]} is not supported; supported are {KIND_NAMES}")

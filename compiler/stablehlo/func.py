@@ -130,8 +130,8 @@ class Call(Operation):
     res_attrs = optional(ArrayAttr)
     outputs = results()
 
-    def check(self) -> Iterator[str]:
-        target = SymbolTables().lookup(self, self.callee)
+    def check_symbols(self, tables: SymbolTables) -> Iterator[str]:
+        target = tables.lookup(self, self.callee)
         if not isinstance(target, Func):
             yield f"{self.callee} is no function"
             return

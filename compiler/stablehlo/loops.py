@@ -29,7 +29,7 @@ def repeat(rewriter: Rewriter, inits: Sequence[Value], test: Body, body: Body) -
         block.append(Return.build(values=[], loc=rewriter.loc))
     inner = Rewriter({})
     for block, make in zip(regions, (test, _turn(body)), strict=True):
-        end = block.ops[-1]
+        end = block.end
         inner.at(end)
         end.set_operands(list(make(inner, block.arguments[0], list(block.arguments[1:]))))
     first = constant(rewriter, 0, types[0])

@@ -25,7 +25,7 @@ def _collective(op: Operation, rewriter: Rewriter) -> bool:
     values = [value.type for value in op.operands]
     if groups is None or values != [result.type for result in op.results] or not all(map(is_known, values)):
         return False
-    members = [int(member) for member in groups.array().reshape(-1)]
+    members = _members(groups)
     if any(member not in (0, -1) for member in members):
         return False
     alone = 0 in members or not members and op.name not in _NEEDS_GROUP
@@ -33,12 +33,17 @@ def _collective(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
+def _members(listed: DenseElements) -> set[int | float]:
+    """The numbers of devices in a list, which may be a splat of any size."""
+    return set(listed.scalars()) if listed.type.num_elements else set()
+
+
 def _permute(op: Operation, rewriter: Rewriter) -> bool:
     """The operand, where this device sends to itself; zeros where nobody does."""
     pairs = op.get_as("source_target_pairs", DenseElements)
     if pairs is None or len(op.operands) != 1 or [op.operands[0].type] != [result.type for result in op.results]:
         return False
-    named = [int(device) for device in pairs.array().reshape(-1)]
+    named = _members(pairs)
     if any(named) or not is_known(op.operands[0].type):
         return False
     rewriter.replace(op, [op.operands[0] if named else zeros(rewriter, tensor_of(op.operands[0]))])

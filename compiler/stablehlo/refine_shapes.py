@@ -225,7 +225,7 @@ class _Refiner:
         elif isinstance(op, Choice):
             for region in op.regions:
                 self.block(region.block)
-            types = [value.type for value in op.regions[0].block.ops[-1].operands]
+            types = [value.type for value in op.regions[0].block.end.operands]
         elif not any(_is_unknown(result.type) for result in op.results) and SHAPES not in op.attributes:
             return
         elif isinstance(op, BitcastConvert):
@@ -363,7 +363,9 @@ def _by_shapes(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) 
     """The last operands are the shapes of the results."""
     listed, kept = op.attributes[SHAPES], len(op.operands) - len(stated)
     wanted = [*range(kept, len(op.operands))]
-    found = listed.array().tolist() if isinstance(listed, DenseElements) and listed.type.element == I64 else None
+    found = None
+    if isinstance(listed, DenseElements) and listed.type == TensorType((len(wanted),), I64):
+        found = listed.array().tolist()
     if found != wanted or kept < 0:
         raise ShapeError(f"{SHAPES} must be the numbers of its last operands, {wanted}, is {listed}")
     shapes = [refiner.shape(operand) for operand in op.operands[kept:]]

@@ -86,7 +86,7 @@ class Scatter(StablehloOp):
     def assigns(self) -> bool:
         """Whether updates are taken as they are."""
         block = self.update_computation.block
-        return list(block.ops[-1].operands) == list(block.arguments[len(self.inputs) :])
+        return list(block.end.operands) == list(block.arguments[len(self.inputs) :])
 
     def infer(self) -> Sequence[TensorType]:
         wholes, updates = [tensor_of(x) for x in self.inputs], [tensor_of(x) for x in self.updates]

@@ -7,7 +7,8 @@ carried; results that nobody uses, or that every branch gives alike, are not res
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Final
 
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value
@@ -90,13 +91,16 @@ def _alike(op: Operation, rewriter: Rewriter) -> bool:
     assert isinstance(op, Choice)
     changed = False
     for index, result in enumerate(op.results):
-        first, *rest = (region.block.ops[-1].operands[index] for region in op.regions)
-        if not result.uses or not all(_is_same(first, other) for other in rest):
+        if not result.uses:
             continue
-        if first.parent_block is op.regions[0].block:
-            assert isinstance(first.defining_op, Constant)
-            first = rewriter.insert(first.defining_op.clone()).result
-        rewriter.replace_value(result, first)
+        first, *rest = op.regions
+        value = first.block.end.operands[index]
+        if not all(_is_same(value, region.block.end.operands[index]) for region in rest):
+            continue
+        if value.parent_block is first.block:
+            assert isinstance(value.defining_op, Constant)
+            value = rewriter.insert(value.defining_op.clone()).result
+        rewriter.replace_value(result, value)
         changed = True
     return changed
 
@@ -118,9 +122,9 @@ def _unused_results(op: Operation, rewriter: Rewriter) -> bool:
 
 def _keep(op: Operation, kept: Sequence[int], rewriter: Rewriter) -> None:
     """The op again with some of its results; what its regions computed for the others goes."""
-    gone = [index for index in range(len(op.results)) if index not in kept]
+    gone = sorted(set(range(len(op.results))).difference(kept))
     for region in op.regions:
-        last = region.block.ops[-1]
+        last = region.block.end
         if len(last.operands) == len(op.results):  # not the predicate of a loop
             last.set_operands([last.operands[index] for index in kept])
         for inner in reversed(region.block):
@@ -140,7 +144,7 @@ def _keep(op: Operation, kept: Sequence[int], rewriter: Rewriter) -> None:
 def _few_turns(op: Operation, rewriter: Rewriter) -> bool:
     """A loop that never runs gives what it starts with; one that runs once is its body."""
     assert isinstance(op, While)
-    predicate = op.cond.block.ops[-1].operands[0].defining_op
+    predicate = op.cond.block.end.operands[0].defining_op
     trips = trip_count(op)
     if isinstance(predicate, Constant) and not predicate.value.scalars()[0]:
         trips = 0
@@ -170,7 +174,7 @@ def _carried_unchanged(op: Operation, rewriter: Rewriter) -> bool:
     """A value that every turn leaves as it is, is what the loop started with."""
     assert isinstance(op, While)
     changed = False
-    for index, (init, following) in enumerate(zip(op.inits, op.body.block.ops[-1].operands, strict=True)):
+    for index, (init, following) in enumerate(zip(op.inits, op.body.block.end.operands, strict=True)):
         argument = op.body.block.arguments[index]
         if following is not argument and not _is_same(following, init):
             continue
@@ -184,49 +188,61 @@ def _carried_unchanged(op: Operation, rewriter: Rewriter) -> bool:
 def _carried_twice(op: Operation, rewriter: Rewriter) -> bool:
     """Of two values that start alike and advance alike, the second is the first."""
     assert isinstance(op, While)
-    following, arguments = op.body.block.ops[-1].operands, op.body.block.arguments
-    for second in range(len(arguments)):
-        values = (arguments[second], op.cond.block.arguments[second], op.results[second])
-        for first in range(second if any(value.uses for value in values) else 0):
-            starts = _is_same(op.inits[first], op.inits[second])
-            if starts and _advance_alike(following[first], following[second], arguments[first], arguments[second]):
-                others = (arguments[first], op.cond.block.arguments[first], op.results[first])
-                for value, other in zip(values, others, strict=True):
-                    rewriter.replace_value(value, other)
-                return True
-    return False
+    following, arguments = op.body.block.end.operands, op.body.block.arguments
+    known: dict[Hashable, int] = {}
+    changed = False
+    for index, argument in enumerate(arguments):
+        start = _identity(op.inits[index])
+        ways = [(start, way) for way in _advances(following[index], argument)]
+        first = min((known[way] for way in ways if way in known), default=index)
+        known.update((way, first) for way in ways if way not in known)
+        values = (argument, op.cond.block.arguments[index], op.results[index])
+        if first == index or not any(value.uses for value in values):
+            continue
+        others = (arguments[first], op.cond.block.arguments[first], op.results[first])
+        for value, other in zip(values, others, strict=True):
+            rewriter.replace_value(value, other)
+        changed = True
+    return changed
 
 
-def _advance_alike(a: Value, b: Value, first: Value, second: Value) -> bool:
-    """Whether `b` is computed of `second` by one op as `a` is of `first`, or is `a`."""
-    x, y = a.defining_op, b.defining_op
-    if a is b or x is None or y is None:
-        return a is b
-    if x.name != y.name or x.properties != y.properties or x.regions or a.type != b.type:
-        return False
-    pairs = list(zip(x.operands, y.operands, strict=False))
-    same_count = len(x.operands) == len(y.operands)
-    return same_count and all((p is first and q is second) or _is_same(p, q) for p, q in pairs)
+def _advances(value: Value, carried: Value) -> Iterator[Hashable]:
+    """How a loop advances what it carries: of two values with a way in common, the second is computed of itself, or of
+    others, as the first is."""
+    op = value.defining_op
+    yield value
+    if op is None or op.regions:
+        return
+    made = op.name, tuple(sorted(op.properties.items(), key=itemgetter(0))), value.type
+    yield (*made, *(None if operand is carried else _identity(operand) for operand in op.operands))
+    yield (*made, *(_identity(operand) for operand in op.operands))
+
+
+def _identity(value: Value) -> Hashable:
+    """Equal for the same value and for equal constants (`_is_same`)."""
+    op = value.defining_op
+    return op.value if isinstance(op, Constant) else value
 
 
 def _carried_for_nobody(op: Operation, rewriter: Rewriter) -> bool:
     """A value that neither the predicate nor a used result ever depends on is not carried."""
     assert isinstance(op, While)
-    following = op.body.block.ops[-1].operands
+    following = op.body.block.end.operands
     live = {index for index, result in enumerate(op.results) if result.uses}
-    live |= _arguments_behind(op.cond.block, op.cond.block.ops[-1].operands)
-    while not live >= (more := _arguments_behind(op.body.block, [following[index] for index in live])):
-        live |= more
+    live |= _arguments_behind(op.cond.block, op.cond.block.end.operands, set())
+    fresh, seen = live, set[Operation]()
+    while fresh:
+        fresh = _arguments_behind(op.body.block, [following[index] for index in fresh], seen) - live
+        live |= fresh
     if len(live) == len(op.results):
         return False
     _keep(op, sorted(live), rewriter)
     return True
 
 
-def _arguments_behind(block: Block, values: Iterable[Value]) -> set[int]:
-    """The arguments of a block, by number, of which values in it are computed."""
+def _arguments_behind(block: Block, values: Iterable[Value], seen: set[Operation]) -> set[int]:
+    """The arguments of a block, by number, of which values in it are computed, but by the ops seen before."""
     found: set[int] = set()
-    seen: set[Operation] = set()
     stack = list(values)
     while stack:
         value = stack.pop()
@@ -240,12 +256,11 @@ def _arguments_behind(block: Block, values: Iterable[Value]) -> set[int]:
 
 
 def _around(op: Operation, rewriter: Rewriter) -> bool:
-    """A region returns something else: the op that it belongs to is looked at."""
+    """A region may return something else now: the op that it belongs to is looked at, once for all its regions."""
     outer = op.parent_op
-    if not isinstance(outer, Choice | While) or outer.parent is None:
-        return False
-    rewriter.at(outer)
-    return any(pattern(outer, rewriter) for pattern in _OF[type(outer)])
+    if isinstance(outer, Choice | While) and outer.parent is not None:
+        rewriter.look_at_later(outer)
+    return False
 
 
 _CHOICE: Final[tuple[Pattern, ...]] = (_alike, _unused_results)

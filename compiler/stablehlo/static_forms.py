@@ -12,6 +12,7 @@ from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, Dialec
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
+from orchestrion.schema.rules import MAX_RANK
 
 from .base import is_known, tensor_of
 from .build import constant
@@ -25,6 +26,8 @@ def _ints(value: Value) -> tuple[int, ...] | None:
     """The integers of a constant of rank 1."""
     maker = value.defining_op
     if not isinstance(maker, Constant) or "value" not in maker.properties or maker.value.type.rank != 1:
+        return None
+    if maker.value.type.num_elements > MAX_RANK:  # a splat may stand for any number of them
         return None
     return tuple(int(number) for number in maker.value.array())
 

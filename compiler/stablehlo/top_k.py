@@ -15,7 +15,6 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, BoolAttr, DictAttr, In
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import is_less
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I1, I32, TensorType
 
 from .base import is_known, tensor_of
@@ -75,7 +74,7 @@ def expand_approx_top_k(op: Operation, rewriter: Rewriter) -> bool:
         return False
     compared = called.items[0]
     types = [value.type for value in values if is_known(value.type)]
-    function = SymbolTables().lookup(op, compared) if isinstance(compared, SymbolRef) else None
+    function = rewriter.symbols.lookup(op, compared) if isinstance(compared, SymbolRef) else None
     if isinstance(function, Func):  # JAX leaves it visible, and nobody calls it from outside
         function.sym_visibility = StringAttr("private")
     if not isinstance(compared, SymbolRef) or len(types) != count or not _fits(op, values, axis.value):

@@ -78,7 +78,7 @@ def _sized_trips(start: int, step: int, bound: int) -> int:
 
 
 def _counter(loop: While) -> Counter | None:
-    test = loop.cond.block.ops[-1].operands[0].defining_op
+    test = loop.cond.block.end.operands[0].defining_op
     if not isinstance(test, Compare):
         return None
     for value, other, direction in (
@@ -99,7 +99,7 @@ def _advanced(loop: While, index: int, direction: str, bound: int) -> Counter | 
 def step_of(loop: While, index: int) -> int | None:
     """What each turn adds to a carried integer; None when it does something else."""
     counter = loop.body.block.arguments[index]
-    op = loop.body.block.ops[-1].operands[index].defining_op
+    op = loop.body.block.end.operands[index].defining_op
     if op is None or op.name not in ("stablehlo.add", "stablehlo.subtract"):
         return None
     lhs, rhs = op.operands

@@ -11,12 +11,13 @@ import pytest
 
 from orchestrion.compiler.driver import Compilation
 from orchestrion.compiler.errors import CompileError, ParseError
-from orchestrion.compiler.frontend import foreign, jaxlib_reader
+from orchestrion.compiler.frontend import foreign, jaxlib_child, jaxlib_reader
 from orchestrion.compiler.frontend.stablehlo import load
+from orchestrion.compiler.ir.aliases import check_aliases
 from orchestrion.compiler.ir.attributes import ELIDED, INLINE_BYTES, DenseElements
 from orchestrion.compiler.ir.nesting import DEEPEST, LONG, check_nesting
 from orchestrion.compiler.ir.printer import print_module
-from orchestrion.schema.child_process import ChildLate, ChildUnavailable
+from orchestrion.schema.child_process import ChildLate, ChildUnavailable, Message
 from orchestrion.tools import compile as vm_compile
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -144,6 +145,57 @@ def test_generic_text_out_of_proportion_is_refused(name: str) -> None:
     assert time.process_time() - start < 30
 
 
+#: pretty text whose aliases double, and what is said of it
+DOUBLING = {
+    "attributes": with_attribute("#a60", chain(61, "#a0 = 1", "#a{0} = [#a{1}, #a{1}]")),
+    "on one line": with_attribute("#a60", chain(61, "#a0 = 1", "#a{0} = [#a{1}, #a{1}]").replace("\n", " ")),
+    "dictionaries": with_attribute("#a60", chain(61, "#a0 = 1", "#a{0} = {{x = #a{1}, y = #a{1}}}")),
+    "types": with_attribute("!a60", chain(61, "!a0 = i32", "!a{0} = tuple<!a{1}, !a{1}>")),
+    "function types": with_attribute("!a60", chain(61, "!a0 = i32", "!a{0} = (!a{1}) ->\n !a{1}")),
+    "comments": with_attribute("#a60", chain(61, "#a0 = 1", "#a{0} //x\n = [#a{1}, // (\n #a{1}]")),
+    "many uses": with_attribute(f"[{'#a, ' * 1000}#a]", f"#a = [{'1, ' * 100_000}1]\n"),
+}
+
+
+@pytest.mark.parametrize("name", DOUBLING)
+def test_aliases_that_double_are_refused(name: str) -> None:
+    with pytest.raises(ParseError, match="stands? for more than") as caught:
+        check_aliases(DOUBLING[name], "x")
+    assert caught.value.line >= 1 and len(str(caught.value)) < 200
+
+
+def test_aliases_are_counted_before_jaxlib_sees_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foreign._child, "request", lambda *_, **__: pytest.fail("jaxlib was asked"))
+    for name in ("attributes", "types", "many uses"):
+        with pytest.raises(ParseError, match="stands? for more than"):
+            load(DOUBLING[name].encode())
+
+
+def test_aliases_that_do_not_double_are_read() -> None:
+    pytest.importorskip("jaxlib")
+    used = "".join(f"#b{i} = [#a, #a]\n" for i in range(1000))
+    digits = "00000000" * (1 << 18)
+    text = "".join(
+        (
+            f'#w = dense<"0x{digits}"> : tensor<{1 << 18}xf32>\n#a = 1 : i32\n!t = {TENSOR}\n{used}',
+            "module { func.func @main(%a: !t) -> !t attributes {x = #b999} { return %a : !t loc(#loc1) }\n",
+            f"func.func private @w() {{ return }} }}\n// {'#b1 ' * 1000}\n",
+            '#loc1 = loc("x"(unknown))\n',
+        )
+    )
+    assert load(text.encode()).find("main") is not None
+
+
+@pytest.mark.parametrize("unit", ["#a=", "#a", "! //", "#a = [", "#a//x\n", "#a = #a\n", '"', "#a=(", "!-", "#a\n"])
+def test_counting_aliases_takes_linear_time(unit: str) -> None:
+    start = time.process_time()
+    try:
+        check_aliases(unit * 300_000, "x")
+    except ParseError as error:
+        assert error.line >= 1
+    assert time.process_time() - start < 30
+
+
 def test_regions_as_deep_as_the_limit_allows_leave_no_recursion_error() -> None:
     pytest.importorskip("jaxlib")
     for depth in (DEEPEST // 4, DEEPEST // 2, DEEPEST - 4):
@@ -261,8 +313,6 @@ def test_large_programs_travel_in_files(forms: dict[str, Any], monkeypatch: pyte
 
 
 def test_what_the_child_says_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from orchestrion.schema.child_process import Message
-
     program = (EXAMPLES / "simple_mul.generic.mlir").read_bytes()
     answers = [
         Message({}),
@@ -270,6 +320,8 @@ def test_what_the_child_says_is_not_believed(monkeypatch: pytest.MonkeyPatch) ->
         Message({"text": 1 << 40, "constants": [[False, 4], [False, 4]]}, program),
         Message({"text": len(program), "constants": 3}, program),
         Message({"text": len(program), "constants": [[1, 2, 3]]}, program),
+        Message({"text": len(program), "constants": [0]}, program),
+        Message({"text": len(program), "constants": [None, -1]}, program),
         Message({"text": 4, "constants": []}, b"\xff\xff\xff\xff"),
         Message({"findings": [1]}),
         Message({"text": math.inf, "constants": []}),
@@ -295,6 +347,37 @@ def test_no_answer_is_an_error(raised: Exception, message: str, monkeypatch: pyt
     monkeypatch.setattr(foreign._child, "request", request)
     with pytest.raises(CompileError, match=message):
         load(b"module {}\n")
+
+
+def test_a_constant_that_is_used_often_travels_once() -> None:
+    pytest.importorskip("jaxlib")
+    count, size = 300, 1 << 16
+    kind = f"tensor<{size}xf32>"
+    uses = "".join(
+        f'%c{i} = "stablehlo.constant"() {{value = #w}} : () -> {kind}\n'
+        f"%r{i} = stablehlo.add {f'%r{i - 1}' if i else '%a'}, %c{i} : {kind}\n"
+        for i in range(count)
+    )
+    weights = f'#w = dense<"0x{"0000803F0000003F" * (size // 2)}"> : {kind}\n'
+    text = weights + program(f"{uses}return %r{count - 1} : {kind}", kind=kind)
+    made = jaxlib_child.answer(Message({"kind": "pretty"}, text.encode()))
+    assert made.fields["constants"] == [(False, 4 * size), *[0] * (count - 1)]
+    assert len(made.data) < 8 * size
+    values = [op.properties["value"] for op in load(text.encode()).walk() if op.name == "stablehlo.constant"]
+    assert len(values) == count and all(value == values[0] for value in values)
+
+
+def test_splats_of_any_size_stay_one_element() -> None:
+    pytest.importorskip("jaxlib")
+    for element, value in (("f32", "1.0"), ("i1", "true"), ("complex<f32>", "(1.0, 2.0)"), ("i4", "1")):
+        kind = f"tensor<{1 << 38}x{element}>"
+        text = program(f"%c = stablehlo.constant dense<{value}> : {kind}\nreturn %c : {kind}", kind=kind)
+        found = [
+            op.properties["value"]
+            for op in Compilation(targets=("reference",)).module(text.encode(), "stablehlo").walk()
+            if op.name == "stablehlo.constant"
+        ]
+        assert found and all(isinstance(value, DenseElements) and value.is_splat for value in found)
 
 
 def test_the_words_of_the_reader_are_those_of_the_parser() -> None:

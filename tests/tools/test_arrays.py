@@ -1,6 +1,7 @@
 """Arrays on the command line: what is read, what is refused, what counts as equal."""
 
 import os
+import warnings
 from pathlib import Path
 from unittest import mock
 
@@ -202,6 +203,14 @@ def test_orders_and_versions_are_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(load_array(str(tmp_path / "x.npy")), want)
     for version in ((1, 0), (2, 0), (3, 0)):
         (tmp_path / "x.npy").write_bytes(header(described(shape="(2, 3)"), version) + want.tobytes())
+        np.testing.assert_array_equal(load_array(str(tmp_path / "x.npy")), want)
+
+
+def test_headers_of_python_2_are_read_without_a_warning(tmp_path: Path) -> None:
+    want = np.arange(3, dtype=np.float32)
+    (tmp_path / "x.npy").write_bytes(header(described(shape="(3L,)"), (1, 0)) + want.tobytes())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         np.testing.assert_array_equal(load_array(str(tmp_path / "x.npy")), want)
 
 

@@ -148,6 +148,29 @@ def test_bad_calls(module: Path, command: Command, arguments: tuple[str, ...], s
     refused(command("run", module, *arguments), status, *words)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without named pipes")
+def test_sources_and_outputs_that_are_no_files(module: Path, command: Command, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    before = sorted(os.listdir(tmp_path))
+    for source, words in (("/dev/zero", "is a device, not a file"), ("folder", "folder: is a directory, not a file")):
+        refused(command("compile", source, "-o", "out.fb"), 1, words)
+        refused(command("opt", source), 1, words)
+        refused(command("asm", source, "-o", "out.fb"), 1, words)
+        refused(command("run", module, f"--input=@{source}", INPUTS[1]), 1, words)
+        refused(command("bench", module, f"--input=@{source}", INPUTS[1]), 1, words)
+    for output, words in (
+        ("pipe", "that nobody reads"),
+        ("folder", "Is a directory"),
+        ("no/file", "No such file"),
+    ):
+        refused(command("compile", SIMPLE_MUL, "-o", output), 1, output, words)
+        refused(command("compile", SIMPLE_MUL, "--compile-to=flow", "-o", output), 1, output, words)
+        refused(command("run", module, *INPUTS, f"--output={output}"), 1, output, words)
+    refused(command("run", module, *INPUTS, "--output="), 1, "Is a directory")
+    assert sorted(os.listdir(tmp_path)) == before and (tmp_path / "pipe").is_fifo()
+
+
 def damaged(data: bytes, part: str) -> bytes:
     """One bit flipped in a part of the file, or its end cut off; digests as they were."""
     from orchestrion.schema.container import open_bytes

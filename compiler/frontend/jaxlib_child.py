@@ -1,0 +1,72 @@
+"""The child process in which jaxlib reads what others wrote: it imports jaxlib while its parent imports the compiler.
+
+jaxlib's Python bindings import NumPy for attributes that are made of arrays, if there is one. Reading needs none, and
+NumPy would be half of the time that the child takes to start.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+
+from orchestrion.schema.child_process import Message
+
+from .jaxlib_reader import Unreadable, converted, read
+
+
+def _import_jaxlib() -> None:
+    """Raises ImportError without jaxlib."""
+    had_numpy = "numpy" in sys.modules
+    if not had_numpy:
+        sys.modules["numpy"] = None  # type: ignore[assignment]  # importing it raises ImportError
+    try:
+        import jaxlib.mlir._mlir_libs._jax_mlir_ext
+        import jaxlib.mlir.ir  # noqa: F401
+    finally:
+        if not had_numpy:
+            del sys.modules["numpy"]  # XLA's reader of artifacts needs it
+
+
+with suppress(ImportError):  # said when something is to be read
+    _import_jaxlib()
+
+
+def answer(request: Message) -> Message:
+    """In the child. Of the answer's data, `text` bytes are text; the constants follow, as `constants` says.
+
+    A constant is a pair: whether it is text, and its bytes; None for one in the text; a number for one that is the same
+    as that earlier one. The file `into`, where one is named, gets the data instead.
+    """
+    kind, source = request.fields["kind"], request.fields.get("source")
+    data: bytes | str = request.data
+    if source is not None:
+        with open(source, "rb") as file:
+            data = file.read()
+    try:
+        module = read(kind, data.decode() if kind == "pretty" and isinstance(data, bytes) else data)
+    except ImportError as error:
+        return Message({"missing": str(error)})
+    except Unreadable as error:
+        return Message({"findings": error.findings})
+    text, constants = converted(module.operation)
+    parts: list[bytes | memoryview] = [text.encode("utf-8", "surrogateescape")]
+    rows: list[tuple[bool, int] | int | None] = []
+    places: dict[int, int] = {}
+    for constant in constants:
+        if constant is None:
+            rows.append(None)
+            continue
+        if id(constant) in places:
+            rows.append(places[id(constant)])
+            continue
+        places[id(constant)] = len(rows)
+        part = constant.encode() if isinstance(constant, str) else constant
+        rows.append((isinstance(constant, str), len(part)))
+        parts.append(part)
+    fields = {"text": len(parts[0]), "constants": rows}
+    into = request.fields.get("into")
+    if into is None:
+        return Message(fields, b"".join(parts))
+    with open(into, "wb") as file:
+        file.writelines(parts)
+    return Message(fields)
