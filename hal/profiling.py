@@ -85,6 +85,9 @@ class Recorder(BackendCommandBuffer):
         self.inner.fill(target, pattern)
         self._note("fill", "fill", (0, 0, 0), target)
 
+    def fill_bytes(self, target: Binding, pattern: bytes) -> int:
+        return self.inner.fill_bytes(target, pattern)
+
     def barrier(self) -> None:
         self.inner.barrier()
 
