@@ -11,12 +11,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING
 
 from orchestrion.hal.fork import ForkedLock, after_fork
 from orchestrion.hal.semaphore import Fence as DeviceFence
 from orchestrion.hal.semaphore import Semaphore
-from orchestrion.hal.waiting import attempt
+from orchestrion.hal.waiting import attempt, to_its_end
 
 from .agent import Agents
 from .errors import CallerError, Cancelled
@@ -60,6 +61,14 @@ class Lane:
             return context.lane
 
     def submit(self, call: SubmittedCall) -> None:
+        try:
+            self._append(call)
+            self.agents.run.post(self.advance)
+        except BaseException:  # the lane may hold the context's lock already: it goes on whatever ended this
+            to_its_end(partial(self.agents.run.post, self.advance))
+            raise
+
+    def _append(self, call: SubmittedCall) -> None:
         with self._mutex:
             if self._closed:
                 raise CallerError("the program is closed")
@@ -67,7 +76,6 @@ class Lane:
             self._calls.append(call)
             if first and call.ready():
                 attempt(self._lock, self._owner)
-        self.agents.run.post(self.advance)
 
     def advance(self) -> None:
         """Begin the next call if none is under way and it can."""

@@ -8,12 +8,15 @@ import os
 import signal
 import subprocess
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import interrupted
+import numpy as np
 import pytest
+from watchdog import watched
 
 from orchestrion import compiler
 
@@ -55,3 +58,35 @@ def test_interrupt_call_close(device: str, load_on: Callable[[bytes, str], Any],
         done = subprocess.run(command, capture_output=True, text=True, timeout=200)
         said = [line for line in done.stderr.splitlines() if LOST not in line]
         assert (done.returncode, done.stdout, said) == (0, f"{PER_PROCESS}\n", []), f"seed {seed}"
+
+
+def test_a_submit_that_ends_before_the_lane_goes_on(load_on: Callable[[bytes, str], Any]) -> None:
+    """The lane may hold the context's lock by then: the next blocking call waited for it for ever."""
+    program = load_on(module(), "reference")
+    x = np.ones((192, 192), np.float32)
+    program.small.submit(x).result(60)
+    run = program.context.lane.agents.run
+    real, struck = run.post, []
+
+    class Struck:
+        def post(self, work: Callable[[], None]) -> None:
+            if not struck:
+                struck.append(work)
+                raise KeyboardInterrupt
+            real(work)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(run, name)
+
+    lane = program.context.lane
+    agents = lane.agents
+    lane.agents = types.SimpleNamespace(run=Struck(), wait=agents.wait)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            program.small.submit(x)
+    finally:
+        lane.agents = agents
+    assert struck
+    with watched(60):
+        np.testing.assert_array_equal(program.small(x), x)
+    program.close()
