@@ -35,7 +35,7 @@ class Adversary:
 
     def value(self, kind: str, *key: Any) -> Any:
         """A value of the type of that name."""
-        chosen = hash((self.seed, *(key if key == key else map(str, key))))
+        chosen = hash((self.seed, *["nan" if part != part else part for part in key]))  # each NaN hashes differently
         if kind[0] == "f":
             return from_bits(to_bits(_FLOATS[chosen % len(_FLOATS)], 64), 64)
         if kind == "bool":
