@@ -1,17 +1,19 @@
 """Two versions of this project side by side: warm calls of the same programs, in turn, and the ratio of new over old.
 
 Each version runs in a process of its own, which compiles the program's StableHLO text, loads it and times a block of
-calls when it is told to. The parent tells them by turns, so that drift of the machine's speed falls on both alike. A
-row's ratio is the median over rounds of new over old; beside it stands its 95 % interval (bootstrap over rounds) and
-the ratio of the least times.
+calls when it is told to. The parent tells them by turns, so that drift of the machine's speed falls on both alike. Two
+processes of one version differ too, by where memory and threads happen to lie, so each row has several pairs of
+processes. A row's ratio is the geometric mean over pairs of the median over rounds of new over old; beside it stand its
+95 % interval (bootstrap over pairs, and rounds within each) and the ratio of the least times.
 
-    compare_versions.py OLD [--new NEW] [--device vulkan] [--rounds N] [row ...]
+    compare_versions.py OLD [--new NEW] [--device vulkan] [--pairs N] [--rounds N] [row ...]
 
 OLD and NEW are wheels, or folders that hold `orchestrion/`; NEW is this working tree by default. Rows are those of
 `bench_heroes.py` (device-resident, `out=`), `simple_mul` and `ResNet-18` (NumPy in and out), by a part of their title.
 """
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -129,16 +131,27 @@ def _saved(work: Path, name: str, arrays: list[Any]) -> list[Path]:
     return paths
 
 
-def interval(ratios: list[float]) -> tuple[float, float]:
-    """The 95 % interval of the median, by resampling the rounds."""
+Seen = tuple[list[float], list[float]]
+
+
+def ratio(pairs: list[list[float]]) -> float:
+    """The geometric mean over pairs of processes of the median over rounds."""
+    return statistics.geometric_mean([statistics.median(rounds) for rounds in pairs])
+
+
+def interval(pairs: list[list[float]]) -> tuple[float, float]:
+    """The 95 % interval of `ratio`, by resampling the pairs and the rounds of each."""
     generator = random.Random(0)
-    medians = sorted(statistics.median(generator.choices(ratios, k=len(ratios))) for _ in range(1000))
-    return medians[25], medians[975]
+    found = sorted(
+        ratio([generator.choices(rounds, k=len(rounds)) for rounds in generator.choices(pairs, k=len(pairs))])
+        for _ in range(1000)
+    )
+    return found[25], found[975]
 
 
-def compare(old: Version, new: Version, rounds: int) -> tuple[list[float], list[float]]:
+def compare(old: Version, new: Version, rounds: int) -> Seen:
     calls = max(1, int(BLOCK / max(old.seconds(1), new.seconds(1))))
-    seen: tuple[list[float], list[float]] = ([], [])
+    seen: Seen = ([], [])
     for turn in range(rounds):
         for side in (0, 1) if turn % 2 else (1, 0):
             seen[side].append((old, new)[side].seconds(calls))
@@ -151,7 +164,8 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", help="rows, by a part of their title; all by default")
     parser.add_argument("--new", default=str(ROOT / ".types"), help="the same; this working tree by default")
     parser.add_argument("--device", default="vulkan", choices=PROFILES)
-    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--pairs", type=int, default=6, help="pairs of processes")
+    parser.add_argument("--rounds", type=int, default=15, help="blocks of calls per pair")
     options = parser.parse_intermixed_args()
     need("jax")
     print(f"{parser.description} on {options.device}\n{machine()}\n{versions('jax', 'pyopencl', 'vulkan')}")
@@ -161,15 +175,18 @@ def main() -> None:
         for title, (source, resident, inputs) in programs(work).items():
             if options.rows and not any(part in title for part in options.rows):
                 continue
-            pair = [Version(side, work, source, options.device, resident, inputs) for side in sides]
-            old, new = compare(pair[0], pair[1], options.rounds)
-            for version in pair:
-                version.close()
-            ratios = [b / a for a, b in zip(old, new, strict=True)]
+            seen = []
+            for _ in range(options.pairs):
+                pair = [Version(side, work, source, options.device, resident, inputs) for side in sides]
+                seen.append(compare(pair[0], pair[1], options.rounds))
+                for version in pair:
+                    version.close()
+            old, new = (list(itertools.chain.from_iterable(times)) for times in zip(*seen, strict=True))
+            ratios = [[b / a for a, b in zip(*times, strict=True)] for times in seen]
             low, high = interval(ratios)
             print(
                 f"{title:<48} old {unit(statistics.median(old)):>9}  new {unit(statistics.median(new)):>9}  "
-                f"new/old {statistics.median(ratios):5.3f} [{low:5.3f}, {high:5.3f}]  of the least "
+                f"new/old {ratio(ratios):5.3f} [{low:5.3f}, {high:5.3f}]  of the least "
                 f"{min(new) / min(old):5.3f}",
                 flush=True,
             )
