@@ -28,7 +28,7 @@ SIGNATURE_BYTES, DIGEST_BYTES = 64, 32
 #: what may be signed
 KINDS = ("module", "params", "adapter", "delta", "manifest")
 #: signatures of a set, parts of a signature: what checking one costs is bounded
-MOST_SIGNATURES, MOST_PARTS = 64, 1024
+MOST_SIGNATURES, MOST_PARTS = 64, 256
 
 _CONTEXT = b"orchestrion signature 1\n"
 _HEAD = struct.Struct("<4sI8s32sI")
