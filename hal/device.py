@@ -92,7 +92,7 @@ class Device:
         `Unsupported`: the device lacks the format or something an entry needs. `PolicyRefused`: native code that is not
         trusted. `ModuleError`: the payload is malformed. `BuildDeadlineExceeded`, `BuildFailed`: building it in a
         helper process took too long, or crashed the driver. Code of modules that are trusted is built in this process
-        (`Policy.trusts`), unless the share has a build deadline.
+        (`Policy.builds_here`), unless the share has a build deadline.
         """
         self.check_open()
         if format not in self.info.formats:

@@ -4,7 +4,8 @@
   (`native_code` of its profile is False). Confined code needs no trust.
 - Every other format is native code, also one that no profile declares: it can do whatever the process can.
 - A module is *signed* for native code if the caller's trust policy says that its signers answer for that: then its
-  native code may run. It is not trusted for that alone: a signature says who made a module, not how long it takes.
+  native code may run, and its code is built in this process, as whoever may run native code here can do anything.
+  It is not trusted for that alone: a signature says who made a module, not how long its initializers take.
 - A module is *trusted* if it was compiled on this machine by this user (the trust store of `orchestrion.schema.trust`
   holds the digest of its root), or if the caller trusts everything. Native code needs a trusted or a signed module, and
   only modules that are not trusted have limits by default.
@@ -50,6 +51,10 @@ class Policy:
     def with_signed(self, digest: bytes) -> "Policy":
         """The same policy, which lets the module's native code run as well."""
         return Policy(self.allow_native_code, self._store, self._signed | {digest})
+
+    def builds_here(self, digest: bytes | None) -> bool:
+        """Whether code of the module is built in this process, without a limit."""
+        return digest in self._signed or self.trusts(digest)
 
     def trusts(self, digest: bytes | None) -> bool:
         """Whether the module with this digest of its root is trusted; None stands for code from no module.

@@ -67,7 +67,7 @@ def message(kind: str, digest: bytes, parts: tuple[Part, ...]) -> bytes:
     return _CONTEXT + kind.encode().ljust(8, b"\0") + digest + _COUNT.pack(len(parts)) + rows
 
 
-def part(place: str, name: str, flags: int, data: memoryview) -> Part:
+def part(place: str, name: str, flags: int, data: bytes | memoryview) -> Part:
     """The row of an attachment (`place` is "attachment") or of a trailing section ("section")."""
     head = struct.pack("<12s12sIQ", place.encode(), name.encode(), flags, len(data))
     state = sha256(head)

@@ -55,7 +55,7 @@ def test_a_signature_lets_native_code_run_and_no_more(store: TrustStore) -> None
     policy = Policy(store=store)
     signed = policy.with_signed(HERE)
     signed.check("opencl-c", HERE)
-    assert not signed.trusts(HERE)
+    assert not signed.trusts(HERE) and signed.builds_here(HERE) and not signed.builds_here(ELSEWHERE)
     for refusing, digest in ((signed, ELSEWHERE), (signed, None), (policy, HERE)):
         with pytest.raises(PolicyRefused):
             refusing.check("opencl-c", digest)
