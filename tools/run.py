@@ -17,10 +17,12 @@ OF_CALLS = (
 )  # fmt: skip
 #: flags of loading, which `--replay` does not do: it only creates an executable
 OF_LOADING = ("load-fuel", "load-deadline", "load-memory")
+#: `--compare` and `--replay` take whole files
+OF_PARTS = ("offset", "length")
 #: flag -> the flags that mean nothing beside it
 ALONE = {
-    "compare": ("replay", *OF_CALLS),
-    "replay": ("input", "function", *OF_LOADING, *OF_CALLS),
+    "compare": ("replay", *OF_PARTS, *OF_CALLS),
+    "replay": ("input", "function", *OF_PARTS, *OF_LOADING, *OF_CALLS),
 }
 
 if TYPE_CHECKING:
@@ -80,8 +82,11 @@ def run(options: argparse.Namespace) -> int:
         profiling=options.trace is not None,
         build_deadline=options.build_deadline,
         **cli.policy(options),
+        **cli.part(options),
     )
     try:
+        for name, reason in program.skipped:
+            print(f"vm-run: note: program {name} was passed over: {reason}", file=sys.stderr)
         if options.list_functions:
             for export in program.exports:
                 print(export)
@@ -117,7 +122,7 @@ def call(program: "Program", options: argparse.Namespace) -> int:
         if i < len(options.output):
             save_array(options.output[i].removeprefix("@"), result)
         else:
-            print(f"result[{i}]: {format_array(result)}")
+            print(f"result[{i}]: {format_array(result) if hasattr(result, 'shape') else result}")
     if options.print_statistics is not None:
         statistics(program, options.print_statistics)
     if options.trace is not None:
@@ -274,6 +279,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--deadline", metavar="SECONDS", type=float, help="longest time of a call")
     cli.add_build_deadline(made)
     cli.add_policy(made)
+    cli.add_part(made)
     made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
     cli.add_load_limits(made)
     made.add_argument("--list_devices", action="store_true", help="list drivers and devices, and why one is missing")
