@@ -23,7 +23,8 @@ from orchestrion.schema.errors import ModuleError
 Assembler = Callable[[str], bytes]
 LIMIT = LIMITS["stack"].most
 
-#: shader -> steps that no other limit refuses. SwiftShader crashed on vectors, shifts and loops; numbers ran.
+#: shader -> steps that no other limit refuses. SwiftShader crashed on shifts and loops, and on as many vectors whose
+#: indices were computed again behind the barrier; numbers ran.
 ABOVE = {"vectors": 2_000, "shifts": 13_000, "numbers": 19_900, "loops": 190}
 #: shader -> the most steps that are accepted
 ACCEPTED = {"vectors": 761, "numbers": 7_994, "shifts": 2_284, "loops": 51}
