@@ -34,7 +34,7 @@ from .context import Context, Limits
 from .errors import CallerError, LimitError
 from .function import Export, Function
 from .linker import LinkedProgram
-from .load_limits import LoadLimits, defaults_of, find_limits, finite
+from .load_limits import Declared, LoadLimits, declared_by, defaults_of, find_limits, finite, tighten
 from .loader import Loader
 from .memory import Memory
 from .native import NativeModule
@@ -110,15 +110,17 @@ class Program(ProgramContext):
         base: Context,
         found: LoadLimits,
         defaults: Limits | None,
+        declared: Declared,
         started: float,
         profiler: Profiler | None = None,
     ) -> None:
         """Create the default context: its calls have the limits of `base`, its initializers `found`. `defaults`: for
-        the initializers of further contexts, None for a trusted module.
+        the initializers of further contexts, None for a trusted module. `declared`: what the module declares.
         """
         self._linked = linked
         self._base = base
         self._defaults = defaults
+        self._declared = declared
         self._profiler = profiler
         self._log = CallLog()
         self.exports: tuple[Export, ...] = linked.exports
@@ -159,10 +161,12 @@ class Program(ProgramContext):
     ) -> ProgramContext:
         """Another context: private globals and memory, limits of its own (`Limits`), run in parallel with others.
 
-        Runs the program's context initializers within `load_limits`, as `load` does; `VmError` when one fails.
+        Runs the program's context initializers within `load_limits`, as `load` does; `VmError` when one fails. Limits
+        that the module declares hold here too.
         """
-        calls = Limits(fuel, deadline, memory, depth)
-        context = self._context(finite(calls), find_limits(load_limits, calls, self._defaults))
+        calls, declared = Limits(fuel, deadline, memory, depth), self._declared
+        found = find_limits(load_limits, calls, self._defaults, declared)
+        context = self._context(tighten(finite(calls), declared.calls), found)
         return ProgramContext(context, self.exports, self._log_of(context))
 
     def put(self, array: Any) -> DeviceArray:
@@ -210,7 +214,7 @@ class Program(ProgramContext):
 
     def _context(self, limits: Limits, found: LoadLimits) -> Context:
         base = self._base
-        memory = Memory(limits.memory, base.memory)
+        memory = Memory(None, base.memory)
         context = Context(self._linked, limits, memory, self.device.share(budget=memory.budget), base)
         _initialize(context, self._linked.context_initializers, found, "context", self._profiler)
         return context
@@ -254,26 +258,29 @@ def load(
     `fuel`, `deadline`, `memory` and `depth` limit the calls of the default context (`Limits`); None is no limit.
     `load_limits` are the limits of the initializers that run now. Where a field of it is None, the limit of calls
     holds; where that is None as well, a default, or no limit for trusted modules (compiled on this machine, or
-    `allow_native_code`). `math.inf` is no limit. The defaults are in docs/limits.md.
+    `allow_native_code`). `math.inf` is no limit. Limits that the module declares hold where they are tighter. All of
+    this is in docs/limits.md.
 
     `OSError`: the file cannot be read. `ModuleError`: it is no sound module. `LoadError`: module and device do not fit.
     `HalError`: the device cannot be opened. Other `VmError`: an initializer failed.
     """
     started = perf_counter()
     calls = Limits(fuel, deadline, memory, depth)
-    limits = finite(calls)
     file = open_bytes(module) if isinstance(module, bytes | bytearray | memoryview) else open_file(module)
-    share, budget = _open(device, allow_native_code, limits, profiling, BuildBudget(build_deadline))
+    builds, memory_held = BuildBudget(build_deadline), Memory(None)
+    share = _open(device, allow_native_code, memory_held, profiling, builds)
     try:
         linked, profiler = (
             _profiled(file, share, natives) if profiling else (_LOADER.link(file, share.info, natives), None)
         )
+        declared = declared_by(linked.module)
+        builds.declared = declared.build_deadline
         defaults = defaults_of(linked.module, linked.ordinal, share)
-        found = find_limits(load_limits, calls, defaults)
-        base = Context(linked, limits, budget, share)
+        found = find_limits(load_limits, calls, defaults, declared)
+        base = Context(linked, tighten(finite(calls), declared.calls), memory_held, share)
         _initialize(base, linked.program_initializers, found, "program", profiler)
         try:
-            return Program(linked, base, found, defaults, started, profiler)
+            return Program(linked, base, found, defaults, declared, started, profiler)
         except BaseException:
             base.close()
             raise
@@ -305,30 +312,29 @@ def _initialize(
 ) -> None:
     """Run a context's initializers within the limits of `found`."""
     started = perf_counter_ns()
-    context.memory.restrict(found.limits.memory)
+    context.memory.restrict(found.limits.memory, found.limits.origin("memory"))
     try:
         context.initialize(codes, found.limits)
     except LimitError as error:
         found.explain(error)
         raise
-    context.memory.restrict(context.limits.memory)
+    context.memory.restrict(context.limits.memory, context.limits.origin("memory"))
     if profiler is not None:
         profiler.initialized(context, kind, started)
 
 
 def _open(
-    device: str | Device | None, allow_native_code: bool, limits: Limits, profiling: bool, builds: BuildBudget
-) -> tuple[Device, Memory]:
+    device: str | Device | None, allow_native_code: bool, memory: Memory, profiling: bool, builds: BuildBudget
+) -> Device:
     """A share of the device for the program, charged to the memory of the program's own context."""
-    memory = Memory(limits.memory)
     if isinstance(device, Device):
         if allow_native_code:
             raise CallerError("allow_native_code is of no use with an open device, which has its policy already")
         if profiling:
             _require_profiled(device)
-        return device.share(budget=memory.budget, builds=builds), memory
+        return device.share(budget=memory.budget, builds=builds)
     with open_device(device or "reference", policy=Policy(allow_native_code), profiling=profiling) as opened:
-        return opened.share(budget=memory.budget, builds=builds), memory
+        return opened.share(budget=memory.budget, builds=builds)
 
 
 def _dtype(dtype: np.dtype[Any]) -> DType:
