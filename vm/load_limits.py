@@ -81,7 +81,10 @@ def declared_by(module: Module) -> Declared:
     if not module.attributes:
         return NOTHING
     strings = module.strings
-    found = declared_limits({strings[row.key]: strings[row.value] for row in module.attributes})
+    rows = [row for row in module.attributes if strings[row.key].startswith(LIMITS_PREFIX)]
+    if not rows:
+        return NOTHING
+    found = declared_limits({strings[row.key]: module.attribute_value(row) for row in rows})
     if not found:
         return NOTHING
     calls = {name: name for name in _NAMES if name in found}

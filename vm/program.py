@@ -214,7 +214,7 @@ class Program(ProgramContext):
 
     def _context(self, limits: Limits, found: LoadLimits) -> Context:
         base = self._base
-        memory = Memory(None, base.memory)
+        memory = Memory(limits.memory, base.memory)
         context = Context(self._linked, limits, memory, self.device.share(budget=memory.budget), base)
         _initialize(context, self._linked.context_initializers, found, "context", self._profiler)
         return context
@@ -246,8 +246,13 @@ def load(
     load_limits: Limits | None = None,
     profiling: bool = False,
     build_deadline: float | None = None,
+    offset: int = 0,
+    length: int | None = None,
 ) -> Program:
     """Load a module, a path or its bytes, for a device: its name such as `vulkan` or `opencl:1`, or an open one.
+
+    `offset` and `length`: the module is that part of the file, in bytes, such as an entry of a zip archive or an APK
+    that is stored without compression. Up to the end of the file if `length` is None.
 
     Without `device` it is `reference`. `allow_native_code` lets code of a stranger run that a native compiler takes in
     (OpenCL C); an open device has its policy already. `natives` are further native modules. `profiling`: every
@@ -266,9 +271,9 @@ def load(
     """
     started = perf_counter()
     calls = Limits(fuel, deadline, memory, depth)
-    file = open_bytes(module) if isinstance(module, bytes | bytearray | memoryview) else open_file(module)
-    builds, memory_held = BuildBudget(build_deadline), Memory(None)
-    share = _open(device, allow_native_code, memory_held, profiling, builds)
+    limits, builds = finite(calls), BuildBudget(build_deadline)
+    file = _open_module(module, offset, length)
+    share, budget = _open(device, allow_native_code, limits, profiling, builds)
     try:
         linked, profiler = (
             _profiled(file, share, natives) if profiling else (_LOADER.link(file, share.info, natives), None)
@@ -277,7 +282,7 @@ def load(
         builds.declared = declared.build_deadline
         defaults = defaults_of(linked.module, linked.ordinal, share)
         found = find_limits(load_limits, calls, defaults, declared)
-        base = Context(linked, tighten(finite(calls), declared.calls), memory_held, share)
+        base = Context(linked, tighten(limits, declared.calls), budget, share)
         _initialize(base, linked.program_initializers, found, "program", profiler)
         try:
             return Program(linked, base, found, defaults, declared, started, profiler)
@@ -323,18 +328,33 @@ def _initialize(
         profiler.initialized(context, kind, started)
 
 
+def _open_module(
+    module: str | os.PathLike[str] | bytes | bytearray | memoryview, offset: int, length: int | None
+) -> Container:
+    """`CallerError` for a part that the file does not have, and for a part of bytes, which the caller can slice."""
+    if not isinstance(module, bytes | bytearray | memoryview):
+        try:
+            return open_file(module, offset, length)
+        except ValueError as error:
+            raise CallerError(f"{os.fspath(module)}: {error}") from None
+    if offset or length is not None:
+        raise CallerError("offset and length are of files; slice the bytes instead")
+    return open_bytes(module)
+
+
 def _open(
-    device: str | Device | None, allow_native_code: bool, memory: Memory, profiling: bool, builds: BuildBudget
-) -> Device:
+    device: str | Device | None, allow_native_code: bool, limits: Limits, profiling: bool, builds: BuildBudget
+) -> tuple[Device, Memory]:
     """A share of the device for the program, charged to the memory of the program's own context."""
+    memory = Memory(limits.memory)
     if isinstance(device, Device):
         if allow_native_code:
             raise CallerError("allow_native_code is of no use with an open device, which has its policy already")
         if profiling:
             _require_profiled(device)
-        return device.share(budget=memory.budget, builds=builds)
+        return device.share(budget=memory.budget, builds=builds), memory
     with open_device(device or "reference", policy=Policy(allow_native_code), profiling=profiling) as opened:
-        return opened.share(budget=memory.budget, builds=builds)
+        return opened.share(budget=memory.budget, builds=builds), memory
 
 
 def _dtype(dtype: np.dtype[Any]) -> DType:

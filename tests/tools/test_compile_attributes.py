@@ -25,9 +25,9 @@ def card(tmp_path: Path) -> Path:
     return path
 
 
-def written(path: Path) -> dict[str, str]:
+def written(path: Path) -> dict[str, str | bytes]:
     module = open_module(path)
-    return {module.strings[row.key]: module.strings[row.value] for row in module.attributes}
+    return {module.strings[row.key]: module.attribute_value(row) for row in module.attributes}
 
 
 def test_every_flag_writes_its_attribute(tmp_path: Path, card: Path) -> None:
@@ -130,7 +130,7 @@ def test_python_refuses_the_same(given: dict[str, str], words: str) -> None:
 
 def test_python_writes_the_same() -> None:
     module = read_module(compiler.compile(SOURCE, targets=["reference"], attributes={"model.name": "m", "x": ""}))
-    assert {module.strings[row.key]: module.strings[row.value] for row in module.attributes} == {
+    assert {module.strings[row.key]: module.attribute_value(row) for row in module.attributes} == {
         "model.name": "m",
         "x": "",
     }
