@@ -1,5 +1,6 @@
 """`vm-compile --attribute`, `--model-card`, `--licence`, `--model-name`, `--limit-...`: what they write, and refuse."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,10 @@ def test_python_writes_the_same() -> None:
         "model.name": "m",
         "x": "",
     }
+
+
+def test_the_page_lists_what_a_module_says_of_itself() -> None:
+    page = (SOURCE.parents[1] / "docs" / "lint.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(model\.\w+)` \| `(--[\w-]+)=\w+` \| (.*) \|$", page, re.MULTILINE)
+    flags = {key: "--" + key.replace(".", "-") for key in KNOWN} | {"model.licence": "--licence"}
+    assert rows == [(key, flags[key], row.doc) for key, row in KNOWN.items() if key.startswith("model.")]
