@@ -34,7 +34,7 @@ from .context import Context, Limits
 from .errors import CallerError, LimitError
 from .function import Export, Function
 from .linker import LinkedProgram
-from .load_limits import Declared, LoadLimits, declared_by, defaults_of, find_limits, finite, tighten
+from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Loader
 from .memory import Memory
 from .native import NativeModule
@@ -110,17 +110,16 @@ class Program(ProgramContext):
         base: Context,
         found: LoadLimits,
         defaults: Limits | None,
-        declared: Declared,
         started: float,
         profiler: Profiler | None = None,
     ) -> None:
         """Create the default context: its calls have the limits of `base`, its initializers `found`. `defaults`: for
-        the initializers of further contexts, None for a trusted module. `declared`: what the module declares.
+        the initializers of further contexts, None for a trusted module.
         """
         self._linked = linked
         self._base = base
         self._defaults = defaults
-        self._declared = declared
+        self._declared = linked.code.declared
         self._profiler = profiler
         self._log = CallLog()
         self.exports: tuple[Export, ...] = linked.exports
@@ -278,14 +277,14 @@ def load(
         linked, profiler = (
             _profiled(file, share, natives) if profiling else (_LOADER.link(file, share.info, natives), None)
         )
-        declared = declared_by(linked.module)
+        declared = linked.code.declared
         builds.declared = declared.build_deadline
         defaults = defaults_of(linked.module, linked.ordinal, share)
         found = find_limits(load_limits, calls, defaults, declared)
         base = Context(linked, tighten(limits, declared.calls), budget, share)
         _initialize(base, linked.program_initializers, found, "program", profiler)
         try:
-            return Program(linked, base, found, defaults, declared, started, profiler)
+            return Program(linked, base, found, defaults, started, profiler)
         except BaseException:
             base.close()
             raise
