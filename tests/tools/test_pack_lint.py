@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -440,3 +442,14 @@ def test_profiles_speak_of_rules_and_limits_that_there_are() -> None:
     for profile in LINT_PROFILES.values():
         assert profile.warnings <= {row.id for row in RULES}
         assert {*profile.limits, *profile.required} <= set(LIMITS)
+
+
+def test_it_needs_no_extra(make: Make, rows: Rows) -> None:
+    """A store's machine has NumPy and flatbuffers."""
+    program = (
+        "import sys; sys.modules.update(dict.fromkeys(('vulkan', 'pyopencl', 'jaxlib', 'scipy', 'cryptography')));"
+        "from orchestrion.tools import pack; sys.exit(pack.main(['lint', sys.argv[1]]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(make(rows))], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "0 errors" in done.stdout
