@@ -1,0 +1,14 @@
+"""What a placement report says of a kernel before it is made."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPlan:
+    """How an entry will be computed: the name of its schedule, and for which calls it is (empty: all others). `missed`:
+    why a faster form for some calls is not made; such a row is no entry."""
+
+    entry: str
+    schedule: str
+    calls: str = ""
+    missed: str = ""
