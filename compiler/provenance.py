@@ -63,6 +63,8 @@ class Recorder:
 
     def __init__(self, report: Report, targets: tuple[str, ...]) -> None:
         self.report = report
+        for rows in (report.programs, report.ops, report.refusals, report.not_taken):
+            rows.clear()  # of an earlier compilation
         self.targets = targets
         self._ops: list[Operation] = []
         self._alive: dict[int, bool] = {}  #: number -> whether constants are all that is left of it
@@ -146,7 +148,7 @@ class Recorder:
         if number in self._folded:
             return f"folded into a constant by {self._folded[number]}, which nothing needs after {name}"
         if op.has(Trait.TERMINATOR) and name != "erase-private":
-            return f"removed by {name}: it ends a region, whose values go where they are needed"
+            return f"removed by {name}: it ends a region or a function, whose values go where they are needed"
         if name in _REMOVED_BY:
             return _REMOVED_BY[name]
         if self.report.ops[number].stands_for:
