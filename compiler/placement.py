@@ -31,6 +31,11 @@ KINDS: Final[dict[str, str]] = {
 }
 
 
+def entry_name(executable: str, entry: str) -> str:
+    """`executable/entry`, or one name where both have it."""
+    return executable if executable == entry else f"{executable}/{entry}"
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a program has an op. `executable` and `entry` are names in the module; `function` is the exported function
@@ -47,7 +52,7 @@ class Place:
     @property
     def what(self) -> str:
         """All but the program, in words."""
-        name = self.executable if self.executable == self.entry else f"{self.executable}/{self.entry}"
+        name = entry_name(self.executable, self.entry)
         parts = [self.kind, name, self.detail and f"({self.detail})", f"in {self.function}" if self.function else ""]
         return " ".join(filter(None, parts))
 
@@ -154,7 +159,8 @@ def _lines(report: Report) -> Iterator[str]:
     for program, entry in kernels:
         size = "x".join(map(str, entry.workgroup_size))
         calls = f", for calls with {entry.calls}" if entry.calls else ""
-        yield f"  {program.name} {entry.executable}/{entry.entry}: {entry.schedule}, workgroups of {size}{calls}"
+        name = entry_name(entry.executable, entry.entry)
+        yield f"  {program.name} {name}: {entry.schedule}, workgroups of {size}{calls}"
     if report.not_taken:
         yield "not taken:"
     for row in report.not_taken:

@@ -190,8 +190,8 @@ def _entries(
 def _built(build: Build | None, facts: LoadFacts) -> str:
     """How code came to be on the device, in words."""
     if build is None:
-        hits = any(facts.derived.values())
-        return "not built: " + ("the cache has what it computes" if hits else "nothing that ran at load asked for it")
+        cached = ", where computed constants were found in the user's cache" if any(facts.derived.values()) else ""
+        return f"not built: nothing needed it at load{cached}"
     if build.shared:
         return "built earlier in this process"
     cached = {True: ", found in the user's cache", False: ", not found in the user's cache", None: ""}[build.cached]
