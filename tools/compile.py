@@ -9,15 +9,18 @@ import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrion.compiler.driver import LATE, Compilation
 from orchestrion.compiler.ir.garbage import paused
 from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
 from orchestrion.compiler.pipeline import ENCODINGS, PASSES, PHASES
-from orchestrion.compiler.placement import Report
 from orchestrion.schema.profiles import PROFILES
 
 from . import cli
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.placement import Report
 
 
 def names_of(kind: str, known: Sequence[str], text: str) -> tuple[str, ...]:
@@ -49,7 +52,7 @@ def compile_(options: argparse.Namespace) -> int:
         start=options.compile_from,
         dump=None if options.dump_phases is None else Path(options.dump_phases),
         print_after=options.print_ir_after,
-        report=Report() if options.report else None,
+        report=new_report() if options.report else None,
     )
     source = cli.read_bytes("-") if options.input == "-" else Path(options.input)
     if options.compile_to is not None:
@@ -67,6 +70,12 @@ def compile_(options: argparse.Namespace) -> int:
     if warning is not None:
         print(f"vm-compile: {warning}", file=sys.stderr)
     return cli.DONE
+
+
+def new_report() -> "Report":
+    from orchestrion.compiler.placement import Report
+
+    return Report()
 
 
 def write_report(job: Compilation, path: str | None) -> None:

@@ -1,10 +1,9 @@
 """What a placement report says of a kernel before it is made."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class EntryPlan:
+class EntryPlan(NamedTuple):
     """How an entry will be computed: the name of its schedule, and for which calls it is (empty: all others). `missed`:
     why a faster form for some calls is not made; such a row is no entry."""
 

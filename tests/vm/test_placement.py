@@ -141,11 +141,9 @@ def test_derived_constants(needs_vulkan: None) -> None:
     first, second = (placement(blob, "vulkan", allow_native_code=True) for _ in range(2))
     assert (first.derived, second.derived) == ((0, 1), (1, 0))
     assert all(row.built.startswith("built in this process") for row in first.executables)
-    not_built = "not built: the cache has what it computes"
-    assert [row.name for row in second.executables if row.built == not_built] == [
-        "initializer_dispatch_0",
-        "encoding_0",
-    ]
+    found = {row.name: row.built for row in second.executables}
+    assert [name for name, built in found.items() if "not built" in built] == ["initializer_dispatch_0", "encoding_0"]
+    assert "constants were found in the user's cache" in found["encoding_0"]
 
 
 def test_the_helper_process(needs_vulkan: None) -> None:
