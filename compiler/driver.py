@@ -50,6 +50,8 @@ def compile(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
+    parameters: str | os.PathLike[str] | None = None,
+    parameter_arguments: Sequence[str] = (),
 ) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
@@ -58,7 +60,10 @@ def compile(
     MLIR module of jaxlib. `targets`: names of `schema.profiles.PROFILES`, best first; all of them by default.
     `encodings`: how the operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device
     that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
-    each, of which a device takes the first that is for its kind, or the last.
+    each, of which a device takes the first that is for its kind, or the last. `parameters`: a safetensors file to be
+    written, with all constants of 4 KiB and more, which the module then names instead. `parameter_arguments`: names of
+    arguments (`w`, `arg0`, or `params` for all of `params[...]`) whose values come from such files, too, when the
+    module is loaded, not from callers (docs/parameters.md).
 
     The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
     program, when the source cannot be used, or when the trust store cannot and the module holds native code.
@@ -66,8 +71,8 @@ def compile(
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
-    job = Compilation(targets=_targets(targets), encodings=encodings, machines=tuple(machines))
-    rows = job.rows(source)
+    job = _job(targets, encodings, machines, parameters, parameter_arguments)
+    rows = job.write_parameters(job.rows(source))
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
     return blob
@@ -79,9 +84,11 @@ def compile_to_file(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
+    parameters: str | os.PathLike[str] | None = None,
+    parameter_arguments: Sequence[str] = (),
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
-    Compilation(targets=_targets(targets), encodings=encodings, machines=tuple(machines)).write(source, path)
+    _job(targets, encodings, machines, parameters, parameter_arguments).write(source, path)
 
 
 def holds_native_code(module: writer.Module) -> bool:
@@ -90,14 +97,27 @@ def holds_native_code(module: writer.Module) -> bool:
     return any(profile is None or profile.native_code for profile in profiles)
 
 
-def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(PROFILES) if given is None else tuple(given)
+def _job(
+    targets: Sequence[str] | None,
+    encodings: str,
+    machines: Sequence[str],
+    parameters: str | os.PathLike[str] | None,
+    parameter_arguments: Sequence[str],
+) -> Compilation:
+    return Compilation(
+        targets=tuple(PROFILES) if targets is None else tuple(targets),
+        encodings=encodings,
+        machines=tuple(machines),
+        parameters=None if parameters is None else Path(parameters),
+        parameter_arguments=tuple(parameter_arguments),
+    )
 
 
 @dataclass(frozen=True)
 class Compilation:
     """What is asked for. `start` is the phase the source is of; `dump` a folder that gets the text of each phase;
-    `print_after` names of passes whose IR goes to `stream` when they have run."""
+    `print_after` names of passes whose IR goes to `stream` when they have run; `parameters` the file that large
+    constants go to, `parameter_arguments` the arguments that become parameters."""
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
@@ -106,6 +126,8 @@ class Compilation:
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
     stream: TextIO = field(default_factory=lambda: sys.stderr)
+    parameters: Path | None = None
+    parameter_arguments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = ", ".join(PROFILES)
@@ -122,6 +144,8 @@ class Compilation:
         named(self.print_after)
         if "hl_seq" not in phases_between(self.start, LAST) and self.machines != (DEFAULT,):
             raise CompileError(f"the text of phase {self.start} says itself which machines its programs are for")
+        if self.start != FIRST and self.parameter_arguments:
+            raise CompileError(f"the text of phase {self.start} says itself what is a parameter")
 
     def _check_machines(self) -> None:
         given = ", ".join(self.machines)
@@ -143,8 +167,16 @@ class Compilation:
         """Write the module's file. Returns the warning of `vouch`, or None."""
         from orchestrion.schema.writer import write_file
 
-        rows = self.rows(source)
+        if self.parameters is not None and os.path.realpath(self.parameters) == os.path.realpath(path):
+            raise CompileError(f"{path}: module and parameters cannot go to one file")
+        rows = self.write_parameters(self.rows(source))
         return self.vouch(write_file(path, rows), holds_native_code(rows))
+
+    def write_parameters(self, rows: writer.Module) -> writer.Module:
+        """Write the file of parameters, if any is asked for. Gives the module that names it."""
+        from orchestrion.compiler.bytecode.parameter_file import write_parameters
+
+        return write_parameters(rows, self.parameters)
 
     def vouch(self, digest: bytes, native: bool) -> str | None:
         """Record in the user's trust store that the module was made here. `native`: whether it holds native code.
@@ -194,7 +226,8 @@ class Compilation:
         if self.dump is not None:
             self._make_folder()
         self._after_phase(self.start, module)
-        options = Options(self.targets, self.encodings, self.machines)
+        takes = self.parameters is not None
+        options = Options(self.targets, self.encodings, self.machines, takes, self.parameter_arguments)
         with paused():
             run_phases(module, phases, options, self._after_pass, self._after_phase)
         return module

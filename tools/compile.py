@@ -44,6 +44,8 @@ def compile_(options: argparse.Namespace) -> int:
         start=options.compile_from,
         dump=None if options.dump_phases is None else Path(options.dump_phases),
         print_after=options.print_ir_after,
+        parameters=None if options.parameters is None else Path(options.parameters),
+        parameter_arguments=options.parameter_arguments,
     )
     source = cli.read_bytes("-") if options.input == "-" else Path(options.input)
     if options.compile_to is not None:
@@ -107,6 +109,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         type=lambda text: names_of("pass", list(dict.fromkeys(row.name for row in PASSES)), text),
         default=(),
         help="print the IR after these passes to standard error (vm-opt --list-passes names them)",
+    )
+    made.add_argument(
+        "--parameters",
+        metavar="FILE.safetensors",
+        help="take all constants of 4 KiB and more out of the module and write them to this file",
+    )
+    made.add_argument(
+        "--parameter-arguments",
+        metavar="NAME,...",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        help="arguments whose values come from parameter files when the module is loaded: w, arg0, or params for all "
+        "of params[...]",
     )
     if argv is not None:
         return cli.run("vm-compile", made, compile_, argv)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from orchestrion.schema.container import Container
 
     from .code import Code
+    from .parameters import Source
     from .profile import Profile, Profiler
 
 AnyFunction = Function | ScalarFunction
@@ -242,6 +244,9 @@ def load(
     load_limits: Limits | None = None,
     profiling: bool = False,
     build_deadline: float | None = None,
+    parameters: Source | Sequence[Source] | None = None,
+    adapters: Sequence[str | os.PathLike[str]] = (),
+    extra_parameters: bool = False,
 ) -> Program:
     """Load a module, a path or its bytes, for a device: its name such as `vulkan` or `opencl:1`, or an open one.
 
@@ -256,7 +261,12 @@ def load(
     holds; where that is None as well, a default, or no limit for trusted modules (compiled on this machine, or
     `allow_native_code`). `math.inf` is no limit. The defaults are in docs/limits.md.
 
-    `OSError`: the file cannot be read. `ModuleError`: it is no sound module. `LoadError`: module and device do not fit.
+    `parameters` are safetensors files, folders of them, or arrays by name, with the values of the module's parameters;
+    None: the file that the compiler wrote, beside the module. `adapters` are low-rank adapters, added to them in order.
+    `extra_parameters`: both may hold more than the module wants (docs/parameters.md).
+
+    `OSError`: a file cannot be read. `ModuleError`: it is not sound. `LoadError`: module and device do not fit, or
+    module and parameters (`ParameterError`).
     `HalError`: the device cannot be opened. Other `VmError`: an initializer failed.
     """
     started = perf_counter()
@@ -268,7 +278,11 @@ def load(
         linked, profiler = (
             _profiled(file, share, natives) if profiling else (_LOADER.link(file, share.info, natives), None)
         )
-        defaults = defaults_of(linked.module, linked.ordinal, share)
+        if linked.code.parameters or parameters is not None or adapters:
+            from .parameters import bind  # few modules have any
+
+            linked.parameters = bind(linked, _folder(module), parameters, adapters, extra_parameters, budget)
+        defaults = defaults_of(linked.module, linked.ordinal, share, linked.parameters.by_segment)
         found = find_limits(load_limits, calls, defaults)
         base = Context(linked, limits, budget, share)
         _initialize(base, linked.program_initializers, found, "program", profiler)
@@ -280,6 +294,11 @@ def load(
     except BaseException as error:
         share.__exit__(type(error), error, error.__traceback__)
         raise
+
+
+def _folder(module: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Path | None:
+    """Where a module lies; None for one in memory."""
+    return None if isinstance(module, bytes | bytearray | memoryview) else Path(module).parent
 
 
 def _profiled(file: Container, device: Device, natives: Sequence[NativeModule]) -> tuple[LinkedProgram, Profiler]:
