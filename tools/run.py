@@ -16,7 +16,7 @@ OF_CALLS = (
     "list_functions", "output", "expected_output", "repeat", "print_statistics", "trace", "fuel", "deadline", "memory",
 )  # fmt: skip
 #: flags of loading, which `--replay` does not do: it only creates an executable
-OF_LOADING = ("load-fuel", "load-deadline", "load-memory")
+OF_LOADING = ("load-fuel", "load-deadline", "load-memory", "parameters", "adapter", "extra-parameters")
 #: flag -> the flags that mean nothing beside it
 ALONE = {
     "compare": ("replay", *OF_CALLS),
@@ -79,6 +79,7 @@ def run(options: argparse.Namespace) -> int:
         load_limits=cli.load_limits(options),
         profiling=options.trace is not None,
         build_deadline=options.build_deadline,
+        **cli.parameters(options),
     )
     try:
         if options.list_functions:
@@ -273,6 +274,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli.add_build_deadline(made)
     made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
     cli.add_load_limits(made)
+    cli.add_parameters(made)
     made.add_argument("--list_devices", action="store_true", help="list drivers and devices, and why one is missing")
     made.add_argument("--list_libraries", action="store_true", help="list the library functions that programs may call")
     made.add_argument("--list_functions", action="store_true", help="list the exports with their signatures")

@@ -102,14 +102,12 @@ def _number(metadata: Mapping[str, str], key: str) -> float:
 
 def adapted(data: memoryview, dtype: DType, updates: Sequence[Update]) -> memoryview:
     """The parameter with all updates added: memory of its own, which begins at a page."""
-    value = widened(data, dtype)
-    shape = (updates[0].down.shape[1], updates[0].up.shape[0]) if updates[0].transposed else None
-    rows = shape[0] if shape else updates[0].up.shape[0]
-    total = value.astype(np.float64 if dtype.name == "f64" else np.float32).reshape(rows, -1)
+    wide = np.float64 if dtype.name == "f64" else np.float32
+    total: Array = np.array(widened(data, dtype), wide)
     for update in updates:
-        product = update.up @ update.down
-        product *= total.dtype.type(update.scale)
-        total += (product.T if update.transposed else product).reshape(total.shape)
+        product: Array = update.up @ update.down
+        product *= wide(update.scale)
+        total += (product.T if update.transposed else product).reshape(-1)
     made = mmap.mmap(-1, max(len(data), 1))
     _narrow(total, dtype, np.frombuffer(made, np.uint8, len(data)))
     return memoryview(made)[: len(data)].toreadonly()

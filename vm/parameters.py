@@ -90,7 +90,7 @@ def _value(row: Parameter, found: Found, updates: Mapping[str, list[Update]], me
 def _aligned(data: memoryview, to: int) -> memoryview:
     """The bytes where they lie, or a copy: files of other writers may have elements at odd addresses."""
     array = np.frombuffer(data, np.uint8)
-    return memoryview(array.copy()).toreadonly() if array.ctypes.data % to else data
+    return array.copy().data.toreadonly() if array.ctypes.data % to else data
 
 
 def _listed(parameters: Source | Sequence[Source]) -> list[Source]:
@@ -99,14 +99,14 @@ def _listed(parameters: Source | Sequence[Source]) -> list[Source]:
     return [part for source in sources for part in _parts(source)]
 
 
-def _parts(source: Source) -> list[Source]:
+def _parts(source: Source) -> Sequence[Source]:
     """The files of a folder, by name; anything else as it is."""
     if isinstance(source, Mapping) or not os.path.isdir(source):
         return [source]
     return [path for path in sorted(Path(source).iterdir()) if path.suffix == SUFFIX]
 
 
-def _beside(module: Module, folder: Path | None) -> list[Source]:
+def _beside(module: Module, folder: Path | None) -> Sequence[Source]:
     """The file that the compiler wrote, where it lies beside the module."""
     if folder is None:
         return []
@@ -159,7 +159,7 @@ def _of_array(name: str, array: npt.NDArray[np.generic]) -> Found:
     if row is None:
         raise ParameterError(f"parameter {shown(name)}: {array.dtype} is not an element type")
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return Found(describe(row, array.shape), memoryview(data).toreadonly(), "the arrays")
+    return Found(describe(row, array.shape), data.data.toreadonly(), "the arrays")
 
 
 def _opened(path: Path_) -> TensorFile:

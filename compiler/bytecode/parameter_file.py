@@ -42,4 +42,4 @@ def _values(module: writer.Module) -> dict[str, Values]:
 
 
 def _digest(values: Values) -> tuple[str, tuple[int, ...], bytes]:
-    return str(values.dtype), values.dims, sha256(values.data).digest()
+    return str(values.dtype), values.dims, sha256(memoryview(values.data)).digest()  # type: ignore[arg-type]
