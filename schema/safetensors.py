@@ -23,6 +23,7 @@ from hashlib import sha256
 from math import prod
 from typing import Any, Final, NamedTuple, NoReturn
 
+import numpy as np
 import numpy.typing as npt
 
 from .dtypes import BY_NAME, DType, describe
@@ -286,12 +287,14 @@ def _view(name: str, row: Values) -> memoryview:
     """The bytes of a tensor where they lie. `ValueError` where they are not what type and shape say."""
     if name == METADATA or not holds(row.dtype):
         raise ValueError(f"tensor {shown(name)} of type {row.dtype}: safetensors has no such name or type")
-    view = memoryview(row.data)  # type: ignore[arg-type]  # NumPy arrays are buffers, which Python 3.11 cannot say
+    data = row.data
+    if isinstance(data, np.ndarray) and data.flags.c_contiguous:
+        data = data.reshape(-1).view(np.uint8)  # arrays of ml_dtypes are no buffers
+    view = memoryview(data)  # type: ignore[arg-type]  # NumPy arrays are buffers, which Python 3.11 cannot say
     size = prod(row.dims) * row.dtype.itemsize
     if not view.c_contiguous or view.nbytes != size:
-        raise ValueError(
-            f"tensor {shown(name)} of type {describe(row.dtype, row.dims)}: {view.nbytes} bytes, not {size}"
-        )
+        of = f"tensor {shown(name)} of type {describe(row.dtype, row.dims)}"
+        raise ValueError(f"{of}: {view.nbytes} bytes, not {size}, or not contiguous")
     return view.cast("B") if view.nbytes else memoryview(b"")
 
 
