@@ -12,6 +12,7 @@ from types import ModuleType
 from . import cli
 from .packing import (
     keygen,
+    parameters,
     sign,
     verify,
 )
@@ -20,6 +21,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     keygen,
     sign,
     verify,
+    parameters,
 )
 
 

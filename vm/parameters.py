@@ -65,17 +65,28 @@ def bind(
     file that is not sound.
     """
     module, wanted = linked.module, linked.code.parameters
-    known = {row.name for row in parameters_of(module)}
+    given = find(module, wanted, folder, parameters, extra)
+    updates = updates_of(module, wanted, adapters, extra)
+    values = {row.segment: _value(row, given[row.name], updates, memory) for row in wanted}
+    return Values(values, [row.name for row in wanted])
+
+
+def find(
+    module: Module,
+    wanted: Sequence[Parameter],
+    folder: Path | None,
+    parameters: Source | Sequence[Source] | None,
+    extra: bool,
+) -> dict[str, Found]:
+    """The tensors that sources hold, by name, with one for each wanted parameter. Arguments and errors: `bind`."""
     given, problems = _collect(_beside(module, folder) if parameters is None else _listed(parameters))
     problems += _unfit(wanted, given)
     if not extra:
-        problems += _unwanted(given, known)
+        problems += _unwanted(given, {row.name for row in parameters_of(module)})
     if problems:
         hint = _hint(module) if not given else ""
         raise ParameterError(f"parameters do not fit the module: {'; '.join(problems)}{hint}")
-    updates = _updates(wanted, known, adapters, extra)
-    values = {row.segment: _value(row, given[row.name], updates, memory) for row in wanted}
-    return Values(values, [row.name for row in wanted])
+    return given
 
 
 def _value(row: Parameter, found: Found, updates: Mapping[str, list[Update]], memory: Memory) -> memoryview:
@@ -200,8 +211,8 @@ def _more(items: Sequence[str]) -> list[str]:
     return [f"and {len(items) - _SHOWN} more"] if len(items) > _SHOWN else []
 
 
-def _updates(
-    wanted: Sequence[Parameter], known: set[str], adapters: Sequence[Path_], extra: bool
+def updates_of(
+    module: Module, wanted: Sequence[Parameter], adapters: Sequence[Path_], extra: bool
 ) -> dict[str, list[Update]]:
     """What adapters add to each parameter, in the order of the adapters. `ParameterError` for one that does not fit."""
     found: dict[str, list[Update]] = {}
@@ -209,7 +220,7 @@ def _updates(
         return found
     from .adapters import parameters_in, update_of
 
-    rows = {row.name: row for row in wanted}
+    rows, known = {row.name: row for row in wanted}, {row.name for row in parameters_of(module)}
     for path in adapters:
         file = _opened(path)
         try:
