@@ -90,10 +90,13 @@ class Values(NamedTuple):
 class TensorFile:
     """An opened file. Its views keep the one map or buffer alive."""
 
-    __slots__ = ("data", "metadata", "tensors")
+    __slots__ = ("data", "head", "metadata", "tensors")
 
-    def __init__(self, data: memoryview, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+    def __init__(
+        self, data: memoryview, head: bytes, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
+    ) -> None:
         self.data = data  #: the whole file
+        self.head = head  #: a copy of what was decoded: size and header
         self.tensors = tensors  #: by name, in the order of their data
         self.metadata = metadata
 
@@ -101,6 +104,12 @@ class TensorFile:
         """The bytes of a tensor, neither copied nor read."""
         tensor = self.tensors[name]
         return self.data[tensor.start : tensor.end]
+
+    def digest(self) -> bytes:
+        """SHA-256 of the file: of the header as it was decoded, whatever the file says now, and of all data."""
+        state = sha256(self.head)
+        state.update(self.data[len(self.head) :])
+        return state.digest()
 
 
 def holds(dtype: DType) -> bool:
@@ -134,13 +143,14 @@ def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap) -> TensorFile:
     """The same for bytes in memory. They must not change while the file or a view of it lives."""
     view = memoryview(data).toreadonly().cast("B")
     start = _header_end(view)
-    header = _parsed(bytes(view[_SIZE.size : start]))
+    head = bytes(view[:start])
+    header = _parsed(head[_SIZE.size :])
     metadata = _metadata(header.pop(METADATA, {}))
     rows = [(name, _tensor(name, row)) for name, row in header.items()]
     tensors = dict(sorted(rows, key=lambda item: (item[1].start, item[1].end)))
     _check_cover(tensors, len(view) - start)
     placed = {name: row._replace(start=row.start + start, end=row.end + start) for name, row in tensors.items()}
-    return TensorFile(view, placed, metadata)
+    return TensorFile(view, head, placed, metadata)
 
 
 def _header_end(view: memoryview) -> int:

@@ -34,6 +34,7 @@ def bench(options: argparse.Namespace) -> int:
         profiling=options.profile,
         build_deadline=options.build_deadline,
         **cli.parameters(options),
+        **cli.policy(options),
     )
     load = time.perf_counter() - start
     try:
@@ -116,6 +117,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli.add_load_limits(made)
     cli.add_parameters(made)
     cli.add_build_deadline(made)
+    cli.add_policy(made)
     made.add_argument("--json", action="store_true", help="print the numbers as JSON")
     return cli.run("vm-bench", made, bench, argv)
 

@@ -24,7 +24,7 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.module import Module
 
 from .arrays import mismatch, type_text
-from .cli import InputError, load_limits, parameters
+from .cli import InputError, load_limits, parameters, policy
 from .entries import called, entries_by_name, specialized
 from .layouts import decode, tensor_type
 from .replay import save
@@ -87,6 +87,7 @@ class Side:
                 profiling=True,
                 build_deadline=options.build_deadline,
                 **parameters(options),
+                **policy(options),
             )
         finally:
             self.device.close()  # the program has a share of its own

@@ -131,6 +131,19 @@ class LinkedProgram:
         value = self.parameters.by_segment.get(row.segment)
         return self.module.segment(row.segment, verify=False) if value is None else value
 
+    def verify_constant(self, ordinal: int, start: int, end: int) -> None:
+        """Bytes `start` to `end` of a constant are about to be used: under a trust policy, see that they are sound.
+        Parameters were looked at when they were bound.
+
+        `ModuleError` when they are damaged. Without a policy constants are not read.
+        """
+        guard = self.module.guard
+        if guard is None:
+            return
+        segment = self.module.constants[self.row.constants_start + ordinal].segment
+        if segment not in self.parameters.by_segment:
+            guard.verify(segment, start, end)
+
     def location(self, function: int, pc: int) -> str | None:
         return self.module.location(self.ordinal, function, pc)
 

@@ -25,6 +25,7 @@ from .linker import LinkedProgram, Values
 
 if TYPE_CHECKING:
     from orchestrion.schema.module import Module
+    from orchestrion.schema.trust_policy import TrustPolicy
 
     from .adapters import Update
     from .memory import Memory
@@ -42,12 +43,22 @@ class ParameterError(LoadError):
     """Parameters or adapters are missing, or do not fit the module."""
 
 
+class Opened(NamedTuple):
+    """What parameters are taken from: a file, or arrays (None)."""
+
+    label: str
+    file: TensorFile | None
+
+
+_ARRAYS: Final = Opened("the arrays", None)
+
+
 class Found(NamedTuple):
-    """A tensor that was given: its type as text, its bytes, and the file it is from."""
+    """A tensor that was given: its type as text, its bytes, and what it is from."""
 
     type: str
     data: memoryview
-    source: str
+    source: Opened
 
 
 def bind(
@@ -57,16 +68,22 @@ def bind(
     adapters: Sequence[Path_],
     extra: bool,
     memory: Memory,
+    policy: TrustPolicy | None,
 ) -> Values:
     """The values of a program's parameters. `folder`: where the module lies, None for one in memory.
 
     `parameters`: where they come from; None: from beside the module. `extra`: whether the sources may hold more than
-    the module wants. `memory` is charged for what adapters change. `ParameterError`, `OSError`, or `ModuleError` for a
-    file that is not sound.
+    the module wants. `memory` is charged for what adapters change. `ParameterError`, `OSError`; `ModuleError` for a
+    file that is not sound, `Untrusted` for one that the policy refuses.
     """
     module, wanted = linked.module, linked.code.parameters
     given = find(module, wanted, folder, parameters, extra)
-    updates = updates_of(module, wanted, adapters, extra)
+    opened = open_adapters(adapters)
+    if policy is not None:
+        from .parameter_trust import admit
+
+        admit(policy, module, [(row, given[row.name]) for row in wanted], opened)
+    updates = updates_of(module, wanted, opened, extra)
     values = {row.segment: _value(row, given[row.name], updates, memory) for row in wanted}
     return Values(values, [row.name for row in wanted])
 
@@ -87,6 +104,11 @@ def find(
         hint = _hint(module) if not given else ""
         raise ParameterError(f"parameters do not fit the module: {'; '.join(problems)}{hint}")
     return given
+
+
+def open_adapters(paths: Sequence[Path_]) -> list[tuple[str, TensorFile]]:
+    """Each adapter with its name. `OSError`, `ModuleError`."""
+    return [(os.fspath(path), _opened(path)) for path in paths]
 
 
 def _value(row: Parameter, found: Found, updates: Mapping[str, list[Update]], memory: Memory) -> memoryview:
@@ -152,7 +174,7 @@ def _collect(sources: Sequence[Source]) -> tuple[dict[str, Found], list[str]]:
     for source in sources:
         for name, found in _tensors(source).items():
             if name in given:
-                problems.append(f"{shown(name)} is in {given[name].source} and in {found.source}")
+                problems.append(f"{shown(name)} is in {given[name].source.label} and in {found.source.label}")
             given[name] = found
     return given, problems
 
@@ -160,9 +182,9 @@ def _collect(sources: Sequence[Source]) -> tuple[dict[str, Found], list[str]]:
 def _tensors(source: Source) -> dict[str, Found]:
     if isinstance(source, Mapping):
         return {name: _of_array(name, np.asarray(array)) for name, array in source.items()}
-    label = os.fspath(source)
     file = _opened(source)
-    return {name: Found(str(row), file.bytes_of(name), label) for name, row in file.tensors.items()}
+    opened = Opened(os.fspath(source), file)
+    return {name: Found(str(row), file.bytes_of(name), opened) for name, row in file.tensors.items()}
 
 
 def _of_array(name: str, array: npt.NDArray[np.generic]) -> Found:
@@ -170,7 +192,7 @@ def _of_array(name: str, array: npt.NDArray[np.generic]) -> Found:
     if row is None:
         raise ParameterError(f"parameter {shown(name)}: {array.dtype} is not an element type")
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return Found(describe(row, array.shape), data.data.toreadonly(), "the arrays")
+    return Found(describe(row, array.shape), data.data.toreadonly(), _ARRAYS)
 
 
 def _opened(path: Path_) -> TensorFile:
@@ -184,7 +206,7 @@ def _unfit(wanted: Sequence[Parameter], given: Mapping[str, Found]) -> list[str]
     """What is missing, and what is of another type."""
     missing = [f"{shown(row.name)} ({row})" for row in wanted if row.name not in given]
     wrong = [
-        f"{shown(row.name)} is {found.type} in {found.source}, wanted {row}"
+        f"{shown(row.name)} is {found.type} in {found.source.label}, wanted {row}"
         for row in wanted
         if (found := given.get(row.name)) is not None and found.type != str(row)
     ]
@@ -196,7 +218,7 @@ def _unwanted(given: Mapping[str, Found], known: set[str]) -> list[str]:
     found: dict[str, list[str]] = {}
     for name, tensor in given.items():
         if name not in known:
-            found.setdefault(tensor.source, []).append(shown(name))
+            found.setdefault(tensor.source.label, []).append(shown(name))
     allows = "extra_parameters=True or --extra-parameters passes over them"
     return [
         f"{source} holds {_list(names)}, which the module does not want ({allows})" for source, names in found.items()
@@ -212,7 +234,7 @@ def _more(items: Sequence[str]) -> list[str]:
 
 
 def updates_of(
-    module: Module, wanted: Sequence[Parameter], adapters: Sequence[Path_], extra: bool
+    module: Module, wanted: Sequence[Parameter], adapters: Sequence[tuple[str, TensorFile]], extra: bool
 ) -> dict[str, list[Update]]:
     """What adapters add to each parameter, in the order of the adapters. `ParameterError` for one that does not fit."""
     found: dict[str, list[Update]] = {}
@@ -221,8 +243,7 @@ def updates_of(
     from .adapters import parameters_in, update_of
 
     rows, known = {row.name: row for row in wanted}, {row.name for row in parameters_of(module)}
-    for path in adapters:
-        file = _opened(path)
+    for label, file in adapters:
         try:
             names = parameters_in(file)
             unknown = [shown(name) for name in names if name not in known]
@@ -231,5 +252,5 @@ def updates_of(
             for name in [name for name in names if name in rows]:
                 found.setdefault(name, []).append(update_of(file, name, rows[name].dtype, rows[name].dims))
         except ValueError as error:
-            raise ParameterError(f"adapter {os.fspath(path)} does not fit the module: {error}") from None
+            raise ParameterError(f"adapter {label} does not fit the module: {error}") from None
     return found

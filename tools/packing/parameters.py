@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     from orchestrion.schema.container import open_file
     from orchestrion.schema.decoder import decode
     from orchestrion.schema.parameters import parameters_of
-    from orchestrion.vm.parameters import find, updates_of
+    from orchestrion.vm.parameters import find, open_adapters, updates_of
 
     if options.files and options.beside:
         raise cli.UsageError("--beside and files do not go together")
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         folder = Path(options.module).parent
         given = find(module, rows, folder, options.files or None, options.extra_parameters)
     if options.adapter:
-        changed = updates_of(module, rows, options.adapter, options.extra_parameters)
+        changed = updates_of(module, rows, open_adapters(options.adapter), options.extra_parameters)
     found = [_described(row, given.get(row.name), len(changed.get(row.name, ()))) for row in rows]
     stored = _store(options.files, Path(options.store)) if options.store is not None else []
     if options.json:
@@ -74,7 +74,7 @@ def _described(row: "Parameter", given: Any, adapters: int) -> dict[str, Any]:
         "compiled_with": compiled,
     }
     if given is not None:
-        found |= {"file": given.source, "digest": sha256(given.data).hexdigest()}
+        found |= {"file": given.source.label, "digest": sha256(given.data).hexdigest()}
     return found | ({"adapters": adapters} if adapters else {})
 
 
