@@ -1,13 +1,16 @@
 """Low-rank adapters: W + scale * (B @ A), rounded once; what does not fit is refused with names and types."""
 
+import re
+import textwrap
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from orchestrion.schema.dtypes import BY_NAME, DType, of_numpy
-from orchestrion.schema.safetensors import TensorFile, Values, open_bytes, pieces
+from orchestrion.schema.safetensors import TensorFile, Values, open_bytes, open_file, pieces
 from orchestrion.vm.adapters import adapted, parameters_in, update_of
 
 Array = np.ndarray[Any, Any]
@@ -149,3 +152,18 @@ def test_the_memory_of_the_sum_begins_at_a_page() -> None:
     ]
     found = adapted(memoryview(bytes(252)), BY_NAME["f32"], updates)
     assert np.frombuffer(found, np.uint8).ctypes.data % 4096 == 0
+
+
+def test_the_page_converts_what_peft_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block of docs/parameters.md, on files with PEFT's names."""
+    st = pytest.importorskip("safetensors.numpy")
+    page = (Path(__file__).parents[2] / "docs" / "parameters.md").read_text(encoding="utf-8")
+    block = re.search(r"\n((?:    .*\n)*    import json\n(?:    .*\n)*)", page)
+    assert block is not None
+    layer = "base_model.model.layers.0.q_proj"
+    a, b, w = whole(2, 4, 5), whole(3, 6, 4), whole(1, 6, 5)
+    monkeypatch.chdir(tmp_path)
+    st.save_file({f"{layer}.lora_A.weight": a, f"{layer}.lora_B.weight": b}, "adapter_model.safetensors")
+    Path("adapter_config.json").write_text('{"lora_alpha": 8, "r": 4, "use_rslora": false}')
+    exec(textwrap.dedent(block[1]), {"names": {layer: "w"}})
+    assert np.array_equal(changed(w, open_file("adapter.safetensors")), w + 2 * (b @ a))
