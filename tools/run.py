@@ -17,7 +17,7 @@ OF_CALLS = (
     "report",
 )  # fmt: skip
 #: flags of loading, which `--replay` does not do: it only creates an executable
-OF_LOADING = ("load-fuel", "load-deadline", "load-memory")
+OF_LOADING = ("load-fuel", "load-deadline", "load-memory", "parameters", "adapter", "extra-parameters")
 #: flag -> the flags that mean nothing beside it
 ALONE = {
     "compare": ("replay", *OF_CALLS),
@@ -100,6 +100,7 @@ def load(options: argparse.Namespace) -> "Program":
             load_limits=cli.load_limits(options),
             profiling=options.trace is not None,
             build_deadline=options.build_deadline,
+            **cli.parameters(options),
             **cli.policy(options),
         )
     except (vm.VmError, HalError) as error:
@@ -313,6 +314,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "say which program and which code of the module were chosen for the device, and why; "
         "without --input and --function nothing is called",
     )
+    cli.add_parameters(made)
     made.add_argument("--list_devices", action="store_true", help="list drivers and devices, and why one is missing")
     made.add_argument("--list_libraries", action="store_true", help="list the library functions that programs may call")
     made.add_argument("--list_functions", action="store_true", help="list the exports with their signatures")
