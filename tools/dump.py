@@ -10,7 +10,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrion.schema.decoder import open_module
+from orchestrion.schema.container import open_file
+from orchestrion.schema.decoder import decode
 from orchestrion.schema.dtypes import BY_CODE
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import feature_names
@@ -237,7 +238,10 @@ def readable(format: str, payload: memoryview) -> str:
 
 
 def dump(options: argparse.Namespace) -> int:
-    module = open_module(options.module)
+    try:
+        module = decode(open_file(options.module, **cli.part(options)))
+    except ValueError as error:
+        raise cli.InputError(f"{options.module}: {error}") from None
     if options.verify:
         for ordinal, (offset, _) in enumerate(module.container.spans):
             if offset:
@@ -263,6 +267,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--json", action="store_true", help="the same, as JSON")
     made.add_argument("--disassemble", action="store_true", help="also bytecode and executables, as text to read")
     made.add_argument("--verify", action="store_true", help="read every segment and check its digest")
+    cli.add_part(made)
     return cli.run("vm-dump", made, dump, argv)
 
 

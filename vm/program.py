@@ -161,7 +161,8 @@ class Program(ProgramContext):
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
-        """The programs that stand before this one and are of a format of the device, each with why it does not run."""
+        """The programs that stand before this one and are for this device, each with why it does not run: its segments
+        were taken out of the file, or it is of a later version."""
         return skipped_programs(self.module, self.ordinal, self.device.info)
 
     def create_context(
