@@ -51,7 +51,7 @@ def compile(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
-    attributes: Mapping[str, str] | None = None,
+    attributes: Mapping[str, str | bytes] | None = None,
 ) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
@@ -60,8 +60,8 @@ def compile(
     MLIR module of jaxlib. `targets`: names of `schema.profiles.PROFILES`, best first; all of them by default.
     `encodings`: how the operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device
     that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
-    each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, by key;
-    those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
+    each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, texts or
+    bytes by key; those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
 
     The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
     program, when the source cannot be used, or when the trust store cannot and the module holds native code.
@@ -84,7 +84,7 @@ def compile_to_file(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
-    attributes: Mapping[str, str] | None = None,
+    attributes: Mapping[str, str | bytes] | None = None,
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
     job = Compilation(
@@ -99,11 +99,12 @@ def holds_native_code(module: writer.Module) -> bool:
     return any(profile is None or profile.native_code for profile in profiles)
 
 
-def _wrong_attribute(key: str, value: str) -> str | None:
-    if not isinstance(key, str) or not isinstance(value, str):
-        return f"attribute {key!r} is {value!r}, a text expected"
-    if "\0" in key + value:
-        return f"attribute {key!r} holds a NUL"
+def _wrong_attribute(key: str, value: str | bytes) -> str | None:
+    """Why an attribute cannot be written; None if it can. Those that have a meaning are text, others may be bytes."""
+    if not isinstance(key, str) or not isinstance(value, str | bytes):
+        return f"attribute {key!r} is {value!r}, a text or bytes expected"
+    if "\0" in key:
+        return f"the key of an attribute holds a NUL: {key!r}"
     return problem(key, value)
 
 
@@ -122,7 +123,7 @@ class Compilation:
     start: str = FIRST
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str | bytes] = field(default_factory=dict)
     stream: TextIO = field(default_factory=lambda: sys.stderr)
 
     def __post_init__(self) -> None:
