@@ -56,7 +56,7 @@ def compile(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
-    attributes: Mapping[str, str] | None = None,
+    attributes: Mapping[str, str | bytes] | None = None,
     report: Report | None = None,
     parameters: str | os.PathLike[str] | None = None,
     parameter_arguments: Sequence[str] = (),
@@ -68,8 +68,8 @@ def compile(
     MLIR module of jaxlib. `targets`: names of `schema.profiles.PROFILES`, best first; all of them by default.
     `encodings`: how the operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device
     that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
-    each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, by key;
-    those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
+    each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, texts or
+    bytes by key; those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
     `report`: filled with where each op of the source is computed, or with who refuses which, also when CompileError
     is raised (docs/placement.md).
     `parameters`: a safetensors file to be written, with all constants of 4 KiB and more, which the module then names
@@ -95,7 +95,7 @@ def compile_to_file(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
-    attributes: Mapping[str, str] | None = None,
+    attributes: Mapping[str, str | bytes] | None = None,
     report: Report | None = None,
     parameters: str | os.PathLike[str] | None = None,
     parameter_arguments: Sequence[str] = (),
@@ -110,11 +110,12 @@ def holds_native_code(module: writer.Module) -> bool:
     return any(profile is None or profile.native_code for profile in profiles)
 
 
-def _wrong_attribute(key: str, value: str) -> str | None:
-    if not isinstance(key, str) or not isinstance(value, str):
-        return f"attribute {key!r} is {value!r}, a text expected"
-    if "\0" in key + value:
-        return f"attribute {key!r} holds a NUL"
+def _wrong_attribute(key: str, value: str | bytes) -> str | None:
+    """Why an attribute cannot be written; None if it can. Those that have a meaning are text, others may be bytes."""
+    if not isinstance(key, str) or not isinstance(value, str | bytes):
+        return f"attribute {key!r} is {value!r}, a text or bytes expected"
+    if "\0" in key:
+        return f"the key of an attribute holds a NUL: {key!r}"
     return problem(key, value)
 
 
@@ -151,7 +152,7 @@ class Compilation:
     start: str = FIRST
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str | bytes] = field(default_factory=dict)
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     report: Report | None = None
     parameters: Path | None = None
