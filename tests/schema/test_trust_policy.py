@@ -109,6 +109,30 @@ def test_the_clock_is_read_at_each_check(pair: list[keys.PrivateKey], monkeypatc
         policy.check(SUBJECT, sets)
 
 
+def test_what_is_remembered_holds_as_long_as_it_is_true(pair: list[keys.PrivateKey]) -> None:
+    """A signer that becomes valid or expires between two checks of the same file counts, or no longer."""
+    later = text_of(pair[1], 'scopes = ["native"]\nnot-before = 2026-01-01\nnot-after = 2026-01-01', "later")
+    policy = parse((text_of(pair[0], "not-after = 2026-12-31") + later).encode())
+    sets = [signed(SUBJECT, *pair)]
+    for now, names in ((-1, 1), (-1, 1), (0, 2), (0, 2), (DAY, 1), (DAY, 1), (0, 2), (-1, 1)):
+        trust = policy.check(SUBJECT, sets, NEW_YEAR + now)
+        assert len(trust.signers) == names and ("native" in trust.scopes) == (names == 2)
+    assert "publisher: the key expired" in refusal(policy, SUBJECT, sets, NEW_YEAR + 365 * DAY)
+    unknown = policy_of(pair[0])
+    for _ in range(2):
+        assert unknown.check(SUBJECT, sets, NEW_YEAR).signers == ("publisher",)
+    assert len(unknown.remembered) == 1
+
+
+def test_what_is_remembered_is_bounded(pair: list[keys.PrivateKey], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signers, "_MOST_STANDINGS", 3)
+    policy = policy_of(pair[0])
+    for number in range(10):
+        subject = SUBJECT._replace(digest=bytes([number]) * 32)
+        policy.check(subject, [signed(subject, pair[0])], NEW_YEAR)
+        assert len(policy.remembered) <= 3
+
+
 def test_dates_at_the_ends_of_the_calendar(pair: list[keys.PrivateKey]) -> None:
     more = "not-before = 9999-12-31T23:59:59-23:59"
     assert "not valid before the end of the calendar" in refusal(
