@@ -34,11 +34,12 @@ from .context import Context, Limits
 from .errors import CallerError, LimitError
 from .function import Export, Function
 from .linker import LinkedProgram
-from .load_limits import LoadLimits, defaults_of, find_limits, finite
+from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Check, Loader
 from .memory import Memory
 from .native import NativeModule
 from .scalars import ScalarFunction
+from .selection import skipped_programs
 from .sized import SizedFunction
 from .statistics import CallLog, Log
 from .tensors import as_array
@@ -125,6 +126,7 @@ class Program(ProgramContext):
         self._linked = linked
         self._base = base
         self._defaults = defaults
+        self._declared = linked.code.declared
         self._profiler = profiler
         self._log = CallLog()
         self.exports: tuple[Export, ...] = linked.exports
@@ -154,6 +156,11 @@ class Program(ProgramContext):
         """Of the program in the module that was chosen."""
         return self.module.strings[self._linked.row.name]
 
+    @property
+    def skipped(self) -> list[tuple[str, str]]:
+        """The programs that stand before this one and are of a format of the device, each with why it does not run."""
+        return skipped_programs(self.module, self.ordinal, self.device.info)
+
     def create_context(
         self,
         *,
@@ -165,10 +172,12 @@ class Program(ProgramContext):
     ) -> ProgramContext:
         """Another context: private globals and memory, limits of its own (`Limits`), run in parallel with others.
 
-        Runs the program's context initializers within `load_limits`, as `load` does; `VmError` when one fails.
+        Runs the program's context initializers within `load_limits`, as `load` does; `VmError` when one fails. Limits
+        that the module declares hold here too.
         """
-        calls = Limits(fuel, deadline, memory, depth)
-        context = self._context(finite(calls), find_limits(load_limits, calls, self._defaults))
+        calls, declared = Limits(fuel, deadline, memory, depth), self._declared
+        found = find_limits(load_limits, calls, self._defaults, declared)
+        context = self._context(tighten(finite(calls), declared.calls), found)
         return ProgramContext(context, self.exports, self._log_of(context))
 
     def put(self, array: Any) -> DeviceArray:
@@ -267,7 +276,8 @@ def load(
     `fuel`, `deadline`, `memory` and `depth` limit the calls of the default context (`Limits`); None is no limit.
     `load_limits` are the limits of the initializers that run now. Where a field of it is None, the limit of calls
     holds; where that is None as well, a default, or no limit for trusted modules (compiled on this machine, or
-    `allow_native_code`). `math.inf` is no limit. The defaults are in docs/limits.md.
+    `allow_native_code`). `math.inf` is no limit. Limits that the module declares hold where they are tighter. All of
+    this is in docs/limits.md.
 
     `policy`: a keys file or what was read from one; it says whose signatures a module must have. `signature`: a file of
     signatures, or its bytes, beside those in the module (docs/signatures.md). Without `policy` nobody looks at them.
@@ -278,10 +288,10 @@ def load(
     """
     started = perf_counter()
     calls = Limits(fuel, deadline, memory, depth)
-    limits = finite(calls)
+    limits, builds = finite(calls), BuildBudget(build_deadline)
     admission = _admission(policy, signature)
     file = _open_module(module, offset, length, admission is not None)
-    share, budget = _open(device, allow_native_code, limits, profiling, BuildBudget(build_deadline))
+    share, budget = _open(device, allow_native_code, limits, profiling, builds)
     try:
         check = None if admission is None else admission.check
         linked, profiler = (
@@ -290,9 +300,11 @@ def load(
             else (_LOADER.link(file, share.info, natives, check), None)
         )
         trust = None if admission is None else admission.grant(share)
+        declared = linked.code.declared
+        builds.declared = declared.build_deadline
         defaults = defaults_of(linked.module, linked.ordinal, share)
-        found = find_limits(load_limits, calls, defaults)
-        base = Context(linked, limits, budget, share)
+        found = find_limits(load_limits, calls, defaults, declared)
+        base = Context(linked, tighten(limits, declared.calls), budget, share)
         _initialize(base, linked.program_initializers, found, "program", profiler)
         try:
             return Program(linked, base, found, defaults, started, profiler, trust)
@@ -340,13 +352,13 @@ def _initialize(
 ) -> None:
     """Run a context's initializers within the limits of `found`."""
     started = perf_counter_ns()
-    context.memory.restrict(found.limits.memory)
+    context.memory.restrict(found.limits.memory, found.limits.origin("memory"))
     try:
         context.initialize(codes, found.limits)
     except LimitError as error:
         found.explain(error)
         raise
-    context.memory.restrict(context.limits.memory)
+    context.memory.restrict(context.limits.memory, context.limits.origin("memory"))
     if profiler is not None:
         profiler.initialized(context, kind, started)
 

@@ -118,7 +118,7 @@ def test_what_is_remembered_holds_as_long_as_it_is_true(pair: list[keys.PrivateK
         trust = policy.check(SUBJECT, sets, NEW_YEAR + now)
         assert len(trust.signers) == names and ("native" in trust.scopes) == (names == 2)
     assert "publisher: the key expired" in refusal(policy, SUBJECT, sets, NEW_YEAR + 365 * DAY)
-    unknown = policy_of(pair[0])
+    unknown = policy_of(pair[0], "not-after = 2031-01-01")
     for _ in range(2):
         assert unknown.check(SUBJECT, sets, NEW_YEAR).signers == ("publisher",)
     assert len(unknown.remembered) == 1
@@ -126,7 +126,7 @@ def test_what_is_remembered_holds_as_long_as_it_is_true(pair: list[keys.PrivateK
 
 def test_what_is_remembered_is_bounded(pair: list[keys.PrivateKey], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signers, "_MOST_STANDINGS", 3)
-    policy = policy_of(pair[0])
+    policy = policy_of(pair[0], "not-after = 2032-01-01")
     for number in range(10):
         subject = SUBJECT._replace(digest=bytes([number]) * 32)
         policy.check(subject, [signed(subject, pair[0])], NEW_YEAR)
