@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import KeysError, ModuleError
 from .keys import is_valid
-from .signature_set import ALGORITHMS, Part, Signature, decode
+from .signature_set import ALGORITHMS, MOST_BYTES, Part, Signature, decode
 
 if TYPE_CHECKING:
     from .trust_policy import TrustedKey, TrustPolicy
 
 #: signature sets of one file at the most: what checking them costs is bounded
 MOST_SETS = 16
-#: characters of a name from a file that a message shows
-_SHOWN = 60
+#: characters of a name from a file that a message shows; names and reasons that it lists
+_SHOWN, _LISTED = 60, 20
 #: scope -> how a refusal says that nobody answers for it
 _SCOPE_WORDS = {"code": "code", "weights": "weights", "native": "native code"}
 
@@ -71,7 +71,7 @@ def examine(
 ) -> Trust:
     """What the signatures in `sets` are worth under the policy. `now`: Unix time, else that of the machine."""
     moment = time.time() if now is None else now
-    data = tuple([bytes(one) for one in sets])
+    data = tuple([bytes(one[: MOST_BYTES + 1]) for one in sets[: MOST_SETS + 1]])
     question = subject, data
     known = policy.remembered.get(question)
     if known is not None and not any([_expired(key, moment) for key in known.keys]):
@@ -110,7 +110,7 @@ def _judge(
     problems = [*_uncovered(subject, scopes, covered), *_rollback(policy, subject)]
     if not problems:
         return Trust(tuple(signers), scopes)
-    text = "; ".join([*dict.fromkeys(reasons.values()), *problems])
+    text = "; ".join([_listed(dict.fromkeys(reasons.values()), "; "), *problems]).removeprefix("; ")
     return Trust(tuple(signers), scopes, f"{subject.kind} {subject.digest.hex()[:16]} is not trusted: {text}")
 
 
@@ -118,7 +118,7 @@ def _signatures(subject: Subject, sets: Sequence[bytes], reasons: dict[str, str]
     """The signatures of all sets that are of this file, each with a name for its reason."""
     for number, data in enumerate(sets):
         if number == MOST_SETS:
-            reasons["sets"] = f"{len(sets)} signature sets; {MOST_SETS} are the most"
+            reasons["sets"] = f"more than {MOST_SETS} signature sets"
             return
         try:
             found = _decoded(data) if len(data) <= _MOST_REMEMBERED else decode(data)
@@ -149,7 +149,7 @@ def _objection(key: TrustedKey, subject: Subject, signature: Signature, now: flo
     if key.models is not None and subject.model not in key.models:
         return f"the key may not sign {_model(subject)}"
     missing = [row.name for row in signature.parts if row not in subject.parts]
-    return f"it signed {', '.join(missing)}, which is not in this file" if missing else ""
+    return f"it signed {_listed(missing)}, which is not in this file" if missing else ""
 
 
 def _expired(key: TrustedKey, now: float) -> str:
@@ -167,7 +167,7 @@ def _uncovered(subject: Subject, scopes: frozenset[str], covered: set[Part]) -> 
         yield f"no signer that counts answers for {' and '.join(missing)}"
     names = [row.name for row in subject.parts if row not in covered]
     if names:
-        yield f"no signer that counts covers {', '.join(names)}"
+        yield f"no signer that counts covers {_listed(names)}"
 
 
 def _rollback(policy: TrustPolicy, subject: Subject) -> Iterable[str]:
@@ -183,6 +183,12 @@ def _rollback(policy: TrustPolicy, subject: Subject) -> Iterable[str]:
         yield f"{_model(subject)} has no model.version, the keys file demands {least}"
     elif subject.version < least:
         yield f"{_model(subject)} has version {subject.version}, the keys file demands {least}"
+
+
+def _listed(names: Iterable[str], between: str = ", ") -> str:
+    found = list(names)
+    left = len(found) - _LISTED
+    return between.join(found if left <= 0 else [*found[:_LISTED], f"{left} more"])
 
 
 def _model(subject: Subject) -> str:

@@ -46,12 +46,12 @@ _facts: dict[bytes, Facts] = {}
 class Admission:
     """One load under a policy. `trust` is what `check` found."""
 
-    __slots__ = ("_digest", "_policy", "_signature", "trust")
+    __slots__ = ("_digest", "_signature", "policy", "trust")
 
     def __init__(self, policy: TrustPolicy, signature: AnySignature | None = None) -> None:
         """`signature`: signatures that are not in the file, a path or bytes."""
         self.trust = Trust((), frozenset())
-        self._policy = policy
+        self.policy = policy
         self._signature = signature
         self._digest = b""
 
@@ -59,9 +59,9 @@ class Admission:
         """`Untrusted` under `require` when the signatures do not suffice; `OSError` where they cannot be read."""
         file = module.container
         sets = signature_sets(file, self._signature)
-        self.trust = self._policy.check(subject_of(module, parts_of(file)), sets)
+        self.trust = self.policy.check(subject_of(module, parts_of(file)), sets)
         self._digest = file.digest
-        if self._policy.mode == "require":
+        if self.policy.mode == "require":
             module.guard = Guard(module)
 
     def grant(self, share: Device) -> Trust:

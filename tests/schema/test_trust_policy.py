@@ -10,7 +10,7 @@ pytest.importorskip("cryptography")
 
 from orchestrion.schema import keys, signers
 from orchestrion.schema.errors import KeysError, Untrusted
-from orchestrion.schema.signature_set import Part, SignatureSet, encode
+from orchestrion.schema.signature_set import Part, Signature, SignatureSet, encode
 from orchestrion.schema.signers import Subject
 from orchestrion.schema.trust_policy import SCOPES, TrustedKey, TrustPolicy, named_files, parse
 
@@ -216,8 +216,20 @@ def test_a_set_that_nobody_can_read_spoils_no_other(pair: list[keys.PrivateKey])
 def test_what_checking_costs_is_bounded(pair: list[keys.PrivateKey]) -> None:
     good = signed(SUBJECT, pair[0])
     many = [encode(SignatureSet("module", DIGEST, ()))] * signers.MOST_SETS
-    text = f"{signers.MOST_SETS + 1} signature sets; {signers.MOST_SETS} are the most"
+    text = f"more than {signers.MOST_SETS} signature sets"
     assert text in refusal(policy_of(pair[0]), SUBJECT, [*many, good])
+    assert "signature set: 1048577 bytes; 1048576 are the most" in refusal(
+        policy_of(pair[0]), SUBJECT, [bytes(1 << 24)]
+    )
+
+
+def test_a_refusal_is_no_longer_than_it_must_be(pair: list[keys.PrivateKey]) -> None:
+    """A file may hold any number of sections, and signatures of anybody."""
+    parts = tuple(Part(f"s{number}", bytes(32)) for number in range(10_000))
+    rows = tuple(Signature(1, bytes([number]) * 32, (), bytes(64)) for number in range(64))
+    text = refusal(policy_of(pair[0]), SUBJECT._replace(parts=parts), [encode(SignatureSet("module", DIGEST, rows))])
+    assert "s0, s1, s2, " in text and text.endswith(", 9980 more") and "; 44 more; no signer" in text
+    assert len(text) < 2000
 
 
 def test_modes(pair: list[keys.PrivateKey]) -> None:
