@@ -289,6 +289,11 @@ def _runs_python() -> bool:
     return not getattr(sys, "frozen", False) and any(python in name for python in ("python", "pypy", "graalpy"))
 
 
+def _is_on_a_phone() -> bool:
+    """Android, where `sys.executable` is the system's, and iOS, which has no child processes."""
+    return sys.platform == "ios" or hasattr(sys, "getandroidapilevel")
+
+
 def _command(options: dict[str, Any]) -> list[str]:
     """What starts a child. Raises ChildUnavailable."""
     if _PARENT in os.environ:
@@ -299,6 +304,8 @@ def _command(options: dict[str, Any]) -> list[str]:
     if not sys.executable:
         raise ChildUnavailable("no child process: this program is no Python that can be started again")
     if not _runs_python():
+        if _is_on_a_phone():
+            raise ChildUnavailable("no child process: an application on a phone cannot start itself again")
         if not _supported:
             raise ChildUnavailable(f"no child process: {sys.executable} is an application and no Python; {_ADVICE}")
         return [sys.executable, _MARKER, json.dumps(options)]

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from orchestrion.schema import child_process
 from orchestrion.schema.child_process import Child, ChildUnavailable
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the application is a shell script")
@@ -31,6 +32,7 @@ sys.path[:] = {path!r}
 sys.frozen = {frozen!r}
 sys.executable = {executable!r}
 {first}
+from orchestrion.schema import child_process
 from orchestrion.schema.child_process import Child, ChildFailed
 child = Child("child_answers:answer", memory=256 << 20)
 said = []
@@ -168,4 +170,14 @@ def test_python_needs_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("python3.11", "Python", "pythonw.exe", "pypy3"):
         monkeypatch.setattr(sys, "executable", f"/no/such/{name}")
         with pytest.raises(ChildUnavailable, match="No such file"):
+            Child("child_answers:answer").start()
+
+
+def test_phones_have_no_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the application calls `freeze_support` or not: Android's executable is the system's."""
+    monkeypatch.setattr(sys, "executable", "/system/bin/app_process64")
+    monkeypatch.setattr(sys, "getandroidapilevel", lambda: 24, raising=False)
+    for supported in (False, True):
+        monkeypatch.setattr(child_process, "_supported", supported)
+        with pytest.raises(ChildUnavailable, match="no child process: an application on a phone cannot start itself"):
             Child("child_answers:answer").start()
