@@ -169,6 +169,7 @@ class HalModule(NativeModule):
         data = call.program.constant(ordinal)
         if offset < 0 or length < 0 or offset + length > len(data):
             raise Trap(f"bytes {offset} to {offset + length} are outside a constant of {len(data)} bytes")
+        call.program.verify_constant(ordinal, offset, offset + length)
         array = np.frombuffer(data, np.uint8, length, offset) if length else np.empty(0, np.uint8)
         allocator = _device(call).allocator
         imported: Buffer | None = allocator.import_host(array)
@@ -232,8 +233,10 @@ class HalModule(NativeModule):
         call.spend_object()
         call.spend(row.variants_end - row.variants_start)
         chosen = known.get(ordinal)
-        if chosen is None or chosen.info is not device.info:
-            chosen = known[ordinal] = choose_variant(module, row, device.info)
+        if chosen is None or chosen.info is not device.info or not module.container.complete:
+            chosen = choose_variant(module, row, device.info)
+            if module.container.complete:
+                known[ordinal] = chosen
         call.spend_bytes(chosen.cost)
         payload = module.segment(chosen.payload)
         started, count = time.monotonic(), device.statistics.executables_created

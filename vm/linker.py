@@ -97,6 +97,15 @@ class LinkedProgram:
         row = self.module.constants[self.row.constants_start + ordinal]
         return self.module.segment(row.segment, verify=False)
 
+    def verify_constant(self, ordinal: int, start: int, end: int) -> None:
+        """Bytes `start` to `end` of a constant are about to be used: under a trust policy, see that they are sound.
+
+        `ModuleError` when they are damaged. Without a policy constants are not read.
+        """
+        guard = self.module.guard
+        if guard is not None:
+            guard.verify(self.module.constants[self.row.constants_start + ordinal].segment, start, end)
+
     def location(self, function: int, pc: int) -> str | None:
         return self.module.location(self.ordinal, function, pc)
 
