@@ -13,7 +13,6 @@ import numpy as np
 
 from orchestrion import vm
 from orchestrion.hal.errors import HalError
-from orchestrion.schema.errors import KeysError, ModuleError
 
 #: where the application's files are, frozen or not
 HERE = Path(__file__).parent
@@ -24,7 +23,7 @@ def main() -> int:
     options = parser().parse_args()
     try:
         program = vm.load(options.module, options.device, policy=HERE / "keys.toml")
-    except (OSError, KeysError, ModuleError, HalError, vm.VmError) as error:
+    except (OSError, HalError, vm.KeysError, vm.ModuleError, vm.VmError) as error:
         print(f"{options.module.name} is refused: {str(error).splitlines()[0]}", file=sys.stderr)
         return 1
     x, y = np.array([1, 2, 3, 4], np.float32), np.array([10, 20, 30, 40], np.float32)

@@ -14,11 +14,16 @@ from typing import Any
 
 import pytest
 
+from orchestrion.schema.container import open_bytes
+from orchestrion.schema.decoder import decode
+
 ROOT = Path(__file__).parents[2]
 SUPPORT = Path(__file__).parents[1] / "support"
 PACKAGES = ("pyinstaller>=6.9", "setuptools")
 #: seconds for PyInstaller, on a machine that is busy
 LONG = 900.0
+#: format of device code -> the device that runs it
+DEVICES = {"tensor-bytecode": "reference", "spirv": "vulkan"}
 
 pytestmark = [
     pytest.mark.skipif("ORCHESTRION_FROZEN_APP" not in os.environ, reason="minutes: make frozen-app"),
@@ -102,25 +107,47 @@ def refused(done: Done) -> str:
     return line
 
 
+def changed(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
+
+
 def test_it_refuses_what_was_tampered_with(app: Path, tmp_path: Path) -> None:
+    """Root, directory, signature: wherever a byte was changed."""
     good = (app.parent.parent / "model.fb").read_bytes()
-    step = len(good) // 16
-    for at in range(step // 2, len(good), step):
-        changed = bytearray(good)
-        changed[at] ^= 0x10
-        (tmp_path / "changed.fb").write_bytes(changed)
+    file = open_bytes(good)
+    (signature,) = file.attachments
+    at_signature = good.index(bytes(signature.data))
+    for at in [*range(8, file.spans[0][0], 200), at_signature + 8, at_signature + 100, len(good) - 1]:
+        (tmp_path / "changed.fb").write_bytes(changed(good, at))
         refused(start(app, tmp_path, "changed.fb"))
     (tmp_path / "whole.fb").write_bytes(good)
     assert start(app, tmp_path, "whole.fb").returncode == 0
+
+
+@pytest.mark.parametrize("form", DEVICES)
+def test_it_refuses_code_that_was_tampered_with(app: Path, tmp_path: Path, form: str) -> None:
+    """On the device that would run it; what a load does not use is not looked at."""
+    good = (app.parent.parent / "model.fb").read_bytes()
+    file = open_bytes(good)
+    module = decode(file)
+    (payload,) = [row.payload for row in module.variants if module.strings[row.format] == form]
+    offset, size = file.spans[payload]
+    (tmp_path / "changed.fb").write_bytes(changed(good, offset + size // 2))
+    for other, device in DEVICES.items():
+        done = start(app, tmp_path, "changed.fb", f"--device={device}")
+        if "no device" in done.stderr:
+            pytest.skip(done.stderr)
+        if other == form:
+            assert f"segment {payload}" in refused(done)
+        else:
+            assert done.returncode == 0, done.stderr
 
 
 def test_it_refuses_its_own_module_if_that_was_changed(app: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(app.parent, copy, symlinks=True)
     path = copy / "_internal/model.fb"
-    changed = bytearray(path.read_bytes())
-    changed[200] ^= 1
-    path.write_bytes(changed)
+    path.write_bytes(changed(path.read_bytes(), 200))
     refused(start(copy / "app", tmp_path))
 
 
@@ -129,7 +156,7 @@ def test_it_refuses_what_others_signed_or_nobody(app: Path, commands: Path, tmp_
     pack = commands / "vm-pack"
     checked(pack, "keygen", "--type=ed25519", "-o", "other.pem", cwd=tmp_path)
     checked(pack, "sign", app.parent.parent / "unsigned.fb", "--key=other.pem", "-o", "other.fb", cwd=tmp_path)
-    assert "unknown key" in refused(start(app, tmp_path, "other.fb"))
+    assert "is not in the keys file" in refused(start(app, tmp_path, "other.fb"))
 
 
 @pytest.fixture(scope="module")
