@@ -285,7 +285,7 @@ def _runs_python() -> bool:
     """Whether `sys.executable` is a Python. In frozen applications and where Python is embedded (Briefcase on macOS,
     uWSGI) it is the application, which would start again.
     """
-    name = os.path.basename(sys.executable).casefold()
+    name = os.path.basename(sys.executable or "").casefold()
     return not getattr(sys, "frozen", False) and any(python in name for python in ("python", "pypy", "graalpy"))
 
 
