@@ -12,13 +12,19 @@ from types import ModuleType
 from . import cli
 from .packing import (
     keygen,
+    lint,
     sign,
+    strip,
+    thin,
     verify,
 )
 
 COMMANDS: tuple[ModuleType, ...] = (
     keygen,
+    lint,
     sign,
+    strip,
+    thin,
     verify,
 )
 
