@@ -18,21 +18,28 @@ from orchestrion.tools import pack
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "app"
 PAGE = (ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
+BUILD = (EXAMPLE / "build.sh").read_text(encoding="utf-8")
 LOADING, STORED = re.findall(r"(?<=^```python\n).*?(?=^```$)", PAGE, re.MULTILINE | re.DOTALL)
+#: module -> what its refusal says
+REFUSED = {"unsigned.fb": "not signed", "changed.fb": "digest", "old.fb": "version 1", "missing.fb": "No such file"}
 X = np.array([1, 2, 3, 4], np.float32)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The example with its signed module, as `build.sh` makes it, and an unsigned one. Not frozen."""
+    """The example with its signed module, as `build.sh` makes it, an older one, and an unsigned one. Not frozen."""
     pytest.importorskip("cryptography")
     for name in ("app.py", "keys.toml"):
         shutil.copy(EXAMPLE / name, tmp_path)
     key, unsigned = tmp_path / "publisher.pem", tmp_path / "unsigned.fb"
-    source = ROOT / "examples/simple_mul.generic.mlir"
-    assert vm_compile.main([str(source), "--target=reference,spirv", "-o", str(unsigned)]) == 0
     assert pack.main(["keygen", "--type=p256", "-o", str(key)]) == 0
-    assert pack.main(["sign", str(unsigned), f"--key={key}", "-o", str(tmp_path / "model.fb")]) == 0
+    (command,) = re.findall(r'^vm-compile "\$here/../(.*)" (.*) -o unsigned.fb$', BUILD, re.MULTILINE)
+    source, flags = ROOT / "examples" / command[0], command[1].split()
+    for name, version in ("old.fb", "1"), ("model.fb", "2"):
+        found = [*flags[:-1], f"--model-version={version}"]
+        assert vm_compile.main([str(source), *found, "-o", str(unsigned)]) == 0
+        assert pack.main(["sign", str(unsigned), f"--key={key}", "-o", str(tmp_path / name)]) == 0
+    assert found == flags
     return tmp_path
 
 
@@ -80,8 +87,9 @@ def test_the_example(folder: Path) -> None:
     changed = bytearray((folder / "model.fb").read_bytes())
     changed[200] ^= 1
     (folder / "changed.fb").write_bytes(changed)
-    for name in ("unsigned.fb", "changed.fb", "missing.fb"):
+    for name, reason in REFUSED.items():
         done = run(folder, name)
+        assert reason in done.stderr
         assert done.returncode == 1 and done.stdout == ""
         assert done.stderr.startswith(f"{name} is refused: ") and len(done.stderr.splitlines()) == 1
 
