@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -28,6 +28,7 @@ from orchestrion.compiler.pipeline import (
     FIRST,
     LAST,
     PHASES,
+    AfterPass,
     Options,
     Pass,
     named,
@@ -36,13 +37,18 @@ from orchestrion.compiler.pipeline import (
     run_phases,
 )
 from orchestrion.compiler.rules.engine import check as check_phase
+from orchestrion.schema.attributes import problem
 from orchestrion.schema.profiles import PROFILES
 
 if TYPE_CHECKING:
+    from orchestrion.compiler.placement import Report
+    from orchestrion.compiler.provenance import Recorder
     from orchestrion.schema import writer
 
 #: the first phase whose text decides where values lie and what code runs; modules made from it are not vouched for
 FIRST_UNTRUSTED = "ll_seq"
+#: phases whose text says nothing of the source beyond locations
+LATE = ("ll_seq", "executables", "bytecode")
 
 
 def compile(
@@ -50,6 +56,10 @@ def compile(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
+    attributes: Mapping[str, str | bytes] | None = None,
+    report: Report | None = None,
+    parameters: str | os.PathLike[str] | None = None,
+    parameter_arguments: Sequence[str] = (),
 ) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
@@ -58,7 +68,13 @@ def compile(
     MLIR module of jaxlib. `targets`: names of `schema.profiles.PROFILES`, best first; all of them by default.
     `encodings`: how the operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device
     that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
-    each, of which a device takes the first that is for its kind, or the last.
+    each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, texts or
+    bytes by key; those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
+    `report`: filled with where each op of the source is computed, or with who refuses which, also when CompileError
+    is raised (docs/placement.md).
+    `parameters`: a safetensors file to be written, with all constants of 4 KiB and more, which the module then names
+    instead. `parameter_arguments`: names of arguments (`w`, `arg0`, or `params` for all of `params[...]`) whose values
+    come from such files, too, when the module is loaded, not from callers (docs/parameters.md).
 
     The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
     program, when the source cannot be used, or when the trust store cannot and the module holds native code.
@@ -66,8 +82,8 @@ def compile(
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
-    job = Compilation(targets=_targets(targets), encodings=encodings, machines=tuple(machines))
-    rows = job.rows(source)
+    job = _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments)
+    rows = job.write_parameters(job.rows(source))
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
     return blob
@@ -79,9 +95,13 @@ def compile_to_file(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
+    attributes: Mapping[str, str | bytes] | None = None,
+    report: Report | None = None,
+    parameters: str | os.PathLike[str] | None = None,
+    parameter_arguments: Sequence[str] = (),
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
-    Compilation(targets=_targets(targets), encodings=encodings, machines=tuple(machines)).write(source, path)
+    _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments).write(source, path)
 
 
 def holds_native_code(module: writer.Module) -> bool:
@@ -90,14 +110,41 @@ def holds_native_code(module: writer.Module) -> bool:
     return any(profile is None or profile.native_code for profile in profiles)
 
 
-def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(PROFILES) if given is None else tuple(given)
+def _wrong_attribute(key: str, value: str | bytes) -> str | None:
+    """Why an attribute cannot be written; None if it can. Those that have a meaning are text, others may be bytes."""
+    if not isinstance(key, str) or not isinstance(value, str | bytes):
+        return f"attribute {key!r} is {value!r}, a text or bytes expected"
+    if "\0" in key:
+        return f"the key of an attribute holds a NUL: {key!r}"
+    return problem(key, value)
+
+
+def _job(
+    targets: Sequence[str] | None,
+    encodings: str,
+    machines: Sequence[str],
+    attributes: Mapping[str, str | bytes] | None,
+    report: Report | None,
+    parameters: str | os.PathLike[str] | None,
+    parameter_arguments: Sequence[str],
+) -> Compilation:
+    return Compilation(
+        targets=tuple(PROFILES) if targets is None else tuple(targets),
+        encodings=encodings,
+        machines=tuple(machines),
+        attributes=attributes or {},
+        report=report,
+        parameters=None if parameters is None else Path(parameters),
+        parameter_arguments=tuple(parameter_arguments),
+    )
 
 
 @dataclass(frozen=True)
 class Compilation:
     """What is asked for. `start` is the phase the source is of; `dump` a folder that gets the text of each phase;
-    `print_after` names of passes whose IR goes to `stream` when they have run."""
+    `print_after` names of passes whose IR goes to `stream` when they have run; `attributes` are the module's; `report`
+    is filled on the way to the last phase, from a phase that still has ops of the source; `parameters` is the file that
+    large constants go to, `parameter_arguments` the arguments that become parameters."""
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
@@ -105,7 +152,11 @@ class Compilation:
     start: str = FIRST
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
+    attributes: Mapping[str, str | bytes] = field(default_factory=dict)
     stream: TextIO = field(default_factory=lambda: sys.stderr)
+    report: Report | None = None
+    parameters: Path | None = None
+    parameter_arguments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = ", ".join(PROFILES)
@@ -119,9 +170,16 @@ class Compilation:
         if self.encodings not in ENCODINGS:
             raise CompileError(f"no encodings are called {self.encodings}; there are {', '.join(ENCODINGS)}")
         self._check_machines()
+        wrong = [why for key, value in self.attributes.items() if (why := _wrong_attribute(key, value))]
+        if wrong:
+            raise CompileError("; ".join(wrong))
         named(self.print_after)
         if "hl_seq" not in phases_between(self.start, LAST) and self.machines != (DEFAULT,):
             raise CompileError(f"the text of phase {self.start} says itself which machines its programs are for")
+        if self.report is not None and self.start in LATE:
+            raise CompileError(f"the text of phase {self.start} has no ops of a source, whose places could be reported")
+        if self.start != FIRST and self.parameter_arguments:
+            raise CompileError(f"the text of phase {self.start} says itself what is a parameter")
 
     def _check_machines(self) -> None:
         given = ", ".join(self.machines)
@@ -137,14 +195,23 @@ class Compilation:
         from orchestrion.compiler.bytecode.serialize import module_rows
 
         with paused():
-            return module_rows(self.module(source, LAST))
+            rows = module_rows(self.module(source, LAST))
+        return replace(rows, attributes=dict(self.attributes)) if self.attributes else rows
 
     def write(self, source: Source, path: str | os.PathLike[str]) -> str | None:
         """Write the module's file. Returns the warning of `vouch`, or None."""
         from orchestrion.schema.writer import write_file
 
-        rows = self.rows(source)
+        if self.parameters is not None and os.path.realpath(self.parameters) == os.path.realpath(path):
+            raise CompileError(f"{path}: module and parameters cannot go to one file")
+        rows = self.write_parameters(self.rows(source))
         return self.vouch(write_file(path, rows), holds_native_code(rows))
+
+    def write_parameters(self, rows: writer.Module) -> writer.Module:
+        """Write the file of parameters, if any is asked for. Gives the module that names it."""
+        from orchestrion.compiler.bytecode.parameter_file import write_parameters
+
+        return write_parameters(rows, self.parameters)
 
     def vouch(self, digest: bytes, native: bool) -> str | None:
         """Record in the user's trust store that the module was made here. `native`: whether it holds native code.
@@ -194,10 +261,27 @@ class Compilation:
         if self.dump is not None:
             self._make_folder()
         self._after_phase(self.start, module)
-        options = Options(self.targets, self.encodings, self.machines)
+        recorder = self._recorder(module)
+        takes = self.parameters is not None
+        options = Options(self.targets, self.encodings, self.machines, recorder, takes, self.parameter_arguments)
         with paused():
-            run_phases(module, phases, options, self._after_pass, self._after_phase)
+            try:
+                run_phases(module, phases, options, self._after_pass(recorder), self._after_phase)
+            except CompileError as error:
+                if recorder is not None:
+                    recorder.failed(error)
+                raise
         return module
+
+    def _recorder(self, module: Module) -> Recorder | None:
+        """Who fills in the report."""
+        if self.report is None:
+            return None
+        from orchestrion.compiler.provenance import Recorder
+
+        made = Recorder(self.report, self.targets)
+        made.start(module)
+        return made
 
     def _continued(self, given: Read) -> Module:
         """IR of a later phase: generic text."""
@@ -219,10 +303,15 @@ class Compilation:
         if self.dump is not None:
             _write_text(self.dump / f"{list(PHASES).index(phase)}-{phase}.mlir", print_module(module))
 
-    def _after_pass(self, row: Pass, module: Module) -> None:
-        if row.name in self.print_after:
-            print(f"// IR after {row.name} ({row.phase})", file=self.stream)
-            print(print_module(module), end="", file=self.stream)
+    def _after_pass(self, recorder: Recorder | None) -> AfterPass:
+        def after(row: Pass, module: Module) -> None:
+            if row.name in self.print_after:
+                print(f"// IR after {row.name} ({row.phase})", file=self.stream)
+                print(print_module(module), end="", file=self.stream)
+            if recorder is not None:
+                recorder.after_pass(row, module)
+
+        return after
 
 
 def _write_text(place: Path, text: str) -> None:

@@ -5,6 +5,7 @@ Exit status: 0 done, 1 the input is bad (module, program, argument, expectation,
 """
 
 import argparse
+import json
 import math
 import os
 import sys
@@ -75,6 +76,32 @@ def add_build_deadline(made: argparse.ArgumentParser) -> None:
     )
 
 
+def add_parameters(made: argparse.ArgumentParser) -> None:
+    """Flags for the values of a module's parameters; `parameters` gives them to `vm.load`."""
+    made.add_argument(
+        "--parameters",
+        metavar="FILE",
+        action="append",
+        help="safetensors file, or a folder of them, with the module's parameters; repeat "
+        "(default: what vm-compile wrote, beside the module)",
+    )
+    made.add_argument(
+        "--adapter", metavar="FILE", action="append", default=[], help="low-rank adapter, added to parameters; repeat"
+    )
+    made.add_argument(
+        "--extra-parameters", action="store_true", help="files may hold more parameters than the module wants"
+    )
+
+
+def parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `vm.load` that those flags stand for."""
+    return {
+        "parameters": options.parameters,
+        "adapters": options.adapter,
+        "extra_parameters": options.extra_parameters,
+    }
+
+
 def add_policy(made: argparse.ArgumentParser) -> None:
     """Flags for whose signatures a module must have; `policy` gives them to `vm.load`."""
     made.add_argument(
@@ -130,11 +157,38 @@ def amount(text: str) -> float:
     return math.inf if text == "inf" else int(text)
 
 
+def add_report(made: argparse.ArgumentParser, what: str) -> None:
+    """The flag `--report[=FILE]`; `write_report` writes it."""
+    made.add_argument(
+        "--report",
+        metavar="FILE",
+        nargs="?",
+        const="-",
+        help=f"{what}: as text on standard output or in a file, as JSON in FILE.json",
+    )
+
+
+def write_report(path: str, text: str, data: object) -> None:
+    """A report as `--report` asks for it."""
+    if path == "-":
+        print(text, end="")
+    else:
+        whole = json.dumps(data, indent=2) + "\n" if path.endswith(".json") else text
+        write_whole(path, whole.encode())
+
+
+def _with_values(argv: Sequence[str] | None) -> list[str]:
+    """`--report` alone gets its value, which argparse would look for in the argument behind it."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    end = given.index("--") if "--" in given else len(given)
+    return [f"{text}=-" if text == "--report" else text for text in given[:end]] + given[end:]
+
+
 def run(
     command: str, made: argparse.ArgumentParser, main: Callable[[argparse.Namespace], int], argv: Sequence[str] | None
 ) -> int:
     """Parse, run, and turn every error of the input into one clear line on standard error."""
-    options = made.parse_args(argv)
+    options = made.parse_args(_with_values(argv))
     try:
         return main(options)
     except UsageError as error:

@@ -12,7 +12,11 @@ from types import ModuleType
 from . import cli
 from .packing import (
     keygen,
+    lint,
+    parameters,
     sign,
+    strip,
+    thin,
     verify,
 )
 
@@ -20,6 +24,10 @@ COMMANDS: tuple[ModuleType, ...] = (
     keygen,
     sign,
     verify,
+    lint,
+    thin,
+    strip,
+    parameters,
 )
 
 

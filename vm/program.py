@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ from .context import Context, Limits
 from .errors import CallerError, LimitError
 from .function import Export, Function
 from .linker import LinkedProgram
-from .load_limits import LoadLimits, defaults_of, find_limits, finite
+from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Check, Loader
 from .memory import Memory
 from .native import NativeModule
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
     from .admission import Admission, AnySignature
     from .code import Code
+    from .parameters import Source
+    from .placement import Placement
     from .profile import Profile, Profiler
 
 AnyFunction = Function | ScalarFunction
@@ -126,6 +129,7 @@ class Program(ProgramContext):
         self._linked = linked
         self._base = base
         self._defaults = defaults
+        self._declared = linked.code.declared
         self._profiler = profiler
         self._log = CallLog()
         self.exports: tuple[Export, ...] = linked.exports
@@ -172,10 +176,12 @@ class Program(ProgramContext):
     ) -> ProgramContext:
         """Another context: private globals and memory, limits of its own (`Limits`), run in parallel with others.
 
-        Runs the program's context initializers within `load_limits`, as `load` does; `VmError` when one fails.
+        Runs the program's context initializers within `load_limits`, as `load` does; `VmError` when one fails. Limits
+        that the module declares hold here too.
         """
-        calls = Limits(fuel, deadline, memory, depth)
-        context = self._context(finite(calls), find_limits(load_limits, calls, self._defaults))
+        calls, declared = Limits(fuel, deadline, memory, depth), self._declared
+        found = find_limits(load_limits, calls, self._defaults, declared)
+        context = self._context(tighten(finite(calls), declared.calls), found)
         return ProgramContext(context, self.exports, self._log_of(context))
 
     def put(self, array: Any) -> DeviceArray:
@@ -213,6 +219,17 @@ class Program(ProgramContext):
         if self._profiler is None:
             raise CallerError("the program was not loaded with profiling=True")
         return self._profiler.profile(self.name)
+
+    def placement(self) -> Placement:
+        """Which program and variants were chosen for the device, what was passed over and why; see `placement.py`."""
+        from .facts import LoadFacts
+        from .placement import placed
+
+        facts = LoadFacts()
+        for context in (self._base, self.context):
+            facts.builds |= context.facts.builds
+            facts.derived |= context.facts.derived
+        return placed(self.module, self.device.info, self.device.policy, facts)
 
     def close(self) -> None:
         """Release everything the program holds. Contexts that were created are closed by whoever created them."""
@@ -255,6 +272,9 @@ def load(
     load_limits: Limits | None = None,
     profiling: bool = False,
     build_deadline: float | None = None,
+    parameters: Source | Sequence[Source] | None = None,
+    adapters: Sequence[str | os.PathLike[str]] = (),
+    extra_parameters: bool = False,
     offset: int = 0,
     length: int | None = None,
     policy: str | os.PathLike[str] | TrustPolicy | None = None,
@@ -274,22 +294,27 @@ def load(
     `fuel`, `deadline`, `memory` and `depth` limit the calls of the default context (`Limits`); None is no limit.
     `load_limits` are the limits of the initializers that run now. Where a field of it is None, the limit of calls
     holds; where that is None as well, a default, or no limit for trusted modules (compiled on this machine, or
-    `allow_native_code`). `math.inf` is no limit. The defaults are in docs/limits.md.
+    `allow_native_code`). `math.inf` is no limit. Limits that the module declares hold where they are tighter. All of
+    this is in docs/limits.md.
 
-    `policy`: a keys file or what was read from one; it says whose signatures a module must have. `signature`: a file of
-    signatures, or its bytes, beside those in the module (docs/signatures.md). Without `policy` nobody looks at them.
+    `parameters` are safetensors files, folders of them, or arrays by name, with the values of the module's parameters;
+    None: the file that the compiler wrote, beside the module. `adapters` are low-rank adapters, added to them in order.
+    `extra_parameters`: both may hold more than the module wants (docs/parameters.md).
 
-    `OSError`: the file cannot be read. `ModuleError`: it is no sound module. `LoadError`: module and device do not fit.
-    `HalError`: the device cannot be opened. Other `VmError`: an initializer failed. `Untrusted`: the policy refuses the
-    module. `KeysError`: the keys file is malformed.
+    `policy`: a keys file or what was read from one; it says whose signatures the module must have, and parameters and
+    adapters. `signature`: a file of signatures, or its bytes, beside those in the module (docs/signatures.md). Without
+    `policy` nobody looks at them.
+
+    `OSError`: a file cannot be read. `ModuleError`: it is not sound. `LoadError`: module and device do not fit, or
+    module and parameters (`ParameterError`). `HalError`: the device cannot be opened. Other `VmError`: an initializer
+    failed. `Untrusted`: the policy refuses the module. `KeysError`: the keys file is malformed.
     """
     started = perf_counter()
     calls = Limits(fuel, deadline, memory, depth)
-    limits = finite(calls)
-    rules = _rules(policy, signature)
-    file = _open_module(module, offset, length, rules is not None)
-    admission = None if rules is None else _admission(rules, file, signature)
-    share, budget = _open(device, allow_native_code, limits, profiling, BuildBudget(build_deadline))
+    limits, builds = finite(calls), BuildBudget(build_deadline)
+    admission = _admission(policy, signature)
+    file = _open_module(module, offset, length, admission is not None)
+    share, budget = _open(device, allow_native_code, limits, profiling, builds)
     try:
         check = None if admission is None else admission.check
         linked, profiler = (
@@ -298,9 +323,16 @@ def load(
             else (_LOADER.link(file, share.info, natives, check), None)
         )
         trust = None if admission is None else admission.grant(share)
-        defaults = defaults_of(linked.module, linked.ordinal, share)
-        found = find_limits(load_limits, calls, defaults)
-        base = Context(linked, limits, budget, share)
+        declared = linked.code.declared
+        builds.declared = declared.build_deadline
+        if linked.code.parameters or parameters is not None or adapters:
+            from .parameters import bind  # few modules have any
+
+            rules = None if admission is None else admission.policy
+            linked.parameters = bind(linked, _folder(module), parameters, adapters, extra_parameters, budget, rules)
+        defaults = defaults_of(linked.module, linked.ordinal, share, linked.parameters.by_segment)
+        found = find_limits(load_limits, calls, defaults, declared)
+        base = Context(linked, tighten(limits, declared.calls), budget, share)
         _initialize(base, linked.program_initializers, found, "program", profiler)
         try:
             return Program(linked, base, found, defaults, started, profiler, trust)
@@ -312,21 +344,20 @@ def load(
         raise
 
 
-def _rules(policy: str | os.PathLike[str] | TrustPolicy | None, signature: AnySignature | None) -> TrustPolicy | None:
-    """The policy that holds for a load; None if nobody looks at signatures. What that takes is imported here."""
-    if policy is None:
-        if signature is not None:
-            raise CallerError("a signature says nothing without a policy: policy='keys.toml'")
-        return None
-    from .admission import read_policy
-
-    return read_policy(policy)
+def _folder(module: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Path | None:
+    """Where a module lies; None for one in memory."""
+    return None if isinstance(module, bytes | bytearray | memoryview) else Path(module).parent
 
 
-def _admission(rules: TrustPolicy, file: Container, signature: AnySignature | None) -> Admission:
-    from .admission import Admission
+def _admission(policy: str | os.PathLike[str] | TrustPolicy | None, signature: AnySignature | None) -> Admission | None:
+    """Who decides whether a module may be loaded; None if nobody looks at signatures. Imports what that takes."""
+    if policy is not None:
+        from .admission import admission_of
 
-    return Admission(rules, file, signature)
+        return admission_of(policy, signature)
+    if signature is not None:
+        raise CallerError("a signature says nothing without a policy: policy='keys.toml'")
+    return None
 
 
 def _profiled(
@@ -354,13 +385,13 @@ def _initialize(
 ) -> None:
     """Run a context's initializers within the limits of `found`."""
     started = perf_counter_ns()
-    context.memory.restrict(found.limits.memory)
+    context.memory.restrict(found.limits.memory, found.limits.origin("memory"))
     try:
         context.initialize(codes, found.limits)
     except LimitError as error:
         found.explain(error)
         raise
-    context.memory.restrict(context.limits.memory)
+    context.memory.restrict(context.limits.memory, context.limits.origin("memory"))
     if profiler is not None:
         profiler.initialized(context, kind, started)
 

@@ -45,6 +45,12 @@ def skipped_programs(module: Module, ordinal: int, info: DeviceInfo) -> list[tup
     return found
 
 
+def explain_variants(module: Module, row: Executable, info: DeviceInfo) -> list[tuple[Variant, str]]:
+    """Each variant of an executable, in order, and why it does not run on the device; empty when it does."""
+    variants = module.variants[row.variants_start : row.variants_end]
+    return [(variant, _variant_refusal(module, variant, info)) for variant in variants]
+
+
 def _lacking(module: Module, row: Program, info: DeviceInfo) -> str:
     """Why a program does not run; empty when it does."""
     name = module.strings[row.profile]
