@@ -8,13 +8,15 @@ says what they found, and decides nothing. What each entry computes is read from
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.profiles import PROFILES, feature_names
 
+from .dispatches import dispatches
 from .selection import explain_programs, explain_variants
 
 if TYPE_CHECKING:
@@ -54,13 +56,25 @@ class VariantRow:
 
 
 @dataclass(frozen=True, slots=True)
+class DispatchRow:
+    """An instruction that records a dispatch. `location`: of its main op in the source; empty where the module does not
+    say."""
+
+    function: str
+    pc: int
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
 class EntryRow:
     """What can be dispatched. `source_ops`: ops of the source that it computes, the main one first; empty where the
-    module does not say."""
+    module does not say. `dispatches`: the instructions that record it, as far as they are known without running them.
+    """
 
     name: str
     workgroup_size: tuple[int, ...]
     source_ops: tuple[str, ...]
+    dispatches: tuple[DispatchRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +167,28 @@ def _candidates(module: Module, info: DeviceInfo) -> Iterator[Candidate]:
 def _executables(
     module: Module, program: int, row: Program, info: DeviceInfo, facts: LoadFacts | None
 ) -> Iterator[ExecutableRow]:
+    recorded = _recorded(module, program)
     for ordinal, executable in enumerate(module.executables[row.executables_start : row.executables_end]):
         name = module.strings[executable.name]
         variants = tuple(_variants(module, executable, info))
         built = "" if facts is None else _built(facts.builds.get(ordinal), facts)
-        yield ExecutableRow(name, variants, tuple(_entries(module, program, ordinal, executable, variants)), built)
+        found = _entries(module, program, ordinal, executable, variants)
+        entries = tuple(replace(entry, dispatches=recorded[ordinal, number]) for number, entry in enumerate(found))
+        yield ExecutableRow(name, variants, entries, built)
+
+
+def _recorded(module: Module, program: int) -> dict[tuple[int, int], tuple[DispatchRow, ...]]:
+    """(executable, entry) -> where it is dispatched."""
+    functions = module.functions[module.programs[program].functions_start :]
+    found: dict[tuple[int, int], tuple[DispatchRow, ...]] = defaultdict(tuple)
+    try:
+        for row in dispatches(module, program):
+            location = module.location(program, row.function, row.pc) or ""
+            name = module.strings[functions[row.function].name]
+            found[row.executable, row.entry] += (DispatchRow(name, row.pc, location),)
+    except ModuleError:  # unsound code, which does not load, or a damaged source map, without which it does
+        found.clear()
+    return found
 
 
 def _variants(module: Module, row: Executable, info: DeviceInfo) -> Iterator[VariantRow]:
@@ -184,7 +215,7 @@ def _entries(
             ops = module.source_ops(program, ordinal, number)
         except ModuleError:  # a damaged source map: the program runs without it
             ops = ()
-        yield EntryRow(module.strings[entry.name], sizes[number] if sizes else (), ops)
+        yield EntryRow(module.strings[entry.name], sizes[number] if sizes else (), ops, ())
 
 
 def _built(build: Build | None, facts: LoadFacts) -> str:
@@ -232,3 +263,6 @@ def _executable_lines(row: ExecutableRow) -> Iterator[str]:
     for entry in row.entries:
         size, ops = "x".join(map(str, entry.workgroup_size)), ", ".join(entry.source_ops)
         yield f"    entry {entry.name}, workgroups of {size}: {ops or 'the module does not say what it computes'}"
+        for place in entry.dispatches:
+            location = f": {place.location}" if place.location else ""
+            yield f"      recorded by {place.function}, pc {place.pc:#x}{location}"
