@@ -276,3 +276,13 @@ def test_phases_print_the_same(tmp_path: Path) -> None:
 def test_places_in_words() -> None:
     assert Place("p", "dispatch", "main", "linked_0", "a").what == "dispatch linked_0/a in main"
     assert Place("p", "constant", "", detail="c").what == "constant (c)"
+
+
+def test_text_holds_no_escapes_of_a_source() -> None:
+    text = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.sine %x : tensor<4xf32> loc("\\1B[2J\\0A")
+  return %0 : tensor<4xf32>
+}"""
+    report, _ = compiled(text, ["reference"])
+    assert "1B" in report.ops[0].location and "\x1b" not in report.text()
+    assert len(report.text().splitlines()) == 7

@@ -197,6 +197,17 @@ def test_dispatches_of_assembled_code() -> None:
     assert found == [(0, 0, 0), (1, 1, 1), (1, 0, 2)]
 
 
+def test_names_of_a_stranger() -> None:
+    """Text has no line and no escape of the file's making; names are shown in short."""
+    module = rows("reference", source=EXAMPLES / "simple_mul.mlir")
+    (program,) = module.programs
+    executables = [replace(row, name="\x1b[2J" + "x" * 100_000) for row in program.executables]
+    module.programs[0] = replace(program, name="a\nprogram b: chosen", executables=executables)
+    text = placement(write(module), "reference").text()
+    assert "  program a?program b: chosen: chosen\n" in text and "\x1b" not in text
+    assert "  ?[2Jxxx" in text and len(text) < 2000
+
+
 def test_trust() -> None:
     blob = write(rows("reference"))
     assert placement(blob, "reference").trust == "not trusted: not compiled on this machine by this user"
