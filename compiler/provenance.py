@@ -26,8 +26,9 @@ from .ir.locations import Location, Origin, Tracked, numbers_of, origin_of, plac
 from .kernel.plan import EntryPlan
 from .placement import EntryRow, NotTaken, Place, ProgramRow, Refusal, Report, SourceOp
 from .sequencer import hl_seq, ll_seq
+from .stablehlo.control_flow import While
 from .stablehlo.custom_call import CustomCall
-from .stablehlo.func import Func, Return
+from .stablehlo.func import Call, Func, Return
 from .stablehlo.structural import Constant
 
 if TYPE_CHECKING:
@@ -42,9 +43,6 @@ _OWN: Final = frozenset({"builtin", "flow", "util", "hl_seq", "ll_seq", "vm", "k
 _REMOVED_BY: Final[dict[str, str]] = {
     "erase-private": "removed: it is in a function that nobody calls",
     "drop-annotations": "removed: an annotation, which changes no value",
-    "refine-shapes": "removed: it computes sizes, which types say",
-    "inline": "inlined: the ops of the function stand in its place",
-    "unroll-short-loops": "unrolled: copies of the loop's body stand in its place",
 }
 #: ops that hold a constant, in whatever phase
 _CONSTANTS: Final = (Constant, util.Global, util.GlobalLoad, flow.Splat, hl_seq.Splat)
@@ -155,17 +153,23 @@ class Recorder:
             return
         others = numbers_of(to for to in became if to is not None and number not in to.numbers)
         row.stands_for = tuple(sorted(others))
-        row.end = self._reason(number, op, name, None in became)
+        row.end = self._reason(number, op, name, bool(became), None in became)
 
-    def _reason(self, number: int, op: Operation, name: str, is_argument: bool) -> str:
+    def _reason(self, number: int, op: Operation, name: str, is_replaced: bool, is_argument: bool) -> str:
         if number in self._folded:
             return f"folded into a constant by {self._folded[number]}, which nothing needs after {name}"
-        if op.has(Trait.TERMINATOR) and name != "erase-private":
-            return f"removed by {name}: it ends a region or a function, whose values go where they are needed"
         if name in _REMOVED_BY:
             return _REMOVED_BY[name]
+        if op.has(Trait.TERMINATOR):
+            return f"removed by {name}: it ends a region or a function, whose values go where they are needed"
+        if isinstance(op, Call) and is_replaced:
+            return f"inlined by {name}: the ops of the function stand in its place"
+        if isinstance(op, While) and name == "unroll-short-loops":
+            return f"unrolled by {name}: copies of its body stand in its place"
         if self.report.ops[number].stands_for:
             return f"removed by {name}: its values are those of other ops"
+        if name == "refine-shapes":
+            return f"removed by {name}: it computes sizes, which types say"
         if is_argument:
             return f"removed by {name}: its values are arguments"
         return f"removed by {name}: nothing needs its values"
