@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -28,6 +28,7 @@ from orchestrion.compiler.pipeline import (
     FIRST,
     LAST,
     PHASES,
+    AfterPass,
     Options,
     Pass,
     named,
@@ -36,13 +37,18 @@ from orchestrion.compiler.pipeline import (
     run_phases,
 )
 from orchestrion.compiler.rules.engine import check as check_phase
+from orchestrion.schema.attributes import problem
 from orchestrion.schema.profiles import PROFILES
 
 if TYPE_CHECKING:
+    from orchestrion.compiler.placement import Report
+    from orchestrion.compiler.provenance import Recorder
     from orchestrion.schema import writer
 
 #: the first phase whose text decides where values lie and what code runs; modules made from it are not vouched for
 FIRST_UNTRUSTED = "ll_seq"
+#: phases whose text says nothing of the source beyond locations
+LATE = ("ll_seq", "executables", "bytecode")
 
 
 def compile(
@@ -50,8 +56,13 @@ def compile(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
+<<<<<<< HEAD
     parameters: str | os.PathLike[str] | None = None,
     parameter_arguments: Sequence[str] = (),
+=======
+    attributes: Mapping[str, str] | None = None,
+    report: Report | None = None,
+>>>>>>> main
 ) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
@@ -60,10 +71,17 @@ def compile(
     MLIR module of jaxlib. `targets`: names of `schema.profiles.PROFILES`, best first; all of them by default.
     `encodings`: how the operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device
     that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
+<<<<<<< HEAD
     each, of which a device takes the first that is for its kind, or the last. `parameters`: a safetensors file to be
     written, with all constants of 4 KiB and more, which the module then names instead. `parameter_arguments`: names of
     arguments (`w`, `arg0`, or `params` for all of `params[...]`) whose values come from such files, too, when the
     module is loaded, not from callers (docs/parameters.md).
+=======
+    each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, by key;
+    those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
+    `report`: filled with where each op of the source is computed, or with who refuses which, also when CompileError
+    is raised (docs/placement.md).
+>>>>>>> main
 
     The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
     program, when the source cannot be used, or when the trust store cannot and the module holds native code.
@@ -71,8 +89,19 @@ def compile(
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
+<<<<<<< HEAD
     job = _job(targets, encodings, machines, parameters, parameter_arguments)
     rows = job.write_parameters(job.rows(source))
+=======
+    job = Compilation(
+        targets=_targets(targets),
+        encodings=encodings,
+        machines=tuple(machines),
+        attributes=attributes or {},
+        report=report,
+    )
+    rows = job.rows(source)
+>>>>>>> main
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
     return blob
@@ -84,11 +113,26 @@ def compile_to_file(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
+<<<<<<< HEAD
     parameters: str | os.PathLike[str] | None = None,
     parameter_arguments: Sequence[str] = (),
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
     _job(targets, encodings, machines, parameters, parameter_arguments).write(source, path)
+=======
+    attributes: Mapping[str, str] | None = None,
+    report: Report | None = None,
+) -> None:
+    """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
+    job = Compilation(
+        targets=_targets(targets),
+        encodings=encodings,
+        machines=tuple(machines),
+        attributes=attributes or {},
+        report=report,
+    )
+    job.write(source, path)
+>>>>>>> main
 
 
 def holds_native_code(module: writer.Module) -> bool:
@@ -97,6 +141,7 @@ def holds_native_code(module: writer.Module) -> bool:
     return any(profile is None or profile.native_code for profile in profiles)
 
 
+<<<<<<< HEAD
 def _job(
     targets: Sequence[str] | None,
     encodings: str,
@@ -111,13 +156,30 @@ def _job(
         parameters=None if parameters is None else Path(parameters),
         parameter_arguments=tuple(parameter_arguments),
     )
+=======
+def _wrong_attribute(key: str, value: str) -> str | None:
+    if not isinstance(key, str) or not isinstance(value, str):
+        return f"attribute {key!r} is {value!r}, a text expected"
+    if "\0" in key + value:
+        return f"attribute {key!r} holds a NUL"
+    return problem(key, value)
+
+
+def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(PROFILES) if given is None else tuple(given)
+>>>>>>> main
 
 
 @dataclass(frozen=True)
 class Compilation:
     """What is asked for. `start` is the phase the source is of; `dump` a folder that gets the text of each phase;
+<<<<<<< HEAD
     `print_after` names of passes whose IR goes to `stream` when they have run; `parameters` the file that large
     constants go to, `parameter_arguments` the arguments that become parameters."""
+=======
+    `print_after` names of passes whose IR goes to `stream` when they have run; `attributes` are the module's; `report`
+    is filled on the way to the last phase, from a phase that still has ops of the source."""
+>>>>>>> main
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
@@ -125,9 +187,14 @@ class Compilation:
     start: str = FIRST
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
     stream: TextIO = field(default_factory=lambda: sys.stderr)
+<<<<<<< HEAD
     parameters: Path | None = None
     parameter_arguments: tuple[str, ...] = ()
+=======
+    report: Report | None = None
+>>>>>>> main
 
     def __post_init__(self) -> None:
         known = ", ".join(PROFILES)
@@ -141,11 +208,19 @@ class Compilation:
         if self.encodings not in ENCODINGS:
             raise CompileError(f"no encodings are called {self.encodings}; there are {', '.join(ENCODINGS)}")
         self._check_machines()
+        wrong = [why for key, value in self.attributes.items() if (why := _wrong_attribute(key, value))]
+        if wrong:
+            raise CompileError("; ".join(wrong))
         named(self.print_after)
         if "hl_seq" not in phases_between(self.start, LAST) and self.machines != (DEFAULT,):
             raise CompileError(f"the text of phase {self.start} says itself which machines its programs are for")
+<<<<<<< HEAD
         if self.start != FIRST and self.parameter_arguments:
             raise CompileError(f"the text of phase {self.start} says itself what is a parameter")
+=======
+        if self.report is not None and self.start in LATE:
+            raise CompileError(f"the text of phase {self.start} has no ops of a source, whose places could be reported")
+>>>>>>> main
 
     def _check_machines(self) -> None:
         given = ", ".join(self.machines)
@@ -161,7 +236,8 @@ class Compilation:
         from orchestrion.compiler.bytecode.serialize import module_rows
 
         with paused():
-            return module_rows(self.module(source, LAST))
+            rows = module_rows(self.module(source, LAST))
+        return replace(rows, attributes=dict(self.attributes)) if self.attributes else rows
 
     def write(self, source: Source, path: str | os.PathLike[str]) -> str | None:
         """Write the module's file. Returns the warning of `vouch`, or None."""
@@ -226,11 +302,31 @@ class Compilation:
         if self.dump is not None:
             self._make_folder()
         self._after_phase(self.start, module)
+<<<<<<< HEAD
         takes = self.parameters is not None
         options = Options(self.targets, self.encodings, self.machines, takes, self.parameter_arguments)
+=======
+        recorder = self._recorder(module)
+        options = Options(self.targets, self.encodings, self.machines, recorder)
+>>>>>>> main
         with paused():
-            run_phases(module, phases, options, self._after_pass, self._after_phase)
+            try:
+                run_phases(module, phases, options, self._after_pass(recorder), self._after_phase)
+            except CompileError as error:
+                if recorder is not None:
+                    recorder.failed(error)
+                raise
         return module
+
+    def _recorder(self, module: Module) -> Recorder | None:
+        """Who fills in the report."""
+        if self.report is None:
+            return None
+        from orchestrion.compiler.provenance import Recorder
+
+        made = Recorder(self.report, self.targets)
+        made.start(module)
+        return made
 
     def _continued(self, given: Read) -> Module:
         """IR of a later phase: generic text."""
@@ -252,10 +348,15 @@ class Compilation:
         if self.dump is not None:
             _write_text(self.dump / f"{list(PHASES).index(phase)}-{phase}.mlir", print_module(module))
 
-    def _after_pass(self, row: Pass, module: Module) -> None:
-        if row.name in self.print_after:
-            print(f"// IR after {row.name} ({row.phase})", file=self.stream)
-            print(print_module(module), end="", file=self.stream)
+    def _after_pass(self, recorder: Recorder | None) -> AfterPass:
+        def after(row: Pass, module: Module) -> None:
+            if row.name in self.print_after:
+                print(f"// IR after {row.name} ({row.phase})", file=self.stream)
+                print(print_module(module), end="", file=self.stream)
+            if recorder is not None:
+                recorder.after_pass(row, module)
+
+        return after
 
 
 def _write_text(place: Path, text: str) -> None:

@@ -12,14 +12,23 @@ from types import ModuleType
 from . import cli
 from .packing import (
     keygen,
+<<<<<<< HEAD
     parameters,
+=======
+    lint,
+>>>>>>> main
     sign,
+    strip,
+    thin,
     verify,
 )
 
 COMMANDS: tuple[ModuleType, ...] = (
     keygen,
+    lint,
     sign,
+    strip,
+    thin,
     verify,
     parameters,
 )

@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.errors import HalError
@@ -19,6 +19,7 @@ from orchestrion.hal.fork import ForkedLock, after_fork
 from .call import Call
 from .code import Code
 from .errors import CallerError, LimitError, VmError
+from .facts import LoadFacts
 from .interpreter import abandon, located, run
 from .kept import Kept, Uncached
 from .memory import Memory
@@ -43,6 +44,8 @@ class Limits:
     deadline: float | None = None  #: seconds of a call, without the time in which device code is built
     memory: float | None = None  #: bytes held, a whole number, host and device together
     depth: int = 1000  #: nested calls
+    #: attributes of the module that gave some of these (`load_limits.tighten`); nobody else sets it
+    declared: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         for name, value in (("fuel", self.fuel), ("deadline", self.deadline), ("memory", self.memory)):
@@ -50,6 +53,16 @@ class Limits:
                 raise CallerError(f"limit {name} is {value}, 0 or more expected")
         if self.depth < 1:
             raise CallerError(f"limit depth is {self.depth}, 1 or more expected")
+
+    def declared_as(self, name: str) -> str | None:
+        """The attribute of the module that gave a limit; None if the module did not."""
+        keys = (f"limits.{name}", f"limits.load-{name}")
+        return next((key for key in keys if key in self.declared), None) if self.declared else None
+
+    def origin(self, name: str) -> str:
+        """What an error adds to a limit: who set it, if that was the module."""
+        key = self.declared_as(name)
+        return "" if key is None else f", which the module declares ({key})"
 
 
 NO_LIMITS = Limits()
@@ -68,6 +81,7 @@ class Context:
         "constant_bytes",
         "device",
         "execute",
+        "facts",
         "globals",
         "kept",
         "lane",
@@ -98,6 +112,7 @@ class Context:
         self.globals: list[Any] = list(program.globals if parent is None else parent.globals)
         self.reliefs: list[weakref.WeakMethod[Callable[[], bool]]] = []
         self.cancelled = False
+        self.facts = LoadFacts()
         self.constant_bytes = 0  #: of constants that were copied to the device
         self.lock: Any = threading.Lock()  #: or a `ForkedLock`
         self.lane: Lane | None = None  #: of submitted calls, once there was one

@@ -35,7 +35,7 @@ from .context import Context, Limits
 from .errors import CallerError, LimitError
 from .function import Export, Function
 from .linker import LinkedProgram
-from .load_limits import LoadLimits, defaults_of, find_limits, finite
+from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Check, Loader
 from .memory import Memory
 from .native import NativeModule
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .admission import Admission, AnySignature
     from .code import Code
     from .parameters import Source
+    from .placement import Placement
     from .profile import Profile, Profiler
 
 AnyFunction = Function | ScalarFunction
@@ -128,6 +129,7 @@ class Program(ProgramContext):
         self._linked = linked
         self._base = base
         self._defaults = defaults
+        self._declared = linked.code.declared
         self._profiler = profiler
         self._log = CallLog()
         self.exports: tuple[Export, ...] = linked.exports
@@ -173,10 +175,12 @@ class Program(ProgramContext):
     ) -> ProgramContext:
         """Another context: private globals and memory, limits of its own (`Limits`), run in parallel with others.
 
-        Runs the program's context initializers within `load_limits`, as `load` does; `VmError` when one fails.
+        Runs the program's context initializers within `load_limits`, as `load` does; `VmError` when one fails. Limits
+        that the module declares hold here too.
         """
-        calls = Limits(fuel, deadline, memory, depth)
-        context = self._context(finite(calls), find_limits(load_limits, calls, self._defaults))
+        calls, declared = Limits(fuel, deadline, memory, depth), self._declared
+        found = find_limits(load_limits, calls, self._defaults, declared)
+        context = self._context(tighten(finite(calls), declared.calls), found)
         return ProgramContext(context, self.exports, self._log_of(context))
 
     def put(self, array: Any) -> DeviceArray:
@@ -214,6 +218,17 @@ class Program(ProgramContext):
         if self._profiler is None:
             raise CallerError("the program was not loaded with profiling=True")
         return self._profiler.profile(self.name)
+
+    def placement(self) -> Placement:
+        """Which program and variants were chosen for the device, what was passed over and why; see `placement.py`."""
+        from .facts import LoadFacts
+        from .placement import placed
+
+        facts = LoadFacts()
+        for context in (self._base, self.context):
+            facts.builds |= context.facts.builds
+            facts.derived |= context.facts.derived
+        return placed(self.module, self.device.info, self.device.policy, facts)
 
     def close(self) -> None:
         """Release everything the program holds. Contexts that were created are closed by whoever created them."""
@@ -278,7 +293,8 @@ def load(
     `fuel`, `deadline`, `memory` and `depth` limit the calls of the default context (`Limits`); None is no limit.
     `load_limits` are the limits of the initializers that run now. Where a field of it is None, the limit of calls
     holds; where that is None as well, a default, or no limit for trusted modules (compiled on this machine, or
-    `allow_native_code`). `math.inf` is no limit. The defaults are in docs/limits.md.
+    `allow_native_code`). `math.inf` is no limit. Limits that the module declares hold where they are tighter. All of
+    this is in docs/limits.md.
 
     `parameters` are safetensors files, folders of them, or arrays by name, with the values of the module's parameters;
     None: the file that the compiler wrote, beside the module. `adapters` are low-rank adapters, added to them in order.
@@ -294,11 +310,11 @@ def load(
     """
     started = perf_counter()
     calls = Limits(fuel, deadline, memory, depth)
-    limits = finite(calls)
+    limits, builds = finite(calls), BuildBudget(build_deadline)
     rules = _rules(policy, signature)
     file = _open_module(module, offset, length, rules is not None)
     admission = None if rules is None else _admission(rules, file, signature)
-    share, budget = _open(device, allow_native_code, limits, profiling, BuildBudget(build_deadline))
+    share, budget = _open(device, allow_native_code, limits, profiling, builds)
     try:
         check = None if admission is None else admission.check
         linked, profiler = (
@@ -307,13 +323,15 @@ def load(
             else (_LOADER.link(file, share.info, natives, check), None)
         )
         trust = None if admission is None else admission.grant(share)
+        declared = linked.code.declared
+        builds.declared = declared.build_deadline
         if linked.code.parameters or parameters is not None or adapters:
             from .parameters import bind  # few modules have any
 
             linked.parameters = bind(linked, _folder(module), parameters, adapters, extra_parameters, budget, rules)
         defaults = defaults_of(linked.module, linked.ordinal, share, linked.parameters.by_segment)
-        found = find_limits(load_limits, calls, defaults)
-        base = Context(linked, limits, budget, share)
+        found = find_limits(load_limits, calls, defaults, declared)
+        base = Context(linked, tighten(limits, declared.calls), budget, share)
         _initialize(base, linked.program_initializers, found, "program", profiler)
         try:
             return Program(linked, base, found, defaults, started, profiler, trust)
@@ -372,13 +390,13 @@ def _initialize(
 ) -> None:
     """Run a context's initializers within the limits of `found`."""
     started = perf_counter_ns()
-    context.memory.restrict(found.limits.memory)
+    context.memory.restrict(found.limits.memory, found.limits.origin("memory"))
     try:
         context.initialize(codes, found.limits)
     except LimitError as error:
         found.explain(error)
         raise
-    context.memory.restrict(context.limits.memory)
+    context.memory.restrict(context.limits.memory, context.limits.origin("memory"))
     if profiler is not None:
         profiler.initialized(context, kind, started)
 
