@@ -56,13 +56,10 @@ def compile(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
-<<<<<<< HEAD
-    parameters: str | os.PathLike[str] | None = None,
-    parameter_arguments: Sequence[str] = (),
-=======
     attributes: Mapping[str, str] | None = None,
     report: Report | None = None,
->>>>>>> main
+    parameters: str | os.PathLike[str] | None = None,
+    parameter_arguments: Sequence[str] = (),
 ) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
@@ -71,17 +68,13 @@ def compile(
     MLIR module of jaxlib. `targets`: names of `schema.profiles.PROFILES`, best first; all of them by default.
     `encodings`: how the operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device
     that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
-<<<<<<< HEAD
-    each, of which a device takes the first that is for its kind, or the last. `parameters`: a safetensors file to be
-    written, with all constants of 4 KiB and more, which the module then names instead. `parameter_arguments`: names of
-    arguments (`w`, `arg0`, or `params` for all of `params[...]`) whose values come from such files, too, when the
-    module is loaded, not from callers (docs/parameters.md).
-=======
     each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, by key;
     those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
     `report`: filled with where each op of the source is computed, or with who refuses which, also when CompileError
-    is raised (docs/placement.md).
->>>>>>> main
+    is raised (docs/placement.md). `parameters`: a safetensors file to be written, with all constants of 4 KiB and more,
+    which the module then names instead. `parameter_arguments`: names of arguments (`w`, `arg0`, or `params` for all of
+    `params[...]`) whose values come from such files, too, when the module is loaded, not from callers
+    (docs/parameters.md).
 
     The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
     program, when the source cannot be used, or when the trust store cannot and the module holds native code.
@@ -89,19 +82,8 @@ def compile(
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
-<<<<<<< HEAD
-    job = _job(targets, encodings, machines, parameters, parameter_arguments)
+    job = _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments)
     rows = job.write_parameters(job.rows(source))
-=======
-    job = Compilation(
-        targets=_targets(targets),
-        encodings=encodings,
-        machines=tuple(machines),
-        attributes=attributes or {},
-        report=report,
-    )
-    rows = job.rows(source)
->>>>>>> main
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
     return blob
@@ -113,26 +95,13 @@ def compile_to_file(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
-<<<<<<< HEAD
+    attributes: Mapping[str, str] | None = None,
+    report: Report | None = None,
     parameters: str | os.PathLike[str] | None = None,
     parameter_arguments: Sequence[str] = (),
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
-    _job(targets, encodings, machines, parameters, parameter_arguments).write(source, path)
-=======
-    attributes: Mapping[str, str] | None = None,
-    report: Report | None = None,
-) -> None:
-    """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
-    job = Compilation(
-        targets=_targets(targets),
-        encodings=encodings,
-        machines=tuple(machines),
-        attributes=attributes or {},
-        report=report,
-    )
-    job.write(source, path)
->>>>>>> main
+    _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments).write(source, path)
 
 
 def holds_native_code(module: writer.Module) -> bool:
@@ -141,22 +110,6 @@ def holds_native_code(module: writer.Module) -> bool:
     return any(profile is None or profile.native_code for profile in profiles)
 
 
-<<<<<<< HEAD
-def _job(
-    targets: Sequence[str] | None,
-    encodings: str,
-    machines: Sequence[str],
-    parameters: str | os.PathLike[str] | None,
-    parameter_arguments: Sequence[str],
-) -> Compilation:
-    return Compilation(
-        targets=tuple(PROFILES) if targets is None else tuple(targets),
-        encodings=encodings,
-        machines=tuple(machines),
-        parameters=None if parameters is None else Path(parameters),
-        parameter_arguments=tuple(parameter_arguments),
-    )
-=======
 def _wrong_attribute(key: str, value: str) -> str | None:
     if not isinstance(key, str) or not isinstance(value, str):
         return f"attribute {key!r} is {value!r}, a text expected"
@@ -165,21 +118,32 @@ def _wrong_attribute(key: str, value: str) -> str | None:
     return problem(key, value)
 
 
-def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(PROFILES) if given is None else tuple(given)
->>>>>>> main
+def _job(
+    targets: Sequence[str] | None,
+    encodings: str,
+    machines: Sequence[str],
+    attributes: Mapping[str, str] | None,
+    report: Report | None,
+    parameters: str | os.PathLike[str] | None,
+    parameter_arguments: Sequence[str],
+) -> Compilation:
+    return Compilation(
+        targets=tuple(PROFILES) if targets is None else tuple(targets),
+        encodings=encodings,
+        machines=tuple(machines),
+        attributes=attributes or {},
+        report=report,
+        parameters=None if parameters is None else Path(parameters),
+        parameter_arguments=tuple(parameter_arguments),
+    )
 
 
 @dataclass(frozen=True)
 class Compilation:
     """What is asked for. `start` is the phase the source is of; `dump` a folder that gets the text of each phase;
-<<<<<<< HEAD
-    `print_after` names of passes whose IR goes to `stream` when they have run; `parameters` the file that large
-    constants go to, `parameter_arguments` the arguments that become parameters."""
-=======
     `print_after` names of passes whose IR goes to `stream` when they have run; `attributes` are the module's; `report`
-    is filled on the way to the last phase, from a phase that still has ops of the source."""
->>>>>>> main
+    is filled on the way to the last phase, from a phase that still has ops of the source; `parameters` is the file that
+    large constants go to, `parameter_arguments` are the arguments that become parameters."""
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
@@ -189,12 +153,9 @@ class Compilation:
     print_after: tuple[str, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
     stream: TextIO = field(default_factory=lambda: sys.stderr)
-<<<<<<< HEAD
+    report: Report | None = None
     parameters: Path | None = None
     parameter_arguments: tuple[str, ...] = ()
-=======
-    report: Report | None = None
->>>>>>> main
 
     def __post_init__(self) -> None:
         known = ", ".join(PROFILES)
@@ -214,13 +175,10 @@ class Compilation:
         named(self.print_after)
         if "hl_seq" not in phases_between(self.start, LAST) and self.machines != (DEFAULT,):
             raise CompileError(f"the text of phase {self.start} says itself which machines its programs are for")
-<<<<<<< HEAD
         if self.start != FIRST and self.parameter_arguments:
             raise CompileError(f"the text of phase {self.start} says itself what is a parameter")
-=======
         if self.report is not None and self.start in LATE:
             raise CompileError(f"the text of phase {self.start} has no ops of a source, whose places could be reported")
->>>>>>> main
 
     def _check_machines(self) -> None:
         given = ", ".join(self.machines)
@@ -302,13 +260,8 @@ class Compilation:
         if self.dump is not None:
             self._make_folder()
         self._after_phase(self.start, module)
-<<<<<<< HEAD
-        takes = self.parameters is not None
-        options = Options(self.targets, self.encodings, self.machines, takes, self.parameter_arguments)
-=======
-        recorder = self._recorder(module)
-        options = Options(self.targets, self.encodings, self.machines, recorder)
->>>>>>> main
+        recorder, takes = self._recorder(module), self.parameters is not None
+        options = Options(self.targets, self.encodings, self.machines, recorder, takes, self.parameter_arguments)
         with paused():
             try:
                 run_phases(module, phases, options, self._after_pass(recorder), self._after_phase)

@@ -47,23 +47,16 @@ LAST: Final = list(PHASES)[-1]
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a compilation is asked for. `targets` are names of `schema.profiles.PROFILES`, best first; `encodings` is
-<<<<<<< HEAD
-    one of `ENCODINGS`, `machines` are names of `kernel.machine.MACHINES`, best first. `parameters`: large constants lie
-    outside the module, and so do the arguments called `parameter_arguments`."""
-=======
     one of `ENCODINGS`, `machines` are names of `kernel.machine.MACHINES`, best first. `recorder`: who is told what was
-    decided, for a placement report."""
->>>>>>> main
+    decided, for a placement report. `parameters`: large constants lie outside the module, and so do the arguments
+    called `parameter_arguments`."""
 
     targets: tuple[str, ...]
     encodings: str = "default"
     machines: tuple[str, ...] = (DEFAULT,)
-<<<<<<< HEAD
+    recorder: Recorder | None = None
     parameters: bool = False
     parameter_arguments: tuple[str, ...] = ()
-=======
-    recorder: Recorder | None = None
->>>>>>> main
 
 
 @dataclass(frozen=True)

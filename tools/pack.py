@@ -12,11 +12,8 @@ from types import ModuleType
 from . import cli
 from .packing import (
     keygen,
-<<<<<<< HEAD
-    parameters,
-=======
     lint,
->>>>>>> main
+    parameters,
     sign,
     strip,
     thin,

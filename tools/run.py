@@ -68,25 +68,7 @@ def run(options: argparse.Namespace) -> int:
         return compare_devices(options)
     if options.replay is not None:
         return replay_dispatch(options)
-<<<<<<< HEAD
-    from orchestrion import vm
-
-    program = vm.load(
-        options.module,
-        device=options.device,
-        allow_native_code=options.allow_native_code,
-        fuel=options.fuel,
-        deadline=options.deadline,
-        memory=options.memory,
-        load_limits=cli.load_limits(options),
-        profiling=options.trace is not None,
-        build_deadline=options.build_deadline,
-        **cli.parameters(options),
-        **cli.policy(options),
-    )
-=======
     program = load(options)
->>>>>>> main
     try:
         if options.report is not None:
             placement = program.placement()
@@ -118,6 +100,7 @@ def load(options: argparse.Namespace) -> "Program":
             load_limits=cli.load_limits(options),
             profiling=options.trace is not None,
             build_deadline=options.build_deadline,
+            **cli.parameters(options),
             **cli.policy(options),
         )
     except (vm.VmError, HalError) as error:
@@ -326,15 +309,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli.add_policy(made)
     made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
     cli.add_load_limits(made)
-<<<<<<< HEAD
     cli.add_parameters(made)
-=======
     cli.add_report(
         made,
         "say which program and which code of the module were chosen for the device, and why; "
         "without --input and --function nothing is called",
     )
->>>>>>> main
     made.add_argument("--list_devices", action="store_true", help="list drivers and devices, and why one is missing")
     made.add_argument("--list_libraries", action="store_true", help="list the library functions that programs may call")
     made.add_argument("--list_functions", action="store_true", help="list the exports with their signatures")
