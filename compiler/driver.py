@@ -56,7 +56,7 @@ def compile(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
-    attributes: Mapping[str, str] | None = None,
+    attributes: Mapping[str, str | bytes] | None = None,
     report: Report | None = None,
     parameters: str | os.PathLike[str] | None = None,
     parameter_arguments: Sequence[str] = (),
@@ -68,13 +68,13 @@ def compile(
     MLIR module of jaxlib. `targets`: names of `schema.profiles.PROFILES`, best first; all of them by default.
     `encodings`: how the operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device
     that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
-    each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, by key;
-    those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
+    each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, texts or
+    bytes by key; those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
     `report`: filled with where each op of the source is computed, or with who refuses which, also when CompileError
-    is raised (docs/placement.md). `parameters`: a safetensors file to be written, with all constants of 4 KiB and more,
-    which the module then names instead. `parameter_arguments`: names of arguments (`w`, `arg0`, or `params` for all of
-    `params[...]`) whose values come from such files, too, when the module is loaded, not from callers
-    (docs/parameters.md).
+    is raised (docs/placement.md).
+    `parameters`: a safetensors file to be written, with all constants of 4 KiB and more, which the module then names
+    instead. `parameter_arguments`: names of arguments (`w`, `arg0`, or `params` for all of `params[...]`) whose values
+    come from such files, too, when the module is loaded, not from callers (docs/parameters.md).
 
     The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
     program, when the source cannot be used, or when the trust store cannot and the module holds native code.
@@ -95,7 +95,7 @@ def compile_to_file(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
-    attributes: Mapping[str, str] | None = None,
+    attributes: Mapping[str, str | bytes] | None = None,
     report: Report | None = None,
     parameters: str | os.PathLike[str] | None = None,
     parameter_arguments: Sequence[str] = (),
@@ -110,11 +110,12 @@ def holds_native_code(module: writer.Module) -> bool:
     return any(profile is None or profile.native_code for profile in profiles)
 
 
-def _wrong_attribute(key: str, value: str) -> str | None:
-    if not isinstance(key, str) or not isinstance(value, str):
-        return f"attribute {key!r} is {value!r}, a text expected"
-    if "\0" in key + value:
-        return f"attribute {key!r} holds a NUL"
+def _wrong_attribute(key: str, value: str | bytes) -> str | None:
+    """Why an attribute cannot be written; None if it can. Those that have a meaning are text, others may be bytes."""
+    if not isinstance(key, str) or not isinstance(value, str | bytes):
+        return f"attribute {key!r} is {value!r}, a text or bytes expected"
+    if "\0" in key:
+        return f"the key of an attribute holds a NUL: {key!r}"
     return problem(key, value)
 
 
@@ -122,7 +123,7 @@ def _job(
     targets: Sequence[str] | None,
     encodings: str,
     machines: Sequence[str],
-    attributes: Mapping[str, str] | None,
+    attributes: Mapping[str, str | bytes] | None,
     report: Report | None,
     parameters: str | os.PathLike[str] | None,
     parameter_arguments: Sequence[str],
@@ -143,7 +144,7 @@ class Compilation:
     """What is asked for. `start` is the phase the source is of; `dump` a folder that gets the text of each phase;
     `print_after` names of passes whose IR goes to `stream` when they have run; `attributes` are the module's; `report`
     is filled on the way to the last phase, from a phase that still has ops of the source; `parameters` is the file that
-    large constants go to, `parameter_arguments` are the arguments that become parameters."""
+    large constants go to, `parameter_arguments` the arguments that become parameters."""
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
@@ -151,7 +152,7 @@ class Compilation:
     start: str = FIRST
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str | bytes] = field(default_factory=dict)
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     report: Report | None = None
     parameters: Path | None = None
@@ -175,10 +176,10 @@ class Compilation:
         named(self.print_after)
         if "hl_seq" not in phases_between(self.start, LAST) and self.machines != (DEFAULT,):
             raise CompileError(f"the text of phase {self.start} says itself which machines its programs are for")
-        if self.start != FIRST and self.parameter_arguments:
-            raise CompileError(f"the text of phase {self.start} says itself what is a parameter")
         if self.report is not None and self.start in LATE:
             raise CompileError(f"the text of phase {self.start} has no ops of a source, whose places could be reported")
+        if self.start != FIRST and self.parameter_arguments:
+            raise CompileError(f"the text of phase {self.start} says itself what is a parameter")
 
     def _check_machines(self) -> None:
         given = ", ".join(self.machines)
@@ -260,7 +261,8 @@ class Compilation:
         if self.dump is not None:
             self._make_folder()
         self._after_phase(self.start, module)
-        recorder, takes = self._recorder(module), self.parameters is not None
+        recorder = self._recorder(module)
+        takes = self.parameters is not None
         options = Options(self.targets, self.encodings, self.machines, recorder, takes, self.parameter_arguments)
         with paused():
             try:

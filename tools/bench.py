@@ -35,6 +35,7 @@ def bench(options: argparse.Namespace) -> int:
         build_deadline=options.build_deadline,
         **cli.parameters(options),
         **cli.policy(options),
+        **cli.part(options),
     )
     load = time.perf_counter() - start
     try:
@@ -118,6 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli.add_parameters(made)
     cli.add_build_deadline(made)
     cli.add_policy(made)
+    cli.add_part(made)
     made.add_argument("--json", action="store_true", help="print the numbers as JSON")
     return cli.run("vm-bench", made, bench, argv)
 

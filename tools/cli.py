@@ -126,6 +126,16 @@ def policy(options: argparse.Namespace) -> dict[str, Any]:
     return {"policy": options.policy, "signature": options.signature}
 
 
+def add_part(made: argparse.ArgumentParser) -> None:
+    """Flags for a module that is a part of a file; `part` gives them to whoever opens it."""
+    made.add_argument("--offset", metavar="BYTES", type=int, default=0, help="where in the file the module begins")
+    made.add_argument("--length", metavar="BYTES", type=int, help="and how long it is (default: to the end)")
+
+
+def part(options: argparse.Namespace) -> dict[str, Any]:
+    return {"offset": options.offset, "length": options.length}
+
+
 def add_load_limits(made: argparse.ArgumentParser) -> None:
     """Flags for what initializers may take when a module is loaded; `load_limits` gives them to `vm.load`."""
     why = "(default: docs/limits.md; inf for no limit)"

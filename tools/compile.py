@@ -56,10 +56,10 @@ def compile_(options: argparse.Namespace) -> int:
         start=options.compile_from,
         dump=None if options.dump_phases is None else Path(options.dump_phases),
         print_after=options.print_ir_after,
-        parameters=None if options.parameters is None else Path(options.parameters),
-        parameter_arguments=options.parameter_arguments,
         attributes=attributes,
         report=new_report() if options.report else None,
+        parameters=None if options.parameters is None else Path(options.parameters),
+        parameter_arguments=options.parameter_arguments,
     )
     source = cli.read_bytes("-") if options.input == "-" else Path(options.input)
     if options.compile_to is not None:
@@ -139,6 +139,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=(),
         help="print the IR after these passes to standard error (vm-opt --list-passes names them)",
     )
+    add_attributes(made)
+    cli.add_report(made, "say where each op of the source is computed, and what was refused or not taken, and why")
     made.add_argument(
         "--parameters",
         metavar="FILE.safetensors",
@@ -152,8 +154,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="arguments whose values come from parameter files when the module is loaded: w, arg0, or params for all "
         "of params[...]",
     )
-    add_attributes(made)
-    cli.add_report(made, "say where each op of the source is computed, and what was refused or not taken, and why")
     if argv is not None:
         return cli.run("vm-compile", made, compile_, argv)
     with paused():  # the process is ours and ends with this: nobody needs the memory of the IR back

@@ -22,11 +22,11 @@ from .packing import (
 
 COMMANDS: tuple[ModuleType, ...] = (
     keygen,
-    lint,
     sign,
-    strip,
-    thin,
     verify,
+    lint,
+    thin,
+    strip,
     parameters,
 )
 

@@ -23,8 +23,8 @@ class ProgramCode:
     """What all loads of a program may share: it knows neither file nor device. Never changed once made.
 
     `chosen` has, by executable, the variant that was found for a device: the same for every device of that profile.
-    `further_natives`: whether it calls native modules beside `hal`. `parameters`: the rows of what it wants.
-    `declared`: the limits that the module declares.
+    `further_natives`: whether it calls native modules beside `hal`. `declared`: the limits that the module declares.
+    `parameters`: the rows of what it wants.
     """
 
     __slots__ = (
@@ -54,8 +54,8 @@ class ProgramCode:
         self.context_initializers = [codes[at.function] for at in initializers if at.kind != _SETUP]
         self.entries = [codes[at] for at in module.entries[row.entries_start : row.entries_end]]
         self.exports = read_exports(module)
-        self.parameters = parameters_of(module, row)
         self.declared = declared_by(module)
+        self.parameters = parameters_of(module, row)
         self.chosen: dict[int, Choice] = {}
         self._release_order: tuple[int, ...] | None = None
 

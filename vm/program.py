@@ -161,7 +161,8 @@ class Program(ProgramContext):
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
-        """The programs that stand before this one and are of a format of the device, each with why it does not run."""
+        """The programs that stand before this one and are for this device, each with why it does not run: its segments
+        were taken out of the file, or it is of a later version."""
         return skipped_programs(self.module, self.ordinal, self.device.info)
 
     def create_context(
@@ -311,9 +312,8 @@ def load(
     started = perf_counter()
     calls = Limits(fuel, deadline, memory, depth)
     limits, builds = finite(calls), BuildBudget(build_deadline)
-    rules = _rules(policy, signature)
-    file = _open_module(module, offset, length, rules is not None)
-    admission = None if rules is None else _admission(rules, file, signature)
+    admission = _admission(policy, signature)
+    file = _open_module(module, offset, length, admission is not None)
     share, budget = _open(device, allow_native_code, limits, profiling, builds)
     try:
         check = None if admission is None else admission.check
@@ -328,6 +328,7 @@ def load(
         if linked.code.parameters or parameters is not None or adapters:
             from .parameters import bind  # few modules have any
 
+            rules = None if admission is None else admission.policy
             linked.parameters = bind(linked, _folder(module), parameters, adapters, extra_parameters, budget, rules)
         defaults = defaults_of(linked.module, linked.ordinal, share, linked.parameters.by_segment)
         found = find_limits(load_limits, calls, defaults, declared)
@@ -348,21 +349,15 @@ def _folder(module: str | os.PathLike[str] | bytes | bytearray | memoryview) -> 
     return None if isinstance(module, bytes | bytearray | memoryview) else Path(module).parent
 
 
-def _rules(policy: str | os.PathLike[str] | TrustPolicy | None, signature: AnySignature | None) -> TrustPolicy | None:
-    """The policy that holds for a load; None if nobody looks at signatures. What that takes is imported here."""
-    if policy is None:
-        if signature is not None:
-            raise CallerError("a signature says nothing without a policy: policy='keys.toml'")
-        return None
-    from .admission import read_policy
+def _admission(policy: str | os.PathLike[str] | TrustPolicy | None, signature: AnySignature | None) -> Admission | None:
+    """Who decides whether a module may be loaded; None if nobody looks at signatures. Imports what that takes."""
+    if policy is not None:
+        from .admission import admission_of
 
-    return read_policy(policy)
-
-
-def _admission(rules: TrustPolicy, file: Container, signature: AnySignature | None) -> Admission:
-    from .admission import Admission
-
-    return Admission(rules, file, signature)
+        return admission_of(policy, signature)
+    if signature is not None:
+        raise CallerError("a signature says nothing without a policy: policy='keys.toml'")
+    return None
 
 
 def _profiled(
