@@ -26,6 +26,7 @@ KINDS: Final[dict[str, str]] = {
     "copy": "a copy of memory on the device",
     "fill": "memory filled with one value",
     "constant": "bytes of the module",
+    "parameter": "bytes outside the module, from a file that is named when it is loaded",
     "variable": "read from or written to memory that outlives calls",
     "host": "a branch or a number of the host's code",
     "check": "a condition on the sizes of a call, which the host checks",

@@ -23,6 +23,7 @@ from .flow import util
 from .ir.attributes import StringAttr
 from .ir.core import Operation, Trait
 from .ir.locations import Location, Origin, Tracked, numbers_of, origin_of, place_of, source_text
+from .ir.parameters import name_of
 from .kernel.plan import EntryPlan
 from .placement import EntryRow, NotTaken, Place, ProgramRow, Refusal, Report, SourceOp
 from .sequencer import hl_seq, ll_seq
@@ -43,6 +44,7 @@ _OWN: Final = frozenset({"builtin", "flow", "util", "hl_seq", "ll_seq", "vm", "k
 _REMOVED_BY: Final[dict[str, str]] = {
     "erase-private": "removed: it is in a function that nobody calls",
     "drop-annotations": "removed: an annotation, which changes no value",
+    "take-parameters": "taken out of the module: its value is that of a parameter",
 }
 #: ops that hold a constant, in whatever phase
 _CONSTANTS: Final = (Constant, util.Global, util.GlobalLoad, flow.Splat, hl_seq.Splat)
@@ -186,6 +188,8 @@ class Recorder:
             if isinstance(top, util.Global) and top.value is not None:
                 kind = "constant" if top.mutable is None else "variable"
                 self._add(top.loc, Place(name, kind, "", detail=top.sym_name.value))
+            elif isinstance(top, util.Global) and top.parameter is not None:
+                self._add(top.loc, Place(name, "parameter", "", detail=name_of(top.parameter)))
             if not isinstance(top, Func | util.Initializer):
                 continue
             function = (top.symbol or "") if isinstance(top, Func) else "initializer"
