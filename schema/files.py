@@ -80,9 +80,9 @@ def write_whole(path: str | os.PathLike[str], pieces: Iterable[bytes | memoryvie
     reads, or a device, such as `/dev/stdout`, is written to. `OSError` that begins with `failed`.
     """
     target = os.path.realpath(path)
-    plain = os.path.isfile(target) or not os.path.exists(target)
+    plain = os.path.isfile(target) or not os.path.exists(path)  # `/dev/stdout` may be a pipe, which has no real path
     folder, name = os.path.split(target)
-    place = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.tmp") if plain else target
+    place = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.tmp") if plain else os.fspath(path)
     try:
         with open(place, "xb") if plain else open(_open_stream(place), "wb") as file:
             file.writelines(pieces)
