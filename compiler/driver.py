@@ -123,7 +123,7 @@ def _job(
     targets: Sequence[str] | None,
     encodings: str,
     machines: Sequence[str],
-    attributes: Mapping[str, str] | None,
+    attributes: Mapping[str, str | bytes] | None,
     report: Report | None,
     parameters: str | os.PathLike[str] | None,
     parameter_arguments: Sequence[str],

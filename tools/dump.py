@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrion.schema import signature_set
 from orchestrion.schema.container import Attachment, open_file
 from orchestrion.schema.decoder import decode
 from orchestrion.schema.dtypes import BY_CODE
@@ -18,6 +17,7 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import feature_names
 from orchestrion.schema.rows import NONE, Access, Attribute, Program, SegmentKind
+from orchestrion.schema.signature_set import decode as decode_set
 from orchestrion.schema.versions import MAJOR
 
 from . import cli
@@ -64,7 +64,7 @@ def _keys(row: Attachment) -> list[str]:
     if row.tag != "SIGN":
         return []
     try:
-        return [signature.key_id.hex() for signature in signature_set.decode(row.data).signatures]
+        return [signature.key_id.hex() for signature in decode_set(row.data).signatures]
     except ModuleError:
         return []
 
