@@ -13,6 +13,7 @@ from . import cli
 from .packing import (
     keygen,
     lint,
+    parameters,
     sign,
     strip,
     thin,
@@ -21,11 +22,12 @@ from .packing import (
 
 COMMANDS: tuple[ModuleType, ...] = (
     keygen,
-    lint,
     sign,
-    strip,
-    thin,
     verify,
+    lint,
+    thin,
+    strip,
+    parameters,
 )
 
 
