@@ -2,9 +2,11 @@
 
 Each version runs in a process of its own, which compiles the program's StableHLO text, loads it and times a block of
 calls when it is told to. The parent tells them by turns, so that drift of the machine's speed falls on both alike. Two
-processes of one version differ too, by where memory and threads happen to lie, so each row has several pairs of
-processes. A row's ratio is the geometric mean over pairs of the median over rounds of new over old; beside it stand its
-95 % interval (bootstrap over pairs, and rounds within each) and the ratio of the least times.
+processes of one version differ too, by where memory and threads happen to lie, and the one that starts second is slower
+(by a tenth or two in short calls), so each row has several pairs of processes, and each version starts first in half of
+them. A row's ratio is the geometric mean over pairs of the median over rounds of new over old. Beside it stand its 95 %
+interval (bootstrap over pairs, and rounds within each), the ratio of the least times, and that of processor time,
+which all threads of the process spend and which other work on the machine changes less.
 
     compare_versions.py OLD [--new NEW] [--device vulkan] [--pairs N] [--rounds N] [row ...]
 
@@ -34,13 +36,15 @@ PROFILES = {"vulkan": "spirv", "opencl": "opencl", "reference": "reference"}
 BLOCK = 0.02
 
 WORKER = """
-import json, sys, time
+import json, os, sys, time
 import numpy as np
-from orchestrion import compiler, vm
+from orchestrion import vm
 
-source, target, device, resident, *inputs = sys.argv[1:]
-blob = compiler.compile(open(source, "rb").read(), targets=[target])
-program = vm.load(blob, device=device, allow_native_code=True)
+source, module, target, device, resident, *inputs = sys.argv[1:]
+if not os.path.exists(module):
+    from orchestrion import compiler
+    compiler.compile_to_file(open(source, "rb").read(), module, targets=[target])
+program = vm.load(module, device=device, allow_native_code=True)
 (function,) = program.functions.values()
 arguments = [np.load(path) for path in inputs]
 out = {}
@@ -52,10 +56,11 @@ for _ in range(3):
 print(json.dumps("ready"), flush=True)
 for line in sys.stdin:
     calls = int(line)
-    start = time.perf_counter()
+    start, processor = time.perf_counter(), time.process_time()
     for _ in range(calls):
         function(*arguments, **out)
-    print(json.dumps((time.perf_counter() - start) / calls), flush=True)
+    spent = time.perf_counter() - start, time.process_time() - processor
+    print(json.dumps([seconds / calls for seconds in spent]), flush=True)
 """
 
 
@@ -65,18 +70,25 @@ class Version:
     def __init__(self, folder: Path, work: Path, source: Path, device: str, resident: bool, inputs: list[Path]) -> None:
         script = work / "worker.py"
         script.write_text(WORKER)
-        command = [sys.executable, str(script), str(source), PROFILES[device], device, "yes" if resident else "no"]
+        module = work / f"{source.stem}.{folder.name}.fb"
+        names = [str(source), str(module), PROFILES[device], device, "yes" if resident else "no"]
         environment = {**os.environ, "PYTHONPATH": str(folder), "ORCHESTRION_HOME": str(work / "home")}
         self._process = subprocess.Popen(
-            [*command, *map(str, inputs)], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, str(script), *names, *map(str, inputs)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         self._answer()
 
-    def seconds(self, calls: int) -> float:
+    def seconds(self, calls: int) -> tuple[float, float]:
+        """Of a call, in a block of so many: by the clock, and of the processor."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{calls}\n")
         self._process.stdin.flush()
-        return float(self._answer())
+        wall, processor = self._answer()
+        return wall, processor
 
     def close(self) -> None:
         assert self._process.stdin is not None
@@ -131,7 +143,7 @@ def _saved(work: Path, name: str, arrays: list[Any]) -> list[Path]:
     return paths
 
 
-Seen = tuple[list[float], list[float]]
+Seen = tuple[list[tuple[float, float]], list[tuple[float, float]]]
 
 
 def ratio(pairs: list[list[float]]) -> float:
@@ -150,12 +162,25 @@ def interval(pairs: list[list[float]]) -> tuple[float, float]:
 
 
 def compare(old: Version, new: Version, rounds: int) -> Seen:
-    calls = max(1, int(BLOCK / max(old.seconds(1), new.seconds(1))))
+    calls = max(1, int(BLOCK / max(old.seconds(1)[0], new.seconds(1)[0])))
     seen: Seen = ([], [])
     for turn in range(rounds):
         for side in (0, 1) if turn % 2 else (1, 0):
             seen[side].append((old, new)[side].seconds(calls))
     return seen
+
+
+def line(seen: list[Seen]) -> str:
+    """What is printed of a row."""
+    old, new = (list(itertools.chain.from_iterable(times)) for times in zip(*seen, strict=True))
+    ratios = [[b[0] / a[0] for a, b in zip(*times, strict=True)] for times in seen]
+    processor = ratio([[b[1] / a[1] for a, b in zip(*times, strict=True)] for times in seen])
+    (old_median, _), (new_median, _) = (map(statistics.median, zip(*times, strict=True)) for times in (old, new))
+    low, high = interval(ratios)
+    return (
+        f"old {unit(old_median):>9}  new {unit(new_median):>9}  new/old {ratio(ratios):5.3f} [{low:5.3f}, {high:5.3f}]"
+        f"  of the least {min(new)[0] / min(old)[0]:5.3f}  of the processor {processor:5.3f}"
+    )
 
 
 def main() -> None:
@@ -176,20 +201,14 @@ def main() -> None:
             if options.rows and not any(part in title for part in options.rows):
                 continue
             seen = []
-            for _ in range(options.pairs):
-                pair = [Version(side, work, source, options.device, resident, inputs) for side in sides]
+            for number in range(options.pairs):
+                pair: dict[int, Version] = {}
+                for side in (1, 0) if number % 2 else (0, 1):
+                    pair[side] = Version(sides[side], work, source, options.device, resident, inputs)
                 seen.append(compare(pair[0], pair[1], options.rounds))
-                for version in pair:
+                for version in pair.values():
                     version.close()
-            old, new = (list(itertools.chain.from_iterable(times)) for times in zip(*seen, strict=True))
-            ratios = [[b / a for a, b in zip(*times, strict=True)] for times in seen]
-            low, high = interval(ratios)
-            print(
-                f"{title:<48} old {unit(statistics.median(old)):>9}  new {unit(statistics.median(new)):>9}  "
-                f"new/old {ratio(ratios):5.3f} [{low:5.3f}, {high:5.3f}]  of the least "
-                f"{min(new) / min(old):5.3f}",
-                flush=True,
-            )
+            print(f"{title:<48} {line(seen)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .backend import BackendSemaphore, Point
+from .backend import BackendSemaphore, Point, Watcher
 from .errors import DeadlineExceeded, InvalidArgument
-from .lifetime import Lease
+from .lifetime import WATCH_SECONDS, Lease
 
 if TYPE_CHECKING:
     from .device import Device
@@ -62,6 +62,18 @@ class Semaphore:
         self.device.statistics.waits += 1
         if not self.alive().wait(value, timeout):
             raise DeadlineExceeded(f"semaphore at {self.value} did not reach {value} in {timeout} s")
+
+    def watch(self, value: int, watcher: Watcher, deadline: float | None = None) -> None:
+        """Block until `value` is reached, or until `watcher.check` raises, which is called every tenth of a second and
+        at `deadline` (of `time.monotonic`). Raises the error of work that failed.
+        """
+        self.device.statistics.waits += 1
+        backend = self.alive()
+        while True:
+            left = WATCH_SECONDS if deadline is None else max(0.0, deadline - time.monotonic())
+            if backend.wait(value, min(WATCH_SECONDS, left)):
+                return
+            watcher.check()
 
     def promise(self, value: int) -> Point:
         """For the queue: submitted work will signal this value."""
@@ -146,3 +158,8 @@ class Fence:
         end = None if timeout is None else time.monotonic() + timeout
         for semaphore, value in self.points:
             semaphore.wait(value, None if end is None else max(0.0, end - time.monotonic()))
+
+    def watch(self, watcher: Watcher, deadline: float | None = None) -> None:
+        """Block until all points are reached, or until `watcher.check` raises; see `Semaphore.watch`."""
+        for semaphore, value in self.points:
+            semaphore.watch(value, watcher, deadline)

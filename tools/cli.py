@@ -33,6 +33,21 @@ def parser(command: str, description: str) -> argparse.ArgumentParser:
     return made
 
 
+def subcommand(
+    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    description: str,
+) -> argparse.ArgumentParser:
+    """The parser of one command of a tool that has several; `run` gets its options. `--verbose` may stand behind it."""
+    made = subparsers.add_parser(name, help=description, description=description, allow_abbrev=False)
+    made.add_argument(
+        "--verbose", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
+    )
+    made.set_defaults(run=run)
+    return made
+
+
 class _Version(argparse.Action):
     """Looks the version up when it is asked for: reading package metadata takes 20 ms."""
 
@@ -113,6 +128,7 @@ def _expected(error: Exception) -> bool:
         return True
     names = (
         ("orchestrion.schema.errors", "ModuleError"),
+        ("orchestrion.schema.errors", "KeysError"),
         ("orchestrion.hal.errors", "HalError"),
         ("orchestrion.vm.errors", "VmError"),
         ("orchestrion.compiler.errors", "CompileError"),

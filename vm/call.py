@@ -158,9 +158,11 @@ class Call:
         return True
 
     def wait(self) -> None:
-        """Block until the fence that suspended the call is signalled, or the call's time is up."""
+        """Block until the fence that suspended the call is signalled. `Cancelled` or `DeadlineExceeded` when it is
+        time; a cancellation is seen within a tenth of a second.
+        """
         fence, self.waiting = self.waiting, None
-        fence.wait(self.time_left())
+        fence.watch(self, self.deadline)
 
     def time_left(self) -> float | None:
         """Seconds; None where there is no deadline."""

@@ -18,7 +18,7 @@ from orchestrion.hal.fork import ForkedLock, after_fork
 
 from .call import Call
 from .code import Code
-from .errors import CallerError, VmError
+from .errors import CallerError, LimitError, VmError
 from .interpreter import abandon, located, run
 from .kept import Kept, Uncached
 from .memory import Memory
@@ -236,6 +236,8 @@ class Context:
     def _wait(self, call: Call) -> None:
         try:
             call.wait()
+        except LimitError as error:
+            raise abandon(call, error) from None
         except HalError as error:
             raise abandon(call, error) from error
 

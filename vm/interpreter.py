@@ -93,8 +93,8 @@ def _located(error: Exception, call: Call, block: Block, pc: int, regs: list[Any
     return found
 
 
-def abandon(call: Call, error: HalError) -> VmError:
-    """The error of a suspended call that will not go on, because what it waited for failed or took too long."""
+def abandon(call: Call, error: HalError | VmError) -> VmError:
+    """The error of a suspended call that will not go on: what it waited for failed, or its time is up."""
     block = call.suspended
     return _located(error, call, block, block.pcs[-1], call.regs or [])
 

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from orchestrion.tools.pack import COMMANDS as COMMANDS_OF_PACK
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("tests/**/*.md")]
 )
-COMMANDS = ("compile", "run", "dump", "opt", "asm", "bench")
+COMMANDS = ("compile", "run", "dump", "opt", "asm", "bench", "pack")
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
@@ -79,13 +81,14 @@ def test_make_targets(page: Path) -> None:
 
 @pytest.fixture(scope="module")
 def flags() -> set[str]:
-    """Of all commands."""
+    """Of all commands, and of the commands of vm-pack."""
+    packing = [["pack", command.__name__.rpartition(".")[2]] for command in COMMANDS_OF_PACK]
     found: set[str] = set()
-    for command in COMMANDS:
+    for command, *own in [*([command] for command in COMMANDS), *packing]:
         with pytest.raises(SystemExit), pytest.MonkeyPatch.context() as patch:
             printed: list[str] = []
             patch.setattr(sys.stdout, "write", printed.append)
-            import_module(f"orchestrion.tools.{command}").main(["--help"])
+            import_module(f"orchestrion.tools.{command}").main([*own, "--help"])
         found |= set(FLAG.findall("".join(printed)))
     return found
 

@@ -1,5 +1,6 @@
 """Limits of a program hold for what it makes a device do: waits, memory that a driver takes, work under way."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from orchestrion.schema.assembler import assemble
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 from orchestrion.schema.profiles import PROFILES
 from orchestrion.schema.writer import write
-from orchestrion.vm.errors import DeadlineExceeded, MemoryExceeded
+from orchestrion.vm.errors import Cancelled, DeadlineExceeded, MemoryExceeded
 
 Load = Callable[..., Any]
 
@@ -39,6 +40,11 @@ program @p profile "{profile}" {{
   }}
   entry @f
 }}"""
+#: waits for its work
+AWAIT = LEAVE.replace(
+    "call_import @hal.submit(%r4, %r5, %r5, %r2, %r3)",
+    "%r6 = call_import @hal.fence.create() call_import @hal.submit(%r4, %r5, %r6, %r2, %r3) await %r6",
+)
 FILL = """
 export @f
 program @p profile "{profile}" {{
@@ -76,6 +82,29 @@ def test_what_a_call_reads_is_waited_for_within_its_deadline(text: str, device: 
     finally:
         semaphore.signal(1)
     assert np.asarray(x).tolist() == [1] * 4
+    commands.release()
+    semaphore.release()
+    del x
+    program.close()
+
+
+@pytest.mark.parametrize("device", ["opencl", "vulkan"])
+def test_a_cancelled_call_does_not_wait_for_its_work(device: str, load_on: Load) -> None:
+    """Its work waits for whoever submitted to its argument before; the call has no deadline."""
+    program = load_on(module(AWAIT, device), device)
+    x = program.put(np.arange(4, dtype=np.int32))
+    commands, semaphore = program.device.create_command_buffer(1), program.device.create_semaphore()
+    commands.fill(0, 0, 16, b"\1\0\0\0")
+    commands.finish()
+    timer = threading.Timer(0.1, program.cancel)
+    try:
+        program.device.queue.submit(commands, [x.view.buffer], Fence([(semaphore, 1)]))
+        timer.start()
+        with pytest.raises(Cancelled):
+            program["f"](x)
+    finally:
+        semaphore.signal(1)
+    assert np.asarray(program["f"](x)).tolist() == [1] * 4
     commands.release()
     semaphore.release()
     del x

@@ -229,6 +229,16 @@ def test_cancel(program: Any) -> None:
     usable(program, context)
 
 
+def test_cancel_while_waiting(program: Any) -> None:
+    """A call without a deadline that waited for the device did not hear of it."""
+    context = program.new_context()
+    timer = threading.Timer(0.05, context.cancel)
+    timer.start()
+    with pytest.raises(Cancelled, match=r"the call was cancelled\n  at wait pc 0x"):
+        context.invoke(program.codes["wait"], (2,))
+    usable(program, context)
+
+
 def test_cancel_without_a_call_does_nothing(program: Any) -> None:
     context = program.new_context(fuel=10_000)
     context.cancel()

@@ -1,0 +1,211 @@
+"""Keys of publishers: reads and makes them, signs and verifies with them. `cryptography` is imported at the first use.
+
+- Public keys are read by this file alone, in the one form that OpenSSL and `vm-pack keygen` write: PEM with a
+  SubjectPublicKeyInfo, Ed25519 or P-256 with its point uncompressed. A key's id is the SHA-256 of that DER form.
+- Private keys are PKCS#8 in PEM, with a password or without.
+- A signature has one encoding: Ed25519 as in RFC 8032; P-256 as r and s, 32 bytes each, big endian, s in the lower
+  half. OpenSSL accepts both halves of s, so the lower one is demanded here.
+
+`KeysError` says what is wrong with a key and never holds any of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from .errors import KeysError
+from .signature_set import ED25519, P256, Part, Signature, message
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+#: `--type` of `vm-pack keygen` -> algorithm
+TYPES = {"ed25519": ED25519, "p256": P256}
+#: how a public key in DER begins -> algorithm, bytes of the key behind that
+_FORMS = {
+    bytes.fromhex("302a300506032b6570032100"): (ED25519, 32),
+    bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d03010703420004"): (P256, 64),
+}
+_BEGIN, _END = b"-----BEGIN PUBLIC KEY-----", b"-----END PUBLIC KEY-----"
+#: the order of the group of P-256
+_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+
+
+class PublicKey(NamedTuple):
+    """`id` is the SHA-256 of the key's DER form; `raw` the key itself (of P-256 its two coordinates)."""
+
+    algorithm: int
+    id: bytes
+    raw: bytes
+
+    @property
+    def short_id(self) -> str:
+        """Of the id what a message shows."""
+        return self.id.hex()[:16]
+
+
+class PrivateKey(NamedTuple):
+    """`public` belongs to it."""
+
+    public: PublicKey
+    key: Ed25519PrivateKey | EllipticCurvePrivateKey
+
+    def __repr__(self) -> str:
+        return f"PrivateKey({self.public.short_id})"
+
+
+def read_public(pem: bytes) -> PublicKey:
+    """Read one public key in PEM. `KeysError` for anything else."""
+    if b"PRIVATE KEY-----" in pem:
+        raise KeysError("it holds a private key, which must not be given away; the public one is in the .pub.pem file")
+    text = pem.strip()
+    if not text.startswith(_BEGIN) or not text.endswith(_END) or text.count(b"-----BEGIN") != 1:
+        raise KeysError("it is not one public key in PEM (BEGIN PUBLIC KEY)")
+    try:
+        der = base64.b64decode(b"".join(text[len(_BEGIN) : -len(_END)].split()), validate=True)
+    except binascii.Error:
+        raise KeysError("its PEM is damaged: not base64") from None
+    for prefix, (algorithm, size) in _FORMS.items():
+        if der.startswith(prefix) and len(der) == len(prefix) + size:
+            return PublicKey(algorithm, sha256(der).digest(), der[len(prefix) :])
+    raise KeysError("it is neither an Ed25519 key nor a P-256 key with an uncompressed point")
+
+
+def is_valid(key: PublicKey, kind: str, digest: bytes, signature: Signature) -> bool:
+    """Whether the key made the signature. `KeysError` without `cryptography`, and for a key that is none."""
+    if signature.algorithm != key.algorithm:
+        return False
+    text = message(kind, digest, signature.parts)
+    return (_ed25519_valid if key.algorithm == ED25519 else _p256_valid)(key, text, signature.value)
+
+
+def _ed25519_valid(key: PublicKey, text: bytes, value: bytes) -> bool:
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ImportError as error:
+        raise _missing(error) from None
+    try:
+        Ed25519PublicKey.from_public_bytes(key.raw).verify(value, text)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _p256_valid(key: PublicKey, text: bytes, value: bytes) -> bool:
+    r, s = int.from_bytes(value[:32], "big"), int.from_bytes(value[32:], "big")
+    if not 0 < r < _ORDER or not 0 < s <= _ORDER // 2:
+        return False
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+        from cryptography.hazmat.primitives.hashes import SHA256
+    except ImportError as error:
+        raise _missing(error) from None
+    try:
+        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), b"\4" + key.raw)
+    except ValueError:
+        raise KeysError("it is not a point of the curve P-256") from None
+    try:
+        public.verify(encode_dss_signature(r, s), text, ec.ECDSA(SHA256()))
+    except InvalidSignature:
+        return False
+    return True
+
+
+def sign(key: PrivateKey, kind: str, digest: bytes, parts: tuple[Part, ...] = ()) -> Signature:
+    """Sign a file of a kind by its digest, and the parts that its digest does not cover."""
+    text = message(kind, digest, parts)
+    value = _signed(key, text)
+    made = Signature(key.public.algorithm, key.public.id, parts, value)
+    if not is_valid(key.public, kind, digest, made):
+        raise KeysError("the key made a signature that does not verify")
+    return made
+
+
+def _signed(key: PrivateKey, text: bytes) -> bytes:
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
+    if not isinstance(key.key, ec.EllipticCurvePrivateKey):
+        return key.key.sign(text)
+    r, s = decode_dss_signature(key.key.sign(text, _ecdsa()))
+    return r.to_bytes(32, "big") + min(s, _ORDER - s).to_bytes(32, "big")
+
+
+def _ecdsa() -> ec.ECDSA:
+    """The same signature for the same file (RFC 6979) where the OpenSSL that is there can do it, else a random one."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.hashes import SHA256
+
+    try:
+        return ec.ECDSA(SHA256(), deterministic_signing=True)
+    except UnsupportedAlgorithm:
+        return ec.ECDSA(SHA256())
+
+
+def generate(type: str) -> PrivateKey:
+    """A new key of a type in `TYPES`."""
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    except ImportError as error:
+        raise _missing(error) from None
+    key = Ed25519PrivateKey.generate() if TYPES[type] == ED25519 else ec.generate_private_key(ec.SECP256R1())
+    return PrivateKey(read_public(_public_pem(key)), key)
+
+
+def read_private(pem: bytes, password: bytes | None = None) -> PrivateKey:
+    """Read a private key in PEM. `KeysError` for another kind of key, a missing and a wrong password."""
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    except ImportError as error:
+        raise _missing(error) from None
+    try:
+        key = load_pem_private_key(pem, password)
+    except TypeError:
+        text = "it has a password: --password" if password is None else "it has no password, but one was given"
+        raise KeysError(text) from None
+    except (ValueError, UnsupportedAlgorithm):
+        other = " or the password is wrong" if password is not None else ""
+        raise KeysError(f"it is not a private key in PEM{other}") from None
+    if isinstance(key, ed25519.Ed25519PrivateKey):
+        return PrivateKey(read_public(_public_pem(key)), key)
+    if isinstance(key, ec.EllipticCurvePrivateKey) and isinstance(key.curve, ec.SECP256R1):
+        return PrivateKey(read_public(_public_pem(key)), key)
+    raise KeysError("it is neither an Ed25519 nor a P-256 key")
+
+
+def private_pem(key: PrivateKey, password: bytes | None = None) -> bytes:
+    """PKCS#8, encrypted if there is a password."""
+    from cryptography.hazmat.primitives import serialization
+
+    encryption: serialization.KeySerializationEncryption = serialization.NoEncryption()
+    if password is not None:
+        encryption = serialization.BestAvailableEncryption(password)
+    form = serialization.PrivateFormat.PKCS8
+    return key.key.private_bytes(serialization.Encoding.PEM, form, encryption)
+
+
+def public_pem(key: PrivateKey) -> bytes:
+    return _public_pem(key.key)
+
+
+def _public_pem(key: Ed25519PrivateKey | EllipticCurvePrivateKey) -> bytes:
+    from cryptography.hazmat.primitives import serialization
+
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return key.public_key().public_bytes(serialization.Encoding.PEM, form)
+
+
+def _missing(error: ImportError) -> KeysError:
+    return KeysError(f"signatures need the package cryptography: pip install orchestrion[sign] ({error})")

@@ -1,0 +1,63 @@
+"""vm-pack keygen: a key pair. The private key is for whoever signs, the public one goes into keys files.
+
+`key.pem` is PKCS#8, readable by its owner alone; `key.pub.pem` lies beside it. Neither is printed, and a key that is
+there is not replaced without `--force`.
+"""
+
+import argparse
+import os
+from contextlib import suppress
+
+from orchestrion.tools import cli
+
+from .passwords import add_password, password
+
+
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    made = cli.subcommand(subparsers, "keygen", run, "Makes a key pair for signing.")
+    made.add_argument(
+        "--type", choices=("ed25519", "p256"), default="ed25519", help="Ed25519 (default), or ECDSA over P-256"
+    )
+    made.add_argument("-o", dest="output", metavar="KEY.pem", required=True, help="writes KEY.pem and KEY.pub.pem")
+    made.add_argument("--force", action="store_true", help="replace keys that are there")
+    add_password(made, "the private key")
+
+
+def run(options: argparse.Namespace) -> int:
+    from orchestrion.schema import keys
+
+    private, public = options.output, public_path(options.output)
+    for path in (private, public):
+        if os.path.lexists(path) and not (options.force and os.path.isfile(path)):
+            raise cli.InputError(f"{path}: is there already" + ("; --force replaces it" if not options.force else ""))
+    secret = password(options.password, twice=True)
+    key = keys.generate(options.type)
+    if options.force:
+        for path in (private, public):
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+    _write_new(private, keys.private_pem(key, secret), 0o600)
+    try:
+        _write_new(public, keys.public_pem(key), 0o644)
+    except BaseException:
+        os.unlink(private)
+        raise
+    print(f"wrote {private} (private) and {public}: {options.type} key {key.public.short_id}")
+    return cli.DONE
+
+
+def public_path(private: str) -> str:
+    """Where the public key of a private one lies."""
+    stem, ending = os.path.splitext(private)
+    return f"{stem}.pub.pem" if ending == ".pem" else f"{private}.pub.pem"
+
+
+def _write_new(path: str, data: bytes, mode: int) -> None:
+    """Write a file that is not there yet, whole or not at all; `mode` holds from its creation on."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    try:
+        with open(file, "wb") as whole:
+            whole.write(data)
+    except BaseException:
+        os.unlink(path)
+        raise
