@@ -138,7 +138,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file of a bundle: what it is for, and the digest of its content."""
+    """An entry of a bundle: what it is for, and the size and digest of its bytes as they lie in the archive."""
 
     name: str
     role: str
@@ -231,7 +231,7 @@ def _object(kind: type[Any]) -> Reader:
             if key.startswith("x-"):
                 continue
             if key not in readers:
-                raise ModuleError(f"manifest: {where} has the unknown key {key!r:.80}")
+                raise ModuleError(f"manifest: {where or 'it'} has the unknown key {key!r:.80}")
             known[key] = readers[key](item, f"{where}.{key}" if where else key)
         for name in REQUIRED[kind] - known.keys():
             raise ModuleError(f"manifest: {where or 'it'} lacks the key {name!r}")

@@ -11,6 +11,8 @@ from types import ModuleType
 
 from . import cli
 from .packing import (
+    apply,
+    delta,
     keygen,
     sign,
     verify,
@@ -20,6 +22,8 @@ COMMANDS: tuple[ModuleType, ...] = (
     keygen,
     sign,
     verify,
+    delta,
+    apply,
 )
 
 

@@ -5,28 +5,26 @@ import zlib
 from hashlib import sha256
 from typing import Any
 
-from orchestrion.schema.delta import BY_NAME, LITERAL, Delta, apply, lzma_filters, read_delta, write_delta
-from orchestrion.schema.files import map_file
 from orchestrion.tools import cli
 
-from .matching import find_steps
 
-
-def add(subparsers: Any) -> None:
-    made = subparsers.add_parser("delta", help="write what turns one file into another")
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    made = cli.subcommand(subparsers, "delta", run, "Writes what turns one file into another.")
     made.add_argument("old", metavar="OLD", help="a module, a bundle, any file")
     made.add_argument("new", metavar="NEW", help="what `vm-pack apply OLD D` is to give")
     made.add_argument("-o", dest="output", metavar="D", required=True, help="the delta")
     made.add_argument(
         "--compression",
-        choices=sorted(BY_NAME),
+        choices=("lzma", "zlib"),
         default="lzma",
         help="zlib for devices whose Python lacks lzma (default: lzma)",
     )
-    made.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    from orchestrion.schema.delta import LITERAL, read_delta
+    from orchestrion.schema.files import map_file
+
     old, new = map_file(options.old), map_file(options.new)
     data = make_delta(old, new, options.compression)
     cli.write_whole(options.output, data)
@@ -38,6 +36,10 @@ def run(options: argparse.Namespace) -> int:
 
 def make_delta(old: memoryview, new: memoryview, compression: str = "lzma") -> bytes:
     """The delta, tried before it is given."""
+    from orchestrion.schema.delta import LITERAL, Delta, apply, read_delta, write_delta
+
+    from .matching import find_steps
+
     steps = find_steps(old, new)
     packer = _lzma() if compression == "lzma" else zlib.compressobj(9)
     packed: list[bytes] = []
@@ -57,6 +59,8 @@ def make_delta(old: memoryview, new: memoryview, compression: str = "lzma") -> b
 
 
 def _lzma() -> Any:
+    from orchestrion.schema.delta import lzma_filters
+
     try:
         import lzma
     except ImportError:
