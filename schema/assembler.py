@@ -1,13 +1,18 @@
 """Text to module rows (`writer.Module`): all of a module file can be written down, also what the compiler never emits.
 
     import @hal.execute (hal.recording, hal.buffer*) -> () [optional]
-    export @main [doc "text"] [(x: tensor<4xf32>, ...) -> (y: tensor<4xf32> alias 0, ...)]
-    attribute "licence" = "Apache-2.0"
-    program @reference profile "reference" [features [int64, ...]] {
+    export @main [doc "text"] [attributes ["key" = "text", ...]] [(x: tensor<4xf32>, ...) -> (y: tensor<4xf32> alias 0)]
+    attribute "licence" = "Apache-2.0" or hex "00"
+    custom "name" = hex "00"
+    attachment "SIGN" [flags 1] = hex "00"
+    section "name" [flags 1] = hex "00"
+    program @reference profile "reference" [features [int64, ...]] [minor 1] {
+      attribute "key" = "text"
       global @counter : i64 [mutable] [= 5]
       constant @w : tensor<4xi8> = hex "01020304"
       executable @e { entry @f [parameters 2] bindings [read 16, write 16] [from "op other"] [on "type; type"]
-                      variant "tensor-bytecode" [features [...]] [shared 64] workgroups [1x1x1] payload hex "00" }
+                      variant "tensor-bytecode" [features [...]] [minor 1] [shared 64] workgroups [(1, 1, 1)]
+                        payload hex "00" }
       func @main (hal.view, i32) -> hal.view { ... }
       initializer program @setup
       entry @main
@@ -17,9 +22,11 @@ Everything may be used before it is defined. `entry` lines give the function beh
 Imports, exports and programs may be mixed; each kind keeps its own order.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .assembler_code import Body, encode_body, read_float_bits, read_function, read_signature, resolve_symbol
+from .container import Attachment, Section
 from .dtypes import BY_NAME as DTYPES
 from .dtypes import DType
 from .encoding import float_of_bits
@@ -57,6 +64,8 @@ class _Program:
     name: str
     profile: str
     features: frozenset[str]
+    minor: int
+    attributes: dict[str, str | bytes] = field(default_factory=dict)
     globals: list[Global] = field(default_factory=list)
     constants: list[Constant] = field(default_factory=list)
     executables: list[Executable] = field(default_factory=list)
@@ -70,8 +79,11 @@ class _Module:
     producer: str = "orchestrion"
     imports: list[Import] = field(default_factory=list)
     exports: list[Export] = field(default_factory=list)
-    attributes: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, str | bytes] = field(default_factory=dict)
     programs: list[_Program] = field(default_factory=list)
+    custom: dict[str, bytes] = field(default_factory=dict)
+    attachments: list[Attachment] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
 
 
 def assemble(source: str) -> Module:
@@ -93,6 +105,9 @@ def assemble(source: str) -> Module:
         imports=tuple(module.imports),
         attributes=module.attributes,
         producer=module.producer,
+        custom=module.custom,
+        attachments=tuple(module.attachments),
+        sections=tuple(module.sections),
     )
 
 
@@ -100,13 +115,43 @@ def _producer(reader: Reader, module: _Module) -> None:
     module.producer = reader.text("the producer's name")
 
 
-def _attribute(reader: Reader, module: _Module) -> None:
+def _attribute(reader: Reader, owner: _Module | _Program) -> None:
+    _read_attribute(reader, owner.attributes)
+
+
+def _read_attribute(reader: Reader, found: dict[str, str | bytes]) -> None:
     token = reader.token
     key = reader.text("a key")
-    if key in module.attributes:
+    if key in found:
         reader.fail(f"attribute {token} is there twice", token)
     reader.expect("=")
-    module.attributes[key] = reader.text("a value")
+    found[key] = reader.text("a value") if reader.token.kind == "text" else _hex(reader)
+
+
+def _custom(reader: Reader, module: _Module) -> None:
+    token = reader.token
+    name = reader.text("a custom segment's name")
+    if name in module.custom:
+        reader.fail(f"custom segment {token} is there twice", token)
+    reader.expect("=")
+    module.custom[name] = _hex(reader)
+
+
+def _attachment(reader: Reader, module: _Module) -> None:
+    name, flags, data = _flagged(reader, "an attachment's tag")
+    module.attachments.append(Attachment(name, data, flags))
+
+
+def _section(reader: Reader, module: _Module) -> None:
+    name, flags, data = _flagged(reader, "a section's name")
+    module.sections.append(Section(name, data, flags))
+
+
+def _flagged(reader: Reader, what: str) -> tuple[str, int, bytes]:
+    name = reader.text(what)
+    flags = reader.integer("flags", 0, 0xFFFFFFFF) if reader.accept("flags") else 0
+    reader.expect("=")
+    return name, flags, _hex(reader)
 
 
 def _import(reader: Reader, module: _Module) -> None:
@@ -118,6 +163,13 @@ def _import(reader: Reader, module: _Module) -> None:
 def _export(reader: Reader, module: _Module) -> None:
     name = reader.name("an export's name")
     doc = reader.text("a doc text") if reader.accept("doc") else ""
+    attributes: dict[str, str | bytes] = {}
+    if reader.accept("attributes"):
+        reader.expect("[")
+        while not reader.accept("]"):
+            if attributes:
+                reader.expect(",")
+            _read_attribute(reader, attributes)
     arguments: list[Value] = []
     results: list[Value] = []
     if reader.accept("("):
@@ -125,7 +177,7 @@ def _export(reader: Reader, module: _Module) -> None:
         reader.expect("->")
         reader.expect("(")
         _values(reader, results)
-    module.exports.append(Export(name, tuple(arguments), tuple(results), doc))
+    module.exports.append(Export(name, tuple(arguments), tuple(results), doc, attributes))
 
 
 def _values(reader: Reader, found: list[Value]) -> None:
@@ -169,10 +221,15 @@ def _features(reader: Reader) -> frozenset[str]:
     return frozenset(found)
 
 
+def _minor(reader: Reader) -> int:
+    """A minor version beyond the one that the instructions say."""
+    return reader.integer("a minor version", 0, 0xFFFF) if reader.accept("minor") else 0
+
+
 def _program(reader: Reader, module: _Module) -> None:
     name = reader.name("a program's name")
     reader.expect("profile")
-    program = _Program(name, reader.text("a profile's name"), _features(reader))
+    program = _Program(name, reader.text("a profile's name"), _features(reader), _minor(reader))
     module.programs.append(program)
     reader.expect("{")
     while not reader.accept("}"):
@@ -257,7 +314,7 @@ def _executable_entry(reader: Reader) -> Entry:
 
 def _variant(reader: Reader) -> Variant:
     name = reader.text("a format")
-    features = _features(reader)
+    features, minor = _features(reader), _minor(reader)
     shared = reader.integer("a number of bytes", 0, 0xFFFFFFFF) if reader.accept("shared") else 0
     sizes: list[tuple[int, int, int]] = []
     reader.expect("workgroups")
@@ -273,7 +330,7 @@ def _variant(reader: Reader) -> Variant:
         sizes.append((x, y, reader.integer("a workgroup size", 0, 0xFFFFFFFF)))
         reader.expect(")")
     reader.expect("payload")
-    return Variant(name, _hex(reader), tuple(sizes), features, shared)
+    return Variant(name, _hex(reader), tuple(sizes), features, shared, minor)
 
 
 def _function(reader: Reader, program: _Program) -> None:
@@ -326,17 +383,23 @@ def _finish(reader: Reader, program: _Program, imports: dict[str, list[int]]) ->
         executables=tuple(program.executables),
         constants=tuple(program.constants),
         features=program.features,
+        attributes=program.attributes,
+        bytecode_minor=program.minor,
     )
 
 
-_STATEMENTS = {
+_STATEMENTS: dict[str, Callable[[Reader, _Module], None]] = {
     "producer": _producer,
     "attribute": _attribute,
+    "custom": _custom,
+    "attachment": _attachment,
+    "section": _section,
     "import": _import,
     "export": _export,
     "program": _program,
 }
-_ITEMS = {
+_ITEMS: dict[str, Callable[[Reader, _Program], None]] = {
+    "attribute": _attribute,
     "global": _global,
     "constant": _constant,
     "executable": _executable,

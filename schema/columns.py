@@ -13,6 +13,7 @@ from typing import NamedTuple, NoReturn
 from .errors import ModuleError
 from .layout import Column, Vector, layout
 from .rows import NONE, SegmentKind
+from .versions import MAJOR, MINOR
 
 Values = tuple[int, ...]
 
@@ -58,7 +59,7 @@ class Checks(NamedTuple):
     ranges: tuple[tuple[Vector, Source], ...]
     owned: tuple[tuple[Vector, tuple[tuple[Source, ...], ...]], ...]
     local: tuple[Local, ...]
-    kinds: tuple[tuple[int, int, SegmentKind, Source], ...]
+    kinds: tuple[tuple[int, int, tuple[SegmentKind, ...], Source], ...]
 
 
 @cache
@@ -94,9 +95,14 @@ def _local(source: Source) -> Local:
     return Local(source, owner.slot, own.position, target.position)
 
 
-def _kind(target: Vector, source: Source) -> tuple[int, int, SegmentKind, Source]:
+def _kind(target: Vector, source: Source) -> tuple[int, int, tuple[SegmentKind, ...], Source]:
     position = next(c.position for c in target.columns if c.type == SegmentKind.__name__)
-    return target.slot, position, SegmentKind[source.column.attributes["kind"]], source
+    return target.slot, position, kinds_of(source.column), source
+
+
+def kinds_of(column: Column) -> tuple[SegmentKind, ...]:
+    """The kinds of segment that a column may point at."""
+    return tuple(SegmentKind[name] for name in column.attributes["kind"].split("|"))
 
 
 def verify(tables: Tables) -> None:
@@ -134,7 +140,7 @@ def _verify_allowed(tables: Tables, plan: Checks) -> None:
         if found and not values.issuperset(found[source[1]]):
             row, value = next((row, v) for row, v in enumerate(found[source[1]]) if v not in values)
             what = "element type" if "dtype" in source.column.attributes else source.column.type
-            source.fail(tables, row, f"no {what} has code {value}")
+            source.fail(tables, row, f"no {what} of format {MAJOR}.{MINOR} has code {value}; a newer one may")
 
 
 def _verify_ranges(tables: Tables, plan: Checks) -> None:
@@ -203,11 +209,12 @@ def _verify_local(tables: Tables, plan: Checks) -> None:
 
 
 def _verify_kinds(tables: Tables, plan: Checks) -> None:
-    for slot, position, kind, source in plan.kinds:
+    for slot, position, allowed, source in plan.kinds:
         found = tables.columns[source.slot]
         if not found:
             continue
         kinds = tables.columns[slot][position] if tables.columns[slot] else ()
         for row, value in enumerate(found[source.position]):
-            if value != NONE and kinds[value] != kind:
-                source.fail(tables, row, f"segments[{value}] is no {kind.name} segment")
+            if value != NONE and kinds[value] not in allowed:
+                names = " or ".join(kind.name for kind in allowed)
+                source.fail(tables, row, f"segments[{value}] is no {names} segment")

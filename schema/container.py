@@ -1,14 +1,21 @@
 """The file around the root: size prefix, root, directory, segments. Nothing here knows what the root says.
 
-    u32 root size | root, identifier "ORCH" | zeros to a multiple of 64 | directory | segments
+    u32 root size | root, identifier "ORCH" | zeros to a multiple of 64 | directory | segments | attachments | sections
 
-The directory: magic, CRC-32 of what follows, number of segments, number of attachments (none in format 1), SHA-256 of
-prefix and root; then offset and size of each segment, in the order of their ordinals. A segment that was taken out of
-the file has offset and size 0. Segments lie in ascending order, start at multiples of 64 bytes (of 4096 from 64 KiB on,
-since devices import host memory by the page), and the file ends where the last one ends.
+The directory: magic, CRC-32 of what follows, number of segments, number of attachments, SHA-256 of prefix and root;
+then offset and size of each segment, in the order of their ordinals, and a row per attachment. A segment that was taken
+out of the file has offset and size 0. Everything lies in ascending order at the first multiple of 64 bytes behind what
+comes before it; segments of 64 KiB and more at one of 16 KiB, since devices import host memory by the page and phones
+have pages of 16 KiB. What fills the gaps is zero. Offsets count from the start of the module, which may lie inside
+another file.
 
-Digest of the root and checksum of the directory are checked when a file is opened, segments are not touched. Files are
-memory-mapped; whoever shortens one under a reader makes the reader crash, so files are replaced, never rewritten.
+Attachments speak about this file, such as signatures, and have a tag. Sections stand behind everything, each with a
+header of its own, so that a tool can append one to a file. Both carry a bit that says whether a reader must understand
+them; those that it does not know and may skip are skipped.
+
+Digest of the root, checksum of the directory and the gaps are checked when a file is opened, nothing else is read.
+Files are memory-mapped; whoever shortens one under a reader makes the reader crash, so files are replaced, never
+rewritten.
 """
 
 import mmap
@@ -16,31 +23,70 @@ import os
 import stat
 import struct
 import zlib
+from collections.abc import Sequence
 from hashlib import sha256
+from typing import NamedTuple, NoReturn
 
 from .errors import ModuleError
 from .files import no_file, read_pipe
 
 IDENTIFIER = b"ORCH"
-MAGIC = b"ORCD"
-ALIGNMENT, PAGE, PAGED_FROM = 64, 4096, 65536
+MAGIC, SECTION_MAGIC = b"ORCD", b"ORCS"
+ALIGNMENT, PAGE, PAGED_FROM = 64, 16384, 65536
+#: Bit of an attachment's or section's flags: a reader that does not know its tag or name refuses the file.
+MUST_UNDERSTAND = 1
+#: Tags of attachments and names of sections that this version knows.
+ATTACHMENTS: dict[str, str] = {"SIGN": "a signature set"}
+SECTIONS: dict[str, str] = {}
 
 _PREFIX = struct.Struct("<I4x4s")
 _DIRECTORY = struct.Struct("<4sIII32s")
 _SPAN = struct.Struct("<QQ")
+_ATTACHMENT = struct.Struct("<4sIQQII")  # tag, flags, offset, size, CRC-32 of the data, zero
+_SECTION = struct.Struct("<4sIQ12sI")  # magic, flags, size, name, CRC-32 of what stands before it
 _CHECKSUMMED_FROM = 8
+
+Span = tuple[int, int]
+
+
+class Attachment(NamedTuple):
+    """Something about a file that is not a part of the module: `tag` is four ASCII characters."""
+
+    tag: str
+    data: memoryview | bytes
+    flags: int = 0
+    checksum: int = -1  #: CRC-32 that the file states; -1 for one that is not in a file yet
+    offset: int = 0
+
+    def verified(self) -> memoryview | bytes:
+        """The data. `ModuleError` when its checksum differs."""
+        if self.checksum not in (-1, zlib.crc32(self.data)):
+            raise ModuleError(f"the attachment {self.tag!r} is damaged: its checksum differs", self.offset)
+        return self.data
+
+
+class Section(NamedTuple):
+    """Something that was appended to a file: `name` is 1 to 12 printable ASCII characters."""
+
+    name: str
+    data: memoryview | bytes
+    flags: int = 0
+    offset: int = 0
 
 
 class Container:
     """An opened file: its root and where each segment lies. Everything is a view of the one map or buffer."""
 
-    __slots__ = ("data", "digest", "root", "spans")
+    __slots__ = ("attachments", "complete", "data", "digest", "root", "sections", "spans")
 
-    def __init__(self, data: memoryview, root: memoryview, digest: bytes, spans: tuple[tuple[int, int], ...]) -> None:
+    def __init__(self, data: memoryview, root: memoryview, digest: bytes, spans: tuple[Span, ...]) -> None:
         self.data = data  #: the whole file
         self.root = root  #: size prefix and root, so that offsets in it are offsets in the file
         self.digest = digest  #: SHA-256 of `root`: it names the module, segments included
         self.spans = spans  #: (offset, size) per segment; (0, 0) for one that is not in this file
+        self.complete = True  #: whether every segment is in this file
+        self.attachments: tuple[Attachment, ...] = ()
+        self.sections: tuple[Section, ...] = ()
 
     def segment(self, ordinal: int) -> memoryview:
         """The bytes of a segment, neither copied nor read."""
@@ -50,8 +96,11 @@ class Container:
         return self.data[offset : offset + size]
 
 
-def open_file(path: str | os.PathLike[str]) -> Container:
+def open_file(path: str | os.PathLike[str], offset: int = 0, length: int | None = None) -> Container:
     """Map a file. `OSError` where it cannot be read, `ModuleError` where it is not a sound container.
+
+    With `offset` and `length`, in bytes, the module is that part of the file, such as an entry of a zip archive that is
+    stored as it is. `ValueError` where the file has no such part.
 
     One too small for a segment that is aligned to pages is read instead, which takes half the time. A pipe, such as a
     shell's `<(command)`, is read to its end, however long that takes. Devices are refused.
@@ -60,17 +109,36 @@ def open_file(path: str | os.PathLike[str]) -> Container:
     try:
         state = os.fstat(file)
         if stat.S_ISREG(state.st_mode):
-            size = state.st_size
-            data = os.read(file, size) if size < PAGED_FROM else mmap.mmap(file, 0, access=mmap.ACCESS_READ)
+            view = _part(file, state.st_size, offset, length)
         elif stat.S_ISFIFO(state.st_mode):
             data = read_pipe(file)
+            view = memoryview(data)[slice(*_bounds(len(data), offset, length))]
         else:
             raise no_file(state.st_mode, path)
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     finally:
         os.close(file)
-    return open_bytes(data)
+    return open_bytes(view)
+
+
+def _part(file: int, size: int, offset: int, length: int | None) -> bytes | memoryview | mmap.mmap:
+    """A part of a regular file, read or mapped. Maps start at multiples of the system's granularity."""
+    start, end = _bounds(size, offset, length)
+    if end - start < PAGED_FROM:
+        if start:
+            os.lseek(file, start, os.SEEK_SET)
+        return os.read(file, end - start)
+    skipped = start % mmap.ALLOCATIONGRANULARITY
+    mapped = mmap.mmap(file, end - start + skipped, access=mmap.ACCESS_READ, offset=start - skipped)
+    return memoryview(mapped)[skipped:] if skipped else mapped
+
+
+def _bounds(size: int, offset: int, length: int | None) -> Span:
+    end = size if length is None else offset + length
+    if not 0 <= offset <= end <= size:
+        raise ValueError(f"offset {offset} and length {length} are no part of a file of {size} bytes")
+    return offset, end
 
 
 def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap) -> Container:
@@ -90,74 +158,217 @@ def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap) -> Container:
     if magic != MAGIC:
         raise ModuleError(f"the directory starts with {magic!r}, not {MAGIC!r}", directory)
     start = directory + _DIRECTORY.size
-    if count > (length - start) // _SPAN.size:
-        raise ModuleError(f"truncated: the directory has {count} segments, {length - start} bytes are left", start)
-    table = view[directory : start + count * _SPAN.size]
-    if zlib.crc32(table[_CHECKSUMMED_FROM:]) != checksum:
+    rows = start + count * _SPAN.size
+    behind = rows + attachments * _ATTACHMENT.size
+    if behind > length:
+        words = f"the directory has {count} segments and {attachments} attachments"
+        raise ModuleError(f"truncated: {words}, {length - start} bytes are left", start)
+    if zlib.crc32(view[directory + _CHECKSUMMED_FROM : behind]) != checksum:
         raise ModuleError("the directory is damaged: its checksum differs", directory)
-    if attachments:
-        raise ModuleError(f"the file has {attachments} attachments; this version reads none", directory)
     root = view[:end]
     if sha256(root).digest() != digest:
         raise ModuleError("the root is damaged: its digest differs", 0)
-    spans = tuple(_SPAN.iter_unpack(table[_DIRECTORY.size :]))
-    _check_spans(spans, start, length)
-    return Container(view, root, digest, spans)
-
-
-def _check_spans(spans: tuple[tuple[int, ...], ...], start: int, length: int) -> None:
-    """Segments are in order, aligned, and fill the file from the directory to its end."""
-    free = start + len(spans) * _SPAN.size
-    for ordinal, (offset, size) in enumerate(spans):
-        if not offset and not size:
-            continue
-        place = start + ordinal * _SPAN.size
-        if offset < free:
-            raise ModuleError(f"segment {ordinal} lies at {offset}; the first free byte is {free}", place)
-        if offset & (ALIGNMENT - 1) or (size >= PAGED_FROM and offset & (PAGE - 1)):
-            raise ModuleError(f"segment {ordinal} lies at {offset}, not aligned for its {size} bytes", place)
-        free = offset + size
+    file = Container(view, root, digest, tuple(_SPAN.iter_unpack(view[start:rows])))
+    gaps = [(end, directory)]
+    free = _check_spans(file, start, behind, gaps)
+    if attachments:
+        file.attachments, free = _read_attachments(view, rows, behind, free, gaps)
     if free != length:
-        word = "truncated" if free > length else "bytes follow the last segment"
-        raise ModuleError(f"{word}: the file has {length} bytes, its directory says {free}", min(free, length))
+        file.sections = _read_sections(view, free, gaps)
+    zeros = b"".join([view[first:last] for first, last in gaps])
+    if zeros != bytes(len(zeros)):
+        _refuse_padding(view, gaps)
+    return file
+
+
+def _check_spans(file: Container, start: int, free: int, gaps: list[Span]) -> int:
+    """Segments are in order and lie where alignment puts them. Where the last one ends; `free`: the directory's end."""
+    length = len(file.data)
+    for ordinal, (offset, size) in enumerate(file.spans):
+        if not offset and not size:
+            file.complete = False
+            continue
+        alignment = PAGE if size >= PAGED_FROM else ALIGNMENT
+        if offset != -(-free // alignment) * alignment:
+            _refuse_place(f"segment {ordinal}", offset, size, free, start + ordinal * _SPAN.size)
+        if offset != free:
+            gaps.append((free, offset))
+        free = offset + size
+        if free > length:
+            raise ModuleError(f"truncated: the file has {length} bytes, segment {ordinal} ends at {free}", length)
+    return free
+
+
+def _refuse_place(what: str, offset: int, size: int, free: int, at: int) -> NoReturn:
+    """Says why something may not lie at `offset`."""
+    wanted = place(free, size)
+    if offset < free:
+        raise ModuleError(f"{what} lies at {offset}; the first free byte is {free}", at)
+    if offset < wanted or offset % ALIGNMENT:
+        raise ModuleError(f"{what} lies at {offset}, not aligned for its {size} bytes", at)
+    raise ModuleError(f"{what} lies at {offset} behind a gap of {offset - free} bytes; {wanted} is its place", at)
+
+
+def _read_attachments(
+    view: memoryview, rows: int, end: int, free: int, gaps: list[Span]
+) -> tuple[tuple[Attachment, ...], int]:
+    found, length = [], len(view)
+    for at, (tag, flags, offset, size, checksum, zero) in zip(
+        range(rows, end, _ATTACHMENT.size), _ATTACHMENT.iter_unpack(view[rows:end]), strict=True
+    ):
+        name = _name(tag, "an attachment's tag", at)
+        if zero:
+            raise ModuleError(f"the row of attachment {name!r} ends with {zero:#x}, 0 wanted", at)
+        if offset != place(free, 0):
+            _refuse_place(f"attachment {name!r}", offset, 0, free, at)
+        if offset + size > length:
+            raise ModuleError(f"truncated: the file has {length} bytes, {name!r} ends at {offset + size}", length)
+        _must_know("attachment", name, flags, ATTACHMENTS, at)
+        gaps.append((free, offset))
+        free = offset + size
+        found.append(Attachment(name, view[offset:free], flags, checksum, offset))
+    return tuple(found), free
+
+
+def _read_sections(view: memoryview, free: int, gaps: list[Span]) -> tuple[Section, ...]:
+    """What was appended, up to the end of the file."""
+    found, length = [], len(view)
+    while free != length:
+        at = place(free, 0)
+        if at + _SECTION.size > length:
+            raise ModuleError(f"bytes follow the last segment or section: {length - free} of them, no section", free)
+        magic, flags, size, name, checksum = _SECTION.unpack_from(view, at)
+        if magic != SECTION_MAGIC or zlib.crc32(view[at : at + _SECTION.size - 4]) != checksum:
+            raise ModuleError(f"bytes follow the last segment or section: no sound section lies at {at}", at)
+        text, start = _name(name, "a section's name", at), at + _SECTION.size
+        if size > length - start:
+            raise ModuleError(f"truncated: the file has {length} bytes, section {text!r} ends at {start + size}", at)
+        _must_know("section", text, flags, SECTIONS, at)
+        gaps.append((free, at))
+        free = start + size
+        found.append(Section(text, view[start:free], flags, at))
+    return tuple(found)
+
+
+def _name(data: bytes, what: str, at: int) -> str:
+    """Printable ASCII, padded with zeros."""
+    stripped = data.rstrip(b"\0")
+    if not stripped or not all(32 < byte < 127 for byte in stripped):
+        raise ModuleError(f"{what} is {data!r}, printable ASCII wanted", at)
+    return stripped.decode()
+
+
+def _must_know(what: str, name: str, flags: int, known: dict[str, str], at: int) -> None:
+    if flags & MUST_UNDERSTAND and name not in known:
+        words = ", ".join(known) or "none"
+        raise ModuleError(f"{what} {name!r} must be understood by who reads this file; this version knows {words}", at)
+
+
+def _refuse_padding(view: memoryview, gaps: Sequence[Span]) -> NoReturn:
+    at = next(at for first, last in gaps for at in range(first, last) if view[at])
+    raise ModuleError(f"padding at {at} is not zero but {view[at]:#04x}", at)
 
 
 def place(position: int, size: int) -> int:
-    """Where a segment of `size` bytes goes, at or behind `position`."""
+    """Where a segment of `size` bytes goes, at or behind `position`. Attachments and sections: as of 0 bytes."""
     alignment = PAGE if size >= PAGED_FROM else ALIGNMENT
     return -(-position // alignment) * alignment
 
 
-def directory(root: bytes, sizes: list[int]) -> tuple[bytes, list[int]]:
-    """What lies between a root and its segments, padding included, and the offset of each segment."""
+def build(
+    root: bytes | memoryview,
+    segments: Sequence[bytes | memoryview | None],
+    attachments: Sequence[Attachment] = (),
+    sections: Sequence[Section] = (),
+) -> list[bytes | memoryview]:
+    """The pieces of a file in order, padding included; a segment that is None is left out. Nothing is copied.
+
+    `root` has its size prefix; all data are bytes or views of bytes. `ValueError` for a tag or name no file can hold.
+    """
+    between, offsets = directory(root, [None if data is None else len(data) for data in segments], attachments)
+    pieces: list[bytes | memoryview] = [root, between]
+    free = len(root) + len(between)
+    for offset, data in zip(offsets, segments, strict=True):
+        if data is not None:
+            pieces += (bytes(offset - free), data)
+            free = offset + len(data)
+    for data in (row.data for row in attachments):
+        pieces += (bytes(place(free, 0) - free), data)
+        free = place(free, 0) + len(data)
+    for section in sections:
+        pieces += (bytes(place(free, 0) - free), section_header(section), section.data)
+        free = place(free, 0) + _SECTION.size + len(section.data)
+    return pieces
+
+
+def directory(
+    root: bytes | memoryview, sizes: Sequence[int | None], attachments: Sequence[Attachment] = ()
+) -> tuple[bytes, list[int]]:
+    """What lies between a root and its segments, padding included, and the offset of each segment, 0 for None."""
     start = place(len(root), 0)
-    free = start + _DIRECTORY.size + len(sizes) * _SPAN.size
+    free = start + _DIRECTORY.size + len(sizes) * _SPAN.size + len(attachments) * _ATTACHMENT.size
     offsets = []
     for size in sizes:
-        offsets.append(place(free, size))
-        free = offsets[-1] + size
-    spans = b"".join(map(_SPAN.pack, offsets, sizes))
-    return bytes(start - len(root)) + _seal(len(sizes), sha256(root).digest(), spans), offsets
+        offsets.append(0 if size is None else place(free, size))
+        free = free if size is None else offsets[-1] + size
+    rows = [_SPAN.pack(offset, size or 0) for offset, size in zip(offsets, sizes, strict=True)]
+    for row in attachments:
+        offset = place(free, 0)
+        checksum = zlib.crc32(row.data)
+        rows.append(_ATTACHMENT.pack(_named(row.tag, 4), row.flags, offset, len(row.data), checksum, 0))
+        free = offset + len(row.data)
+    digest = sha256(root).digest()
+    body = _DIRECTORY.pack(MAGIC, 0, len(sizes), len(attachments), digest) + b"".join(rows)
+    checksum = zlib.crc32(body[_CHECKSUMMED_FROM:])
+    return bytes(start - len(root)) + MAGIC + checksum.to_bytes(4, "little") + body[_CHECKSUMMED_FROM:], offsets
 
 
-def _seal(count: int, digest: bytes, spans: bytes) -> bytes:
-    body = _DIRECTORY.pack(MAGIC, 0, count, 0, digest) + spans
-    return MAGIC + zlib.crc32(body[_CHECKSUMMED_FROM:]).to_bytes(4, "little") + body[_CHECKSUMMED_FROM:]
+def section_header(section: Section) -> bytes:
+    """What stands before a section's data."""
+    header = _SECTION.pack(SECTION_MAGIC, section.flags, len(section.data), _named(section.name, 12), 0)[:-4]
+    return header + zlib.crc32(header).to_bytes(4, "little")
+
+
+def _named(name: str, most: int) -> bytes:
+    data = name.encode("ascii", "replace")
+    if not 1 <= len(data) <= most or data.decode() != name or not all(32 < byte < 127 for byte in data):
+        raise ValueError(f"the name {name!r} is not 1 to {most} printable ASCII characters")
+    return data
 
 
 def reseal(data: bytes) -> bytes:
-    """The file with digest and checksum made to fit its damaged root and directory, for tests and fuzzers.
+    """The file with digest and checksums made to fit its damaged root, directory, attachments and section headers.
 
-    `ModuleError` when root and directory cannot even be told apart.
+    For tests and fuzzers. `ModuleError` when root and directory cannot even be told apart.
     """
     end = 4 + int.from_bytes(data[:4], "little")
     start = place(end, 0)
     if start + _DIRECTORY.size > len(data) or len(data) < _PREFIX.size:
         raise ModuleError(f"truncated: {len(data)} bytes, root and directory need {start + _DIRECTORY.size}", len(data))
     first = start + _DIRECTORY.size
-    count = min(_DIRECTORY.unpack_from(data, start)[2], (len(data) - first) // _SPAN.size)
+    _, _, count, attachments, _ = _DIRECTORY.unpack_from(data, start)
+    rows = first + min(count, (len(data) - first) // _SPAN.size) * _SPAN.size
+    behind = rows + min(attachments, (len(data) - rows) // _ATTACHMENT.size) * _ATTACHMENT.size
     sealed = bytearray(data)
     sealed[first - 32 : first] = sha256(data[:end]).digest()
-    covered = sealed[start + _CHECKSUMMED_FROM : first + count * _SPAN.size]
-    sealed[start + 4 : start + 8] = zlib.crc32(covered).to_bytes(4, "little")
+    for at in range(rows, behind, _ATTACHMENT.size):
+        _, _, offset, size, _, _ = _ATTACHMENT.unpack_from(data, at)
+        sealed[at + 24 : at + 28] = zlib.crc32(data[offset : offset + size]).to_bytes(4, "little")
+    _reseal_sections(sealed, _last_end(data, first, rows, behind))
+    sealed[start + 4 : start + 8] = zlib.crc32(sealed[start + _CHECKSUMMED_FROM : behind]).to_bytes(4, "little")
     return bytes(sealed)
+
+
+def _last_end(data: bytes, first: int, rows: int, behind: int) -> int:
+    """Where the last segment or attachment ends, by a directory that may be damaged."""
+    spans = [offset + size for offset, size in _SPAN.iter_unpack(data[first:rows])]
+    tagged = [offset + size for _, _, offset, size, _, _ in _ATTACHMENT.iter_unpack(data[rows:behind])]
+    return int(max([behind, *spans, *tagged]))
+
+
+def _reseal_sections(sealed: bytearray, free: int) -> None:
+    at = place(free, 0)
+    while at + _SECTION.size <= len(sealed):
+        end = at + _SECTION.size
+        sealed[end - 4 : end] = zlib.crc32(sealed[at : end - 4]).to_bytes(4, "little")
+        at = place(end + _SECTION.unpack_from(sealed, at)[2], 0)

@@ -8,12 +8,14 @@ the root, and a segment is read only when `Module.segment` is asked for it.
 
 import os
 import struct
+from typing import NoReturn
 
 from . import container
 from .container import Container
 from .errors import ModuleError
 from .module import Module
 from .root_generated import decode as decode_sound
+from .rows import SegmentKind
 from .rules import NUMBERS, RULES
 
 
@@ -40,12 +42,19 @@ def decode_again(module: Module, file: Container) -> Module:
 def _in(file: Container, module: Module) -> Module:
     if len(module.segments) != len(file.spans):
         raise ModuleError(f"the root has {len(module.segments)} segments, the directory {len(file.spans)}")
-    for ordinal, (offset, size) in enumerate(file.spans):
-        if offset and size != module.segments[ordinal].size:
-            expected = module.segments[ordinal].size
-            raise ModuleError(f"segment {ordinal} has {size} bytes in the directory, {expected} in the root", offset)
+    for (offset, size), row in zip(file.spans, module.segments, strict=True):
+        if offset and (size != row.size or row.kind == SegmentKind.Parameter):
+            _refuse_span(module, file, offset)
     module.container = file
     return module
+
+
+def _refuse_span(module: Module, file: Container, offset: int) -> NoReturn:
+    ordinal, size = next((at, size) for at, (start, size) in enumerate(file.spans) if start == offset)
+    expected = module.segments[ordinal].size
+    if size != expected:
+        raise ModuleError(f"segment {ordinal} has {size} bytes in the directory, {expected} in the root", offset)
+    raise ModuleError(f"segment {ordinal} is a parameter, whose bytes are never in the file", offset)
 
 
 def decode_root(root: memoryview) -> Module:

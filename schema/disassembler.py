@@ -7,7 +7,7 @@
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from . import sourcemap
 from .dtypes import BY_CODE
@@ -16,8 +16,22 @@ from .errors import ModuleError
 from .isa import BANKS, MOVE_BIT
 from .lexer import quote, symbol
 from .module import Module
+from .needs import bytecode_minor, format_minor
 from .profiles import FEATURES, feature_names
-from .rows import ACCESSES, NONE, Exported, Function, Global, GlobalFlags, ImportFlags, InitializerKind, Program
+from .rows import (
+    ACCESSES,
+    NONE,
+    Attribute,
+    AttributeKind,
+    Exported,
+    Function,
+    Global,
+    GlobalFlags,
+    ImportFlags,
+    InitializerKind,
+    Program,
+    SegmentKind,
+)
 from .signature import Signature, bank_of, is_value_type, parse_signature
 
 _LETTERS = "ilfdr"
@@ -41,16 +55,47 @@ def listing(module: Module, readable: Readable) -> str:
 def _module(module: Module, readable: Readable | None) -> Iterator[str]:
     strings = module.strings
     yield f"producer {quote(strings[module.header.producer])}"
-    for attribute in module.attributes:
-        yield f"attribute {quote(strings[attribute.key])} = {quote(strings[attribute.value])}"
+    yield from (f"attribute {text}" for text in _attributes(module, module.attributes))
+    for segment in module.segments:
+        if segment.kind == SegmentKind.Custom:
+            data = module.custom(strings[segment.name]) or b""
+            yield f"custom {quote(strings[segment.name])} = {_data(data, readable)}"
     for row in module.imports:
         optional = " optional" if row.flags & ImportFlags.Optional else ""
         yield f"import {symbol(strings[row.name])} {parse_signature(strings[row.signature])}{optional}"
     for export in module.exports:
         doc = f" doc {quote(strings[export.doc])}" if strings[export.doc] else ""
-        yield f"export {symbol(strings[export.name])}{doc}{_export_values(module, export)}"
+        rows = module.export_attributes[export.attributes_start : export.attributes_end]
+        attributes = f" attributes [{', '.join(_attributes(module, rows))}]" if rows else ""
+        yield f"export {symbol(strings[export.name])}{doc}{attributes}{_export_values(module, export)}"
     for program in module.programs:
         yield from _program(module, program, readable)
+    for attachment in module.container.attachments:
+        data = attachment.verified()
+        yield f"attachment {quote(attachment.tag)}{_flags(attachment.flags)} = {_data(data, readable)}"
+    for section in module.container.sections:
+        yield f"section {quote(section.name)}{_flags(section.flags)} = {_data(section.data, readable)}"
+
+
+def _attributes(module: Module, rows: Sequence[Attribute]) -> Iterator[str]:
+    for row in rows:
+        if row.kind not in tuple(AttributeKind):
+            raise ModuleError(f"attribute {quote(module.strings[row.key])} is of kind {row.kind}, unknown here")
+        value = module.attribute_value(row)
+        yield f"{quote(module.strings[row.key])} = {quote(value) if isinstance(value, str) else _data(value, None)}"
+
+
+def _data(data: bytes | memoryview, readable: Readable | None) -> str:
+    return f"hex {quote(bytes(data).hex())}" if readable is None else f"{len(data)} bytes"
+
+
+def _flags(flags: int) -> str:
+    return f" flags {flags}" if flags else ""
+
+
+def _minor(stated: int, counted: int) -> str:
+    """What the writer would not count."""
+    return f" minor {stated}" if stated > counted else ""
 
 
 def _tensor(module: Module, dtype: int, start: int, end: int) -> str:
@@ -123,7 +168,12 @@ def _program(module: Module, program: Program, readable: Readable | None) -> Ite
     strings = module.strings
     names = _Names(module, program)
     features = _features(program.features, readable)
-    yield f"program {symbol(strings[program.name])} profile {quote(strings[program.profile])}{features} {{"
+    rows = module.functions[program.functions_start : program.functions_end]
+    counted = bytecode_minor(bytes(module.bytecode[row.bytecode_start : row.bytecode_end]) for row in rows)
+    minor = _minor(program.bytecode_minor, counted)
+    yield f"program {symbol(strings[program.name])} profile {quote(strings[program.profile])}{features}{minor} {{"
+    attributes = module.program_attributes[program.attributes_start : program.attributes_end]
+    yield from (f"  attribute {text}" for text in _attributes(module, attributes))
     for row in module.globals[program.globals_start : program.globals_end]:
         yield "  " + _global(module, row)
     for constant in module.constants[program.constants_start : program.constants_end]:
@@ -207,7 +257,8 @@ def _executables(
                 for size in module.workgroup_sizes[variant.workgroup_sizes_start : variant.workgroup_sizes_end]
             )
             payload = module.segment(variant.payload)
-            yield f"    variant {quote(strings[variant.format])}{features}{shared} workgroups [{sizes}]"
+            minor = _minor(variant.format_minor, format_minor(strings[variant.format], payload))
+            yield f"    variant {quote(strings[variant.format])}{features}{minor}{shared} workgroups [{sizes}]"
             if readable is None:
                 yield f"      payload hex {quote(bytes(payload).hex())}"
             else:

@@ -1,7 +1,8 @@
 """The VM's instructions, one row each; encoder, decoder, verifier, assembler, interpreter, docs/isa.md derive from it.
 
 Rules:
-- An opcode is a 16-bit number that never changes meaning; a new instruction gets a new number in its family's range.
+- An opcode is a 16-bit number that never changes meaning; a new instruction gets a new number in its family's range,
+  and the minor version `since` which it is there (`versions.py`).
 - A frame has one row of registers, bank after bank in the order of `BANKS`; a register operand is the 16-bit ordinal
   in that row. Parameters are the first registers of their banks. All other registers are zero or null at entry.
 - A ref operand that is read may carry the move bit: the register is null after the instruction, unless it is a result.
@@ -62,6 +63,7 @@ class Instruction:
     doc: str
     family: str
     terminator: bool = field(default=False)
+    since: int = 0  #: the minor version it came with
 
 
 _TERMINATORS = frozenset(("br", "br_if", "br_table", "return", "fail"))
@@ -77,15 +79,15 @@ def _operand(text: str, result: bool) -> Operand:
     return Operand(name, kind, result)
 
 
-def _row(family: str, opcode: int, name: str, spec: str, doc: str) -> Instruction:
+def _row(family: str, opcode: int, name: str, spec: str, doc: str, since: int) -> Instruction:
     reads, _, writes = spec.partition("->")
     operands = [_operand(text, False) for text in reads.split()] + [_operand(text, True) for text in writes.split()]
     operands.sort(key=lambda operand: KINDS[operand.kind] is None)
-    return Instruction(opcode, name, tuple(operands), doc, family, name in _TERMINATORS)
+    return Instruction(opcode, name, tuple(operands), doc, family, name in _TERMINATORS, since)
 
 
-# (offset in the family's range, name, operands, meaning)
-_Rows = tuple[tuple[int, str, str, str], ...]
+# (offset in the family's range, name, operands, meaning), and the minor version it came with if that is not 0
+_Rows = tuple[tuple[int, str, str, str] | tuple[int, str, str, str, int], ...]
 
 _CONTROL: _Rows = (
     (0x01, "br", "to:target", "continue at to"),
@@ -326,7 +328,10 @@ def _rows(family: str, base: int, rows: _Rows, bank: str = "") -> tuple[Instruct
     def fill(text: str) -> str:
         return text.replace("X", bank).replace("T", element) if bank else text
 
-    return tuple(_row(family, base + offset, fill(name), fill(spec), doc) for offset, name, spec, doc in rows)
+    return tuple(
+        _row(family, base + offset, fill(name), fill(spec), doc, since[0] if since else 0)
+        for offset, name, spec, doc, *since in rows
+    )
 
 
 #: family -> first opcode of each of its ranges, in the order of the docs

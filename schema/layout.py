@@ -1,7 +1,7 @@
 """Reads `module.fbs`, once per process, into the layouts and the checks that decoder and writer work from.
 
-It knows the part of the FlatBuffers language that `module.fbs` uses: enums, structs of scalars, ranges and byte arrays,
-one table of vectors and structs, attributes. A mistake in that file is ours, so it raises `ValueError`.
+It knows the part of the FlatBuffers language that `module.fbs` uses: enums, structs of scalars, ranges and digests, one
+table of vectors and structs, attributes. A mistake in that file is ours, so it raises `ValueError`.
 """
 
 import re
@@ -13,16 +13,18 @@ from typing import Any
 
 from . import dtypes, rows
 
+#: structs that are one value here, their bytes, with size and alignment
+BYTES = {"Digest": (32, 8)}
 SCALARS = {"uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "int32": "i", "int64": "q"}
 
 _DECLARATION = re.compile(r"(struct|table|enum)\s+(\w+)(?::(\w+))?\s*(\(bit_flags\))?\s*\{(.*?)\}", re.DOTALL)
-_FIELD = re.compile(r"(?:///\s*([^\n]*)\n\s*)?(\w+):(\[?)(\w+)(?::(\d+))?\]?\s*(?:\(([^)]*)\))?;")
-_ATTRIBUTE = re.compile(r'(\w+)(?::"(\w+)")?')
+_FIELD = re.compile(r"(?:///\s*([^\n]*)\n\s*)?(\w+):\[?(\w+)\]?\s*(?:\(([^)]*)\))?;")
+_ATTRIBUTE = re.compile(r'(\w+)(?::"([\w|]+)")?')
 _COMMENT = re.compile(r"(?<!/)//(?!/)[^\n]*")
 
 
-#: (doc, name, "[" of an array, type, length of the array, attributes) as text
-Field = tuple[str, str, str, str, str, str]
+#: (doc, name, type, attributes) as text
+Field = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """One vector of the root. `row` makes a decoded row; None where the elements are plain numbers."""
+    """One vector of the root. `row` makes a decoded row; None where the elements are plain numbers or bytes."""
 
     name: str
     slot: int
@@ -60,6 +62,11 @@ class Vector:
     format: struct.Struct
     alignment: int
     row: type[Any] | None
+
+    @property
+    def blob(self) -> bool:
+        """Whether it is decoded to a view of its bytes."""
+        return self.element == "uint8" or self.element in BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +89,10 @@ class Layout:
         return found[0]
 
     def allowed(self, column: Column) -> frozenset[int] | None:
-        """The values that a column may hold, when it is an enum or an element type."""
+        """The values that a column may hold, when it is an enum that is not open or an element type."""
         if "dtype" in column.attributes:
             return frozenset(dtypes.BY_CODE)
-        return self.enums[column.type].values if column.type in self.enums else None
+        return self.enums[column.type].values if column.type in self.enums and "open" not in column.attributes else None
 
 
 @cache
@@ -118,11 +125,11 @@ def parse(text: str) -> Layout:
 
 
 def _vector(slot: int, field: Field, structs: dict[str, list[Field]], enums: dict[str, Enum]) -> Vector:
-    doc, name, _, element, _, attributes = field
-    if element in SCALARS:
-        code = struct.Struct("<" + SCALARS[element])
+    doc, name, element, attributes = field
+    if element in SCALARS or element in BYTES:
+        code, alignment = _scalar(element)
         column = Column("", element, 0, dict(_ATTRIBUTE.findall(attributes)))
-        return Vector(name, slot, doc, element, (column,), code, code.size, None)
+        return Vector(name, slot, doc, element, (column,), struct.Struct("<" + code), alignment, None)
     columns, format_, alignment = _struct(element, structs[element], enums)
     row = getattr(rows, element)
     names = tuple(c.name + end for c in columns for end in (("_start", "_end") if c.type == "Range" else ("",)))
@@ -131,14 +138,20 @@ def _vector(slot: int, field: Field, structs: dict[str, list[Field]], enums: dic
     return Vector(name, slot, doc, element, columns, format_, alignment, row)
 
 
+def _scalar(type_: str) -> tuple[str, int]:
+    """The struct code of a value, and its alignment."""
+    if type_ in BYTES:
+        size, alignment = BYTES[type_]
+        return f"{size}s", alignment
+    return SCALARS[type_], struct.calcsize("<" + SCALARS[type_])
+
+
 def _struct(name: str, body: list[Field], enums: dict[str, Enum]) -> tuple[tuple[Column, ...], struct.Struct, int]:
     """Columns, format and alignment of a struct; refuses one that FlatBuffers would pad."""
     columns: list[Column] = []
     format_, size, alignment, position = "<", 0, 1, 0
-    for _, field, array, type_, length, attributes in body:
-        code = "II" if type_ == "Range" else SCALARS["uint32" if type_ in enums else type_]
-        code = f"{length}s" if array else code
-        width = 1 if array else struct.calcsize("<" + code[0])
+    for _, field, type_, attributes in body:
+        code, width = ("II", 4) if type_ == "Range" else _scalar("uint32" if type_ in enums else type_)
         if size % width:
             raise ValueError(f"{name}.{field} lies at byte {size}, which {type_} does not align to")
         size, alignment = size + struct.calcsize("<" + code), max(alignment, width)

@@ -5,7 +5,6 @@ may be used from any thread.
 """
 
 from collections.abc import Sequence
-from hashlib import sha256
 
 from . import sourcemap
 from .container import Container
@@ -14,6 +13,7 @@ from .rows import (
     NONE,
     Argument,
     Attribute,
+    AttributeKind,
     Binding,
     Constant,
     Entry,
@@ -27,18 +27,24 @@ from .rows import (
     Program,
     Result,
     Segment,
+    SegmentKind,
     Variant,
     WorkgroupSize,
 )
+from .segments import verify_segment
+
+#: the highest version of a model
+MOST_VERSION = 2**63 - 1
 
 
 class Module:
     """Rows are named tuples of `rows.py`; how to read them stands there. The slots are the schema's vectors by name."""
 
     __slots__ = (
-        "_locations", "_verified", "arguments", "attributes", "bindings", "bytecode", "constants", "container", "dims",
-        "entries", "executable_entries", "executables", "exports", "expressions", "functions", "globals", "header",
-        "imports", "initializers", "programs", "results", "segments", "strings", "types", "value_types", "variants",
+        "_locations", "_verified", "arguments", "attribute_values", "attributes", "bindings", "bytecode", "chunks",
+        "constants", "container", "dims", "entries", "executable_entries", "executables", "export_attributes",
+        "exports", "expressions", "feature_names", "functions", "globals", "header", "imports", "initializers",
+        "program_attributes", "programs", "results", "segments", "strings", "types", "value_types", "variants",
         "workgroup_sizes",
     )  # fmt: skip
 
@@ -67,6 +73,11 @@ class Module:
     segments: Sequence[Segment]
     attributes: Sequence[Attribute]
     expressions: Sequence[int]  #: string ordinals
+    export_attributes: Sequence[Attribute]
+    program_attributes: Sequence[Attribute]
+    attribute_values: memoryview
+    chunks: memoryview  #: 32 bytes per digest
+    feature_names: Sequence[int]  #: string ordinals
     _verified: set[int]
     _locations: dict[int, sourcemap.SourceMap | str]  #: a string says what is wrong with it
 
@@ -79,18 +90,72 @@ class Module:
         other = Module()
         for name in _ROWS:
             setattr(other, name, getattr(self, name))
-        if not isinstance(self.bytecode.obj, bytes):
-            other.bytecode = memoryview(bytes(self.bytecode))
+        for name in _BLOBS:
+            view = getattr(self, name)
+            if not isinstance(view.obj, bytes):
+                setattr(other, name, memoryview(bytes(view)))
         return other
 
     def segment(self, ordinal: int, verify: bool = True) -> memoryview:
         """The bytes of a segment, zero-copy. Verifying reads them all, the first time; without it none is read."""
         data = self.container.segment(ordinal)
         if verify and ordinal not in self._verified:
-            if sha256(data).digest() != self.segments[ordinal].digest:
-                raise ModuleError(f"segment {ordinal} is damaged: its digest differs", self.container.spans[ordinal][0])
+            offset = self.container.spans[ordinal][0]
+            verify_segment(self.segments[ordinal], data, f"segment {ordinal}", offset)
             self._verified.add(ordinal)
         return data
+
+    def missing(self, ordinal: int) -> bool:
+        """Whether a segment should be in the file and was taken out of it. Parameters never are in the file."""
+        return not self.container.spans[ordinal][0] and self.segments[ordinal].kind != SegmentKind.Parameter
+
+    def custom(self, name: str) -> memoryview | None:
+        """The custom segment of a name, verified; None if there is none. `ModuleError` if it is damaged."""
+        for ordinal, row in enumerate(self.segments):
+            if row.kind == SegmentKind.Custom and self.strings[row.name] == name:
+                return self.segment(ordinal)
+        return None
+
+    def attribute(self, key: str) -> str | bytes | None:
+        """An attribute of the module, such as `model.name`; None if there is none."""
+        return self._attribute(self.attributes, key)
+
+    def export_attribute(self, export: int, key: str) -> str | bytes | None:
+        """An attribute of an export, by its ordinal."""
+        row = self.exports[export]
+        return self._attribute(self.export_attributes[row.attributes_start : row.attributes_end], key)
+
+    def program_attribute(self, program: int, key: str) -> str | bytes | None:
+        """An attribute of a program, by its ordinal."""
+        row = self.programs[program]
+        return self._attribute(self.program_attributes[row.attributes_start : row.attributes_end], key)
+
+    def attribute_value(self, row: Attribute) -> str | bytes:
+        """What an attribute says: a text as str, anything else as bytes."""
+        data = bytes(self.attribute_values[row.value_start : row.value_end])
+        return data.decode() if row.kind == AttributeKind.Text else data
+
+    def _attribute(self, rows: Sequence[Attribute], key: str) -> str | bytes | None:
+        return next((self.attribute_value(row) for row in rows if self.strings[row.key] == key), None)
+
+    @property
+    def model_name(self) -> str | None:
+        """The attribute `model.name`. `ModuleError` when it is no text."""
+        found = self.attribute("model.name")
+        if isinstance(found, bytes):
+            raise ModuleError("the attribute model.name is bytes, a text wanted")
+        return found
+
+    @property
+    def model_version(self) -> int | None:
+        """The attribute `model.version`. `ModuleError` when it is no decimal integer from 0 to 2^63-1."""
+        found = self.attribute("model.version")
+        if found is None:
+            return None
+        text = found if isinstance(found, str) else ""
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= MOST_VERSION):
+            raise ModuleError(f"the attribute model.version is {found!r:.100}, an integer from 0 to 2^63-1 wanted")
+        return int(text)
 
     def location(self, program: int, function: int, pc: int) -> str | None:
         """Where in the source an instruction comes from, if the file says so. `function` counts within the program."""
@@ -123,4 +188,5 @@ class Module:
         return found
 
 
+_BLOBS = ("attribute_values", "bytecode", "chunks")
 _ROWS = tuple(name for name in Module.__slots__ if name not in ("_locations", "_verified", "container"))

@@ -29,6 +29,13 @@ class SegmentKind(object):
     Constant = 0
     Executable = 1
     Debug = 2
+    Custom = 3
+    Parameter = 4
+
+
+class AttributeKind(object):
+    Text = 0
+    Bytes = 1
 
 
 class Range(object):
@@ -51,6 +58,35 @@ def CreateRange(builder, start, end):
     builder.Prep(4, 8)
     builder.PrependUint32(end)
     builder.PrependUint32(start)
+    return builder.Offset()
+
+
+class Digest(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def SizeOf(cls):
+        return 32
+
+    # Digest
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # Digest
+    def A(self): return self._tab.Get(flatbuffers.number_types.Uint64Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(0))
+    # Digest
+    def B(self): return self._tab.Get(flatbuffers.number_types.Uint64Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(8))
+    # Digest
+    def C(self): return self._tab.Get(flatbuffers.number_types.Uint64Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(16))
+    # Digest
+    def D(self): return self._tab.Get(flatbuffers.number_types.Uint64Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(24))
+
+def CreateDigest(builder, a, b, c, d):
+    builder.Prep(8, 32)
+    builder.PrependUint64(d)
+    builder.PrependUint64(c)
+    builder.PrependUint64(b)
+    builder.PrependUint64(a)
     return builder.Offset()
 
 
@@ -114,7 +150,7 @@ class Exported(object):
 
     @classmethod
     def SizeOf(cls):
-        return 24
+        return 32
 
     # Exported
     def Init(self, buf, pos):
@@ -134,9 +170,17 @@ class Exported(object):
         obj.Init(self._tab.Bytes, self._tab.Pos + 16)
         return obj
 
+    # Exported
+    def Attributes(self, obj):
+        obj.Init(self._tab.Bytes, self._tab.Pos + 24)
+        return obj
 
-def CreateExported(builder, name, doc, arguments_start, arguments_end, results_start, results_end):
-    builder.Prep(4, 24)
+
+def CreateExported(builder, name, doc, arguments_start, arguments_end, results_start, results_end, attributes_start, attributes_end):
+    builder.Prep(4, 32)
+    builder.Prep(4, 8)
+    builder.PrependUint32(attributes_end)
+    builder.PrependUint32(attributes_start)
     builder.Prep(4, 8)
     builder.PrependUint32(results_end)
     builder.PrependUint32(results_start)
@@ -218,7 +262,7 @@ class Program(object):
 
     @classmethod
     def SizeOf(cls):
-        return 72
+        return 80
 
     # Program
     def Init(self, buf, pos):
@@ -261,14 +305,25 @@ class Program(object):
         return obj
 
     # Program
-    def SourceMap(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(64))
-    # Program
-    def Devices(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(68))
+    def Attributes(self, obj):
+        obj.Init(self._tab.Bytes, self._tab.Pos + 64)
+        return obj
 
-def CreateProgram(builder, features, name, profile, functions_start, functions_end, globals_start, globals_end, initializers_start, initializers_end, executables_start, executables_end, constants_start, constants_end, entries_start, entries_end, sourceMap, devices):
-    builder.Prep(8, 72)
-    builder.PrependUint32(devices)
+    # Program
+    def SourceMap(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(72))
+    # Program
+    def Devices(self): return self._tab.Get(flatbuffers.number_types.Uint16Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(76))
+    # Program
+    def BytecodeMinor(self): return self._tab.Get(flatbuffers.number_types.Uint16Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(78))
+
+def CreateProgram(builder, features, name, profile, functions_start, functions_end, globals_start, globals_end, initializers_start, initializers_end, executables_start, executables_end, constants_start, constants_end, entries_start, entries_end, attributes_start, attributes_end, sourceMap, devices, bytecodeMinor):
+    builder.Prep(8, 80)
+    builder.PrependUint16(bytecodeMinor)
+    builder.PrependUint16(devices)
     builder.PrependUint32(sourceMap)
+    builder.Prep(4, 8)
+    builder.PrependUint32(attributes_end)
+    builder.PrependUint32(attributes_start)
     builder.Prep(4, 8)
     builder.PrependUint32(entries_end)
     builder.PrependUint32(entries_start)
@@ -471,11 +526,11 @@ class Variant(object):
     # Variant
     def SharedMemoryBytes(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(24))
     # Variant
-    def Pad(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(28))
+    def FormatMinor(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(28))
 
-def CreateVariant(builder, features, format, payload, workgroupSizes_start, workgroupSizes_end, sharedMemoryBytes, pad):
+def CreateVariant(builder, features, format, payload, workgroupSizes_start, workgroupSizes_end, sharedMemoryBytes, formatMinor):
     builder.Prep(8, 32)
-    builder.PrependUint32(pad)
+    builder.PrependUint32(formatMinor)
     builder.PrependUint32(sharedMemoryBytes)
     builder.Prep(4, 8)
     builder.PrependUint32(workgroupSizes_end)
@@ -608,7 +663,7 @@ class Segment(object):
 
     @classmethod
     def SizeOf(cls):
-        return 48
+        return 56
 
     # Segment
     def Init(self, buf, pos):
@@ -617,30 +672,32 @@ class Segment(object):
     # Segment
     def Size(self): return self._tab.Get(flatbuffers.number_types.Uint64Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(0))
     # Segment
-    def Digest(self): return [self._tab.Get(flatbuffers.number_types.Uint8Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(8 + i * 1)) for i in range(32)]
-    # Segment
-    def DigestLength(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
-        if o != 0:
-            return self._tab.VectorLen(o)
-        return 0
+    def Digest(self, obj):
+        obj.Init(self._tab.Bytes, self._tab.Pos + 8)
+        return obj
 
     # Segment
-    def DigestIsNone(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
-        return o == 0
+    def Chunks(self, obj):
+        obj.Init(self._tab.Bytes, self._tab.Pos + 40)
+        return obj
 
     # Segment
-    def Kind(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(40))
+    def Kind(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(48))
     # Segment
-    def Pad(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(44))
+    def Name(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(52))
 
-def CreateSegment(builder, size, digest, kind, pad):
-    builder.Prep(8, 48)
-    builder.PrependUint32(pad)
+def CreateSegment(builder, size, digest_a, digest_b, digest_c, digest_d, chunks_start, chunks_end, kind, name):
+    builder.Prep(8, 56)
+    builder.PrependUint32(name)
     builder.PrependUint32(kind)
-    for _idx0 in range(32 , 0, -1):
-        builder.PrependUint8(digest[_idx0-1])
+    builder.Prep(4, 8)
+    builder.PrependUint32(chunks_end)
+    builder.PrependUint32(chunks_start)
+    builder.Prep(8, 32)
+    builder.PrependUint64(digest_d)
+    builder.PrependUint64(digest_c)
+    builder.PrependUint64(digest_b)
+    builder.PrependUint64(digest_a)
     builder.PrependUint64(size)
     return builder.Offset()
 
@@ -650,7 +707,7 @@ class Attribute(object):
 
     @classmethod
     def SizeOf(cls):
-        return 8
+        return 16
 
     # Attribute
     def Init(self, buf, pos):
@@ -659,11 +716,19 @@ class Attribute(object):
     # Attribute
     def Key(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(0))
     # Attribute
-    def Value(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(4))
+    def Value(self, obj):
+        obj.Init(self._tab.Bytes, self._tab.Pos + 4)
+        return obj
 
-def CreateAttribute(builder, key, value):
+    # Attribute
+    def Kind(self): return self._tab.Get(flatbuffers.number_types.Uint32Flags, self._tab.Pos + flatbuffers.number_types.UOffsetTFlags.py_type(12))
+
+def CreateAttribute(builder, key, value_start, value_end, kind):
+    builder.Prep(4, 16)
+    builder.PrependUint32(kind)
     builder.Prep(4, 8)
-    builder.PrependUint32(value)
+    builder.PrependUint32(value_end)
+    builder.PrependUint32(value_start)
     builder.PrependUint32(key)
     return builder.Offset()
 
@@ -759,7 +824,7 @@ class Module(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
         if o != 0:
             x = self._tab.Vector(o)
-            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 24
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 32
             obj = Exported()
             obj.Init(self._tab.Bytes, x)
             return obj
@@ -859,7 +924,7 @@ class Module(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
         if o != 0:
             x = self._tab.Vector(o)
-            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 72
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 80
             obj = Program()
             obj.Init(self._tab.Bytes, x)
             return obj
@@ -1211,7 +1276,7 @@ class Module(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(46))
         if o != 0:
             x = self._tab.Vector(o)
-            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 48
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 56
             obj = Segment()
             obj.Init(self._tab.Bytes, x)
             return obj
@@ -1229,13 +1294,13 @@ class Module(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(46))
         return o == 0
 
-    # model card, licence and the like
+    # of the module: its name and version, model card, licence and the like
     # Module
     def Attributes(self, j):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(48))
         if o != 0:
             x = self._tab.Vector(o)
-            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 8
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 16
             obj = Attribute()
             obj.Init(self._tab.Bytes, x)
             return obj
@@ -1281,14 +1346,142 @@ class Module(object):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(50))
         return o == 0
 
-def ModuleStart(builder): builder.StartObject(24)
+    # attributes of exports
+    # Module
+    def ExportAttributes(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(52))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 16
+            obj = Attribute()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # Module
+    def ExportAttributesLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(52))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Module
+    def ExportAttributesIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(52))
+        return o == 0
+
+    # attributes of programs
+    # Module
+    def ProgramAttributes(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(54))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 16
+            obj = Attribute()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # Module
+    def ProgramAttributesLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(54))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Module
+    def ProgramAttributesIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(54))
+        return o == 0
+
+    # texts and bytes of all attributes
+    # Module
+    def AttributeValues(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(56))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 1))
+        return 0
+
+    # Module
+    def AttributeValuesAsNumpy(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(56))
+        if o != 0:
+            return self._tab.GetVectorAsNumpy(flatbuffers.number_types.Uint8Flags, o)
+        return 0
+
+    # Module
+    def AttributeValuesLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(56))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Module
+    def AttributeValuesIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(56))
+        return o == 0
+
+    # SHA-256 of each 1 MiB of long segments
+    # Module
+    def Chunks(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(58))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 32
+            obj = Digest()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # Module
+    def ChunksLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(58))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Module
+    def ChunksIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(58))
+        return o == 0
+
+    # a word for each bit that is set in `header.features`, lowest bit first, for readers that do not know it
+    # Module
+    def FeatureNames(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(60))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.Get(flatbuffers.number_types.Uint32Flags, a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 4))
+        return 0
+
+    # Module
+    def FeatureNamesAsNumpy(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(60))
+        if o != 0:
+            return self._tab.GetVectorAsNumpy(flatbuffers.number_types.Uint32Flags, o)
+        return 0
+
+    # Module
+    def FeatureNamesLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(60))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Module
+    def FeatureNamesIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(60))
+        return o == 0
+
+def ModuleStart(builder): builder.StartObject(29)
 def ModuleAddHeader(builder, header): builder.PrependStructSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(header), 0)
 def ModuleAddStrings(builder, strings): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(strings), 0)
 def ModuleStartStringsVector(builder, numElems): return builder.StartVector(1, numElems, 1)
 def ModuleAddImports(builder, imports): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(imports), 0)
 def ModuleStartImportsVector(builder, numElems): return builder.StartVector(12, numElems, 4)
 def ModuleAddExports(builder, exports): builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(exports), 0)
-def ModuleStartExportsVector(builder, numElems): return builder.StartVector(24, numElems, 4)
+def ModuleStartExportsVector(builder, numElems): return builder.StartVector(32, numElems, 4)
 def ModuleAddArguments(builder, arguments): builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(arguments), 0)
 def ModuleStartArgumentsVector(builder, numElems): return builder.StartVector(16, numElems, 4)
 def ModuleAddResults(builder, results): builder.PrependUOffsetTRelativeSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(results), 0)
@@ -1296,7 +1489,7 @@ def ModuleStartResultsVector(builder, numElems): return builder.StartVector(20, 
 def ModuleAddDims(builder, dims): builder.PrependUOffsetTRelativeSlot(6, flatbuffers.number_types.UOffsetTFlags.py_type(dims), 0)
 def ModuleStartDimsVector(builder, numElems): return builder.StartVector(8, numElems, 8)
 def ModuleAddPrograms(builder, programs): builder.PrependUOffsetTRelativeSlot(7, flatbuffers.number_types.UOffsetTFlags.py_type(programs), 0)
-def ModuleStartProgramsVector(builder, numElems): return builder.StartVector(72, numElems, 8)
+def ModuleStartProgramsVector(builder, numElems): return builder.StartVector(80, numElems, 8)
 def ModuleAddEntries(builder, entries): builder.PrependUOffsetTRelativeSlot(8, flatbuffers.number_types.UOffsetTFlags.py_type(entries), 0)
 def ModuleStartEntriesVector(builder, numElems): return builder.StartVector(4, numElems, 4)
 def ModuleAddFunctions(builder, functions): builder.PrependUOffsetTRelativeSlot(9, flatbuffers.number_types.UOffsetTFlags.py_type(functions), 0)
@@ -1324,11 +1517,21 @@ def ModuleStartBindingsVector(builder, numElems): return builder.StartVector(16,
 def ModuleAddConstants(builder, constants): builder.PrependUOffsetTRelativeSlot(20, flatbuffers.number_types.UOffsetTFlags.py_type(constants), 0)
 def ModuleStartConstantsVector(builder, numElems): return builder.StartVector(20, numElems, 4)
 def ModuleAddSegments(builder, segments): builder.PrependUOffsetTRelativeSlot(21, flatbuffers.number_types.UOffsetTFlags.py_type(segments), 0)
-def ModuleStartSegmentsVector(builder, numElems): return builder.StartVector(48, numElems, 8)
+def ModuleStartSegmentsVector(builder, numElems): return builder.StartVector(56, numElems, 8)
 def ModuleAddAttributes(builder, attributes): builder.PrependUOffsetTRelativeSlot(22, flatbuffers.number_types.UOffsetTFlags.py_type(attributes), 0)
-def ModuleStartAttributesVector(builder, numElems): return builder.StartVector(8, numElems, 4)
+def ModuleStartAttributesVector(builder, numElems): return builder.StartVector(16, numElems, 4)
 def ModuleAddExpressions(builder, expressions): builder.PrependUOffsetTRelativeSlot(23, flatbuffers.number_types.UOffsetTFlags.py_type(expressions), 0)
 def ModuleStartExpressionsVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def ModuleAddExportAttributes(builder, exportAttributes): builder.PrependUOffsetTRelativeSlot(24, flatbuffers.number_types.UOffsetTFlags.py_type(exportAttributes), 0)
+def ModuleStartExportAttributesVector(builder, numElems): return builder.StartVector(16, numElems, 4)
+def ModuleAddProgramAttributes(builder, programAttributes): builder.PrependUOffsetTRelativeSlot(25, flatbuffers.number_types.UOffsetTFlags.py_type(programAttributes), 0)
+def ModuleStartProgramAttributesVector(builder, numElems): return builder.StartVector(16, numElems, 4)
+def ModuleAddAttributeValues(builder, attributeValues): builder.PrependUOffsetTRelativeSlot(26, flatbuffers.number_types.UOffsetTFlags.py_type(attributeValues), 0)
+def ModuleStartAttributeValuesVector(builder, numElems): return builder.StartVector(1, numElems, 1)
+def ModuleAddChunks(builder, chunks): builder.PrependUOffsetTRelativeSlot(27, flatbuffers.number_types.UOffsetTFlags.py_type(chunks), 0)
+def ModuleStartChunksVector(builder, numElems): return builder.StartVector(32, numElems, 8)
+def ModuleAddFeatureNames(builder, featureNames): builder.PrependUOffsetTRelativeSlot(28, flatbuffers.number_types.UOffsetTFlags.py_type(featureNames), 0)
+def ModuleStartFeatureNamesVector(builder, numElems): return builder.StartVector(4, numElems, 4)
 def ModuleEnd(builder): return builder.EndObject()
 
 

@@ -28,21 +28,23 @@ from .rows import (
 _u32, _i32, _sizes = Struct("<I").unpack_from, Struct("<i").unpack_from, Struct("<HH").unpack_from
 _header = Struct("<QHHI").unpack_from
 _imports, _imports_row = Struct("<III").iter_unpack, partial(tuple.__new__, Imported)
-_exports, _exports_row = Struct("<IIIIII").iter_unpack, partial(tuple.__new__, Exported)
+_exports, _exports_row = Struct("<IIIIIIII").iter_unpack, partial(tuple.__new__, Exported)
 _arguments, _arguments_row = Struct("<IIII").iter_unpack, partial(tuple.__new__, Argument)
 _results, _results_row = Struct("<IIIII").iter_unpack, partial(tuple.__new__, Result)
-_programs, _programs_row = Struct("<QIIIIIIIIIIIIIIII").iter_unpack, partial(tuple.__new__, Program)
+_programs, _programs_row = Struct("<QIIIIIIIIIIIIIIIIIHH").iter_unpack, partial(tuple.__new__, Program)
 _functions, _functions_row = Struct("<IIIIIIIHHHHH2x").iter_unpack, partial(tuple.__new__, Function)
 _globals, _globals_row = Struct("<QIII4x").iter_unpack, partial(tuple.__new__, Global)
 _initializers, _initializers_row = Struct("<II").iter_unpack, partial(tuple.__new__, Initializer)
 _executables, _executables_row = Struct("<IIIII").iter_unpack, partial(tuple.__new__, Executable)
-_variants, _variants_row = Struct("<QIIIII4x").iter_unpack, partial(tuple.__new__, Variant)
+_variants, _variants_row = Struct("<QIIIIII").iter_unpack, partial(tuple.__new__, Variant)
 _workgroup_sizes, _workgroup_sizes_row = Struct("<III").iter_unpack, partial(tuple.__new__, WorkgroupSize)
 _executable_entries, _executable_entries_row = Struct("<IIII").iter_unpack, partial(tuple.__new__, Entry)
 _bindings, _bindings_row = Struct("<QI4x").iter_unpack, partial(tuple.__new__, Binding)
 _constants, _constants_row = Struct("<IIIII").iter_unpack, partial(tuple.__new__, Constant)
-_segments, _segments_row = Struct("<Q32sI4x").iter_unpack, partial(tuple.__new__, Segment)
-_attributes, _attributes_row = Struct("<II").iter_unpack, partial(tuple.__new__, Attribute)
+_segments, _segments_row = Struct("<Q32sIIII").iter_unpack, partial(tuple.__new__, Segment)
+_attributes, _attributes_row = Struct("<IIII").iter_unpack, partial(tuple.__new__, Attribute)
+_export_attributes, _export_attributes_row = Struct("<IIII").iter_unpack, partial(tuple.__new__, Attribute)
+_program_attributes, _program_attributes_row = Struct("<IIII").iter_unpack, partial(tuple.__new__, Attribute)
 
 
 def decode(root: memoryview) -> Module | None:
@@ -64,11 +66,11 @@ def _decode(root: memoryview) -> Module | None:
     if vtable & 1 or not 12 <= vtable <= root_size - 4:
         return None
     vtable_size, table_size = _sizes(root, vtable)
-    if vtable_size & 1 or not 4 <= vtable_size <= 52 or vtable_size > root_size - vtable:
+    if vtable_size & 1 or not 4 <= vtable_size <= root_size - vtable:
         return None
     if not 4 <= table_size <= root_size - table:
         return None
-    fields = unpack_from(f"<{(vtable_size - 4) // 2}H", root, vtable + 4) + (0,) * 24
+    fields = unpack_from(f"<{(vtable_size - 4) // 2}H", root, vtable + 4) + (0,) * 29
     offsets = unpack_from(f"<{table_size // 4}I", root, table)
     module = Module()
     place = fields[0]
@@ -115,7 +117,7 @@ def _decode(root: memoryview) -> Module | None:
         if start & 3 or start > root_size:
             return None
         exports_count = _u32(root, start - 4)[0]
-        end = start + exports_count * 24
+        end = start + exports_count * 32
         if end > root_size:
             return None
         exports = list(map(_exports_row, _exports(root[start:end])))
@@ -171,7 +173,7 @@ def _decode(root: memoryview) -> Module | None:
         if start & 7 or start > root_size:
             return None
         programs_count = _u32(root, start - 4)[0]
-        end = start + programs_count * 72
+        end = start + programs_count * 80
         if end > root_size:
             return None
         programs = list(map(_programs_row, _programs(root[start:end])))
@@ -367,7 +369,7 @@ def _decode(root: memoryview) -> Module | None:
         if start & 7 or start > root_size:
             return None
         segments_count = _u32(root, start - 4)[0]
-        end = start + segments_count * 48
+        end = start + segments_count * 56
         if end > root_size:
             return None
         segments = list(map(_segments_row, _segments(root[start:end])))
@@ -381,7 +383,7 @@ def _decode(root: memoryview) -> Module | None:
         if start & 3 or start > root_size:
             return None
         attributes_count = _u32(root, start - 4)[0]
-        end = start + attributes_count * 8
+        end = start + attributes_count * 16
         if end > root_size:
             return None
         attributes = list(map(_attributes_row, _attributes(root[start:end])))
@@ -400,9 +402,79 @@ def _decode(root: memoryview) -> Module | None:
             return None
         expressions = unpack_from(f"<{expressions_count}I", root, start)
     module.expressions = expressions
+    place = fields[24]
+    export_attributes, export_attributes_count = (), 0
+    if place:
+        if place & 3:
+            return None
+        start = table + place + offsets[place // 4] + 4
+        if start & 3 or start > root_size:
+            return None
+        export_attributes_count = _u32(root, start - 4)[0]
+        end = start + export_attributes_count * 16
+        if end > root_size:
+            return None
+        export_attributes = list(map(_export_attributes_row, _export_attributes(root[start:end])))
+    module.export_attributes = export_attributes
+    place = fields[25]
+    program_attributes, program_attributes_count = (), 0
+    if place:
+        if place & 3:
+            return None
+        start = table + place + offsets[place // 4] + 4
+        if start & 3 or start > root_size:
+            return None
+        program_attributes_count = _u32(root, start - 4)[0]
+        end = start + program_attributes_count * 16
+        if end > root_size:
+            return None
+        program_attributes = list(map(_program_attributes_row, _program_attributes(root[start:end])))
+    module.program_attributes = program_attributes
+    place = fields[26]
+    attribute_values, attribute_values_count = root[:0], 0
+    if place:
+        if place & 3:
+            return None
+        start = table + place + offsets[place // 4] + 4
+        if start & 3 or start > root_size:
+            return None
+        attribute_values_count = _u32(root, start - 4)[0]
+        end = start + attribute_values_count
+        if end > root_size:
+            return None
+        attribute_values = root[start:end]
+    module.attribute_values = attribute_values
+    place = fields[27]
+    chunks, chunks_count = root[:0], 0
+    if place:
+        if place & 3:
+            return None
+        start = table + place + offsets[place // 4] + 4
+        if start & 7 or start > root_size:
+            return None
+        chunks_count = _u32(root, start - 4)[0]
+        end = start + chunks_count * 32
+        if end > root_size:
+            return None
+        chunks = root[start:end]
+    module.chunks = chunks
+    place = fields[28]
+    feature_names, feature_names_count = (), 0
+    if place:
+        if place & 3:
+            return None
+        start = table + place + offsets[place // 4] + 4
+        if start & 3 or start > root_size:
+            return None
+        feature_names_count = _u32(root, start - 4)[0]
+        end = start + feature_names_count * 4
+        if end > root_size:
+            return None
+        feature_names = unpack_from(f"<{feature_names_count}I", root, start)
+    module.feature_names = feature_names
     if header.producer >= strings_count:
         return None
-    arguments_free = results_free = dims_free = functions_free = globals_free = initializers_free = executables_free = constants_free = entries_free = value_types_free = variants_free = executable_entries_free = workgroup_sizes_free = bindings_free = 0
+    arguments_free = results_free = export_attributes_free = dims_free = functions_free = globals_free = initializers_free = executables_free = constants_free = entries_free = program_attributes_free = value_types_free = variants_free = executable_entries_free = workgroup_sizes_free = bindings_free = chunks_free = attribute_values_free = 0
     for name, signature, flags in imports:
         if name >= strings_count:
             return None
@@ -410,7 +482,7 @@ def _decode(root: memoryview) -> Module | None:
             return None
         if flags > 1:
             return None
-    for name, doc, arguments_start, arguments_end, results_start, results_end in exports:
+    for name, doc, arguments_start, arguments_end, results_start, results_end, attributes_start, attributes_end in exports:
         if name >= strings_count:
             return None
         if doc >= strings_count:
@@ -421,6 +493,9 @@ def _decode(root: memoryview) -> Module | None:
         if results_start != results_free or results_end < results_start:
             return None
         results_free = results_end
+        if attributes_start != export_attributes_free or attributes_end < attributes_start:
+            return None
+        export_attributes_free = attributes_end
         for row in results[results_start:results_end]:
             if row.alias >= arguments_end - arguments_start and row.alias != 0xffffffff:
                 return None
@@ -440,7 +515,7 @@ def _decode(root: memoryview) -> Module | None:
         if dims_start != dims_free or dims_end < dims_start:
             return None
         dims_free = dims_end
-    for features, name, profile, functions_start, functions_end, globals_start, globals_end, initializers_start, initializers_end, executables_start, executables_end, constants_start, constants_end, entries_start, entries_end, source_map, devices in programs:
+    for features, name, profile, functions_start, functions_end, globals_start, globals_end, initializers_start, initializers_end, executables_start, executables_end, constants_start, constants_end, entries_start, entries_end, attributes_start, attributes_end, source_map, devices, bytecode_minor in programs:
         if name >= strings_count:
             return None
         if profile >= strings_count:
@@ -467,6 +542,9 @@ def _decode(root: memoryview) -> Module | None:
         if entries_start != entries_free or entries_end < entries_start:
             return None
         entries_free = entries_end
+        if attributes_start != program_attributes_free or attributes_end < attributes_start:
+            return None
+        program_attributes_free = attributes_end
         for row in entries[entries_start:entries_end]:
             if row >= functions_end - functions_start:
                 return None
@@ -507,7 +585,7 @@ def _decode(root: memoryview) -> Module | None:
         if entries_start != executable_entries_free or entries_end < entries_start:
             return None
         executable_entries_free = entries_end
-    for features, format, payload, workgroup_sizes_start, workgroup_sizes_end, shared_memory_bytes in variants:
+    for features, format, payload, workgroup_sizes_start, workgroup_sizes_end, shared_memory_bytes, format_minor in variants:
         if format >= strings_count:
             return None
         if payload >= segments_count:
@@ -531,26 +609,46 @@ def _decode(root: memoryview) -> Module | None:
             return None
         if segment >= segments_count:
             return None
-        if segments[segment].kind != 0:
+        if segments[segment].kind not in (0, 4):
             return None
         if dtype not in BY_CODE:
             return None
         if dims_start != dims_free or dims_end < dims_start:
             return None
         dims_free = dims_end
-    for size, digest, kind in segments:
-        if kind > 2:
+    for size, digest, chunks_start, chunks_end, kind, name in segments:
+        if name >= strings_count and name != 0xffffffff:
             return None
-    for key, value in attributes:
+        if chunks_start != chunks_free or chunks_end < chunks_start:
+            return None
+        chunks_free = chunks_end
+    for key, value_start, value_end, kind in attributes:
         if key >= strings_count:
             return None
-        if value >= strings_count:
+        if value_start != attribute_values_free or value_end < value_start:
             return None
+        attribute_values_free = value_end
     if expressions and max(expressions) >= strings_count:
+        return None
+    for key, value_start, value_end, kind in export_attributes:
+        if key >= strings_count:
+            return None
+        if value_start != attribute_values_free or value_end < value_start:
+            return None
+        attribute_values_free = value_end
+    for key, value_start, value_end, kind in program_attributes:
+        if key >= strings_count:
+            return None
+        if value_start != attribute_values_free or value_end < value_start:
+            return None
+        attribute_values_free = value_end
+    if feature_names and max(feature_names) >= strings_count:
         return None
     if arguments_free != arguments_count:
         return None
     if results_free != results_count:
+        return None
+    if export_attributes_free != export_attributes_count:
         return None
     if dims_free != dims_count:
         return None
@@ -566,6 +664,8 @@ def _decode(root: memoryview) -> Module | None:
         return None
     if entries_free != entries_count:
         return None
+    if program_attributes_free != program_attributes_count:
+        return None
     if value_types_free != value_types_count:
         return None
     if variants_free != variants_count:
@@ -575,5 +675,9 @@ def _decode(root: memoryview) -> Module | None:
     if workgroup_sizes_free != workgroup_sizes_count:
         return None
     if bindings_free != bindings_count:
+        return None
+    if chunks_free != chunks_count:
+        return None
+    if attribute_values_free != attribute_values_count:
         return None
     return module

@@ -8,8 +8,10 @@ Why it is written out: `docs/decisions/generated-decoder.md`.
 
 from collections.abc import Iterator
 
+from .columns import kinds_of
 from .layout import Column, Layout, Vector, layout
-from .rows import KNOWN_FEATURES, MAJOR, MINOR, NONE, SegmentKind
+from .rows import NONE
+from .versions import KNOWN_FEATURES, MAJOR, MINOR
 
 _HEAD = '''"""Written by `schema/root_generator.py` from `module.fbs`: see there; do not edit."""
 
@@ -46,7 +48,7 @@ def _decode(root: memoryview) -> Module | None:
     if vtable & 1 or not 12 <= vtable <= root_size - 4:
         return None
     vtable_size, table_size = _sizes(root, vtable)
-    if vtable_size & 1 or not 4 <= vtable_size <= {most} or vtable_size > root_size - vtable:
+    if vtable_size & 1 or not 4 <= vtable_size <= root_size - vtable:
         return None
     if not 4 <= table_size <= root_size - table:
         return None
@@ -71,7 +73,6 @@ def generate() -> Iterator[str]:
         header=plan.header,
         header_mask=plan.header.alignment - 1,
         structs="\n".join(map(_struct, vectors)),
-        most=4 + 2 * slots,
         padding=f"(0,) * {slots}",
         major=MAJOR,
         minor=MINOR,
@@ -109,7 +110,7 @@ def _unpacked(vector: Vector) -> Iterator[str]:
         yield "    return None"
         yield from _bounds(vector)
     else:
-        yield f"{name}, {name}_count = {'root[:0]' if vector.element == 'uint8' else '()'}, 0"
+        yield f"{name}, {name}_count = {'root[:0]' if vector.blob else '()'}, 0"
         yield "if place:"
         yield from _indented(1, _bounds(vector))
     yield f"module.{name} = {name}"
@@ -137,7 +138,7 @@ def _values(vector: Vector) -> Iterator[str]:
         yield "strings_count = len(strings)"
     elif vector.row is not None:
         yield f"{name} = list(map(_{name}_row, _{name}(root[start:end])))"
-    elif vector.element == "uint8":
+    elif vector.blob:
         yield f"{name} = root[start:end]"
     else:
         yield f'{name} = unpack_from(f"<{{{name}_count}}{vector.format.format[1:]}", root, start)'
@@ -171,8 +172,9 @@ def _tests(plan: Layout, column: Column, value: str) -> Iterator[str]:
     if target:
         yield f"{value} >= {target}_count{none}"
     if "kind" in attributes:
-        kind = int(SegmentKind[attributes["kind"]])
-        yield f"{f'{value} != {NONE:#x} and ' if none else ''}{target}[{value}].kind != {kind}"
+        kinds = tuple(map(int, kinds_of(column)))
+        wrong = f"!= {kinds[0]}" if len(kinds) == 1 else f"not in {kinds}"
+        yield f"{f'{value} != {NONE:#x} and ' if none else ''}{target}[{value}].kind {wrong}"
     if "range" in attributes:
         yield f"not {value}_start <= {value}_end <= {attributes['range']}_count"
     if "dtype" in attributes:

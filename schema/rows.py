@@ -11,11 +11,6 @@ The fields repeat the schema for the type checkers' sake; `layout.py` refuses to
 from enum import IntEnum, IntFlag
 from typing import NamedTuple
 
-#: A file of another major version is refused, and so is one of a higher minor version. A minor version may append
-#: vectors to `Module` and values to enums; a struct or the meaning of a field changes with the major version only.
-MAJOR, MINOR = 1, 0
-#: Feature bits of `Header` that this reader knows.
-KNOWN_FEATURES = 0
 #: An optional ordinal that names nothing.
 NONE = 0xFFFFFFFF
 #: What stands between the name of an entry and a number in the name of another one, which is dispatched in its place
@@ -50,6 +45,13 @@ class SegmentKind(IntEnum):
     Constant = 0
     Executable = 1
     Debug = 2
+    Custom = 3
+    Parameter = 4
+
+
+class AttributeKind(IntEnum):
+    Text = 0
+    Bytes = 1
 
 
 class Header(NamedTuple):
@@ -72,6 +74,8 @@ class Exported(NamedTuple):
     arguments_end: int
     results_start: int
     results_end: int
+    attributes_start: int
+    attributes_end: int
 
 
 class Argument(NamedTuple):
@@ -107,8 +111,11 @@ class Program(NamedTuple):
     constants_end: int
     entries_start: int
     entries_end: int
+    attributes_start: int
+    attributes_end: int
     source_map: int
     devices: int
+    bytecode_minor: int
 
 
 class Function(NamedTuple):
@@ -163,6 +170,7 @@ class Variant(NamedTuple):
     workgroup_sizes_start: int
     workgroup_sizes_end: int
     shared_memory_bytes: int
+    format_minor: int
 
 
 class WorkgroupSize(NamedTuple):
@@ -192,11 +200,20 @@ class Constant(NamedTuple):
 
 
 class Segment(NamedTuple):
+    """`kind` may be one that this version does not know. `chunks` are rows of 32 bytes of `module.chunks`."""
+
     size: int
     digest: bytes
+    chunks_start: int
+    chunks_end: int
     kind: int
+    name: int
 
 
 class Attribute(NamedTuple):
+    """`value` is a range of `module.attribute_values`; `kind` may be one that this version does not know."""
+
     key: int
-    value: int
+    value_start: int
+    value_end: int
+    kind: int

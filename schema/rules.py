@@ -10,6 +10,8 @@ from math import prod
 from .dtypes import BY_CODE
 from .errors import ModuleError
 from .module import Module
+from .rows import NONE, Attribute, AttributeKind, SegmentKind
+from .segments import chunk_count
 
 #: NumPy has no array of more dimensions.
 MAX_RANK = 64
@@ -52,16 +54,19 @@ def _shapes(module: Module) -> None:
 
 def _names(module: Module) -> None:
     for what, rows in (("exports", module.exports), ("programs", module.programs)):
-        names = [module.strings[row.name] for row in rows]
-        if len(set(names)) != len(names):
-            name, count = Counter(names).most_common(1)[0]
-            raise ModuleError(f"{count} {what} are called {name!r}")
+        _unique(what, [module.strings[row.name] for row in rows])
+
+
+def _unique(what: str, names: list[str]) -> None:
+    if len(set(names)) != len(names):
+        name, count = Counter(names).most_common(1)[0]
+        raise ModuleError(f"{count} {what} are called {name!r:.400}")
 
 
 def _programs(module: Module) -> None:
     for number, row in enumerate(module.programs):
-        if row.devices != 1:
-            raise ModuleError(f"programs[{number}] asks for {row.devices} devices; this version runs on 1")
+        if not row.devices:
+            raise ModuleError(f"programs[{number}] asks for 0 devices")
         entries = row.entries_end - row.entries_start
         if entries != len(module.exports):
             raise ModuleError(f"programs[{number}] has {entries} entries for {len(module.exports)} exports")
@@ -103,4 +108,44 @@ def _constants(module: Module) -> None:
             raise ModuleError(f"constants[{number}] has {size} bytes, segments[{row.segment}] {stored}")
 
 
-RULES = (_dims, _shapes, _names, _programs, _globals, _executables, _constants)
+def _segments(module: Module) -> None:
+    """A long segment may have a digest per piece; custom segments have names that differ."""
+    if module.chunks:
+        for number, row in enumerate(module.segments):
+            count, wanted = row.chunks_end - row.chunks_start, chunk_count(row.size)
+            if count not in (0, wanted):
+                raise ModuleError(f"segments[{number}] has {count} chunks for {row.size} bytes, 0 or {wanted} wanted")
+    names = [row.name for row in module.segments if row.kind == SegmentKind.Custom]
+    if not names:
+        return
+    if NONE in names:
+        raise ModuleError("a custom segment has no name")
+    _unique("custom segments", [module.strings[name] for name in names])
+
+
+def _attributes(module: Module) -> None:
+    """Keys of one owner differ, texts are UTF-8."""
+    if module.attributes:
+        _owned_attributes(module, module.attributes, "attributes of the module")
+    if module.export_attributes:
+        for number, export in enumerate(module.exports):
+            rows = module.export_attributes[export.attributes_start : export.attributes_end]
+            _owned_attributes(module, rows, f"attributes of exports[{number}]")
+    if module.program_attributes:
+        for number, program in enumerate(module.programs):
+            rows = module.program_attributes[program.attributes_start : program.attributes_end]
+            _owned_attributes(module, rows, f"attributes of programs[{number}]")
+
+
+def _owned_attributes(module: Module, rows: Sequence[Attribute], what: str) -> None:
+    _unique(what, [module.strings[row.key] for row in rows])
+    for row in rows:
+        if row.kind == AttributeKind.Text:
+            try:
+                str(module.attribute_values[row.value_start : row.value_end], "utf-8")
+            except UnicodeDecodeError as error:
+                key = module.strings[row.key]
+                raise ModuleError(f"{what}: the text of {key!r:.100} is not UTF-8: {error.reason}") from None
+
+
+RULES = (_dims, _shapes, _names, _programs, _globals, _executables, _segments, _constants, _attributes)

@@ -2,7 +2,8 @@
 
 The emitter (`orchestrion.compiler.targets.spirv`) writes with these rows and the checker
 (`orchestrion.hal.vulkan.spirv_check`) refuses whatever has no row. Version 1.3, environment Vulkan 1.1. The rows are
-what the emitter writes and no more.
+what the emitter writes and no more. A row, or an enumerant in ENUMERANTS_SINCE, came with a minor version of the subset
+(`versions.py`); so does a rule that is relaxed, which the emitter then states as the variant's `format_minor`.
 
 The ABI: binding `i` of an entry is the StorageBuffer variable at set 0, binding `i`, a Block struct whose one member
 is a runtime array of scalars or of vectors of four. Parameters are one PushConstant Block struct of u32 members. An
@@ -52,6 +53,7 @@ class Op:
     layout: str
     section: str
     rule: str
+    since: int = 0
 
 
 #: The parts of a module, in their order.
@@ -168,6 +170,7 @@ class ExtInst:
     name: str
     operands: int
     rule: str
+    since: int = 0
 
 
 EXT_INSTS: tuple[ExtInst, ...] = (
@@ -189,6 +192,7 @@ class Capability:
     name: str
     feature: str
     extension: str
+    since: int = 0
 
 
 CAPABILITIES: tuple[Capability, ...] = (
@@ -223,6 +227,9 @@ BUILTINS: dict[str, int] = {
     "WorkgroupId": 26,
     "LocalInvocationIndex": 29,
 }
+
+#: enumerant (decoration, built-in variable, storage class) -> the minor version it came with, unless that is 0
+ENUMERANTS_SINCE: dict[str, int] = {}
 
 OP_BY_CODE: dict[int, Op] = {row.code: row for row in OPS}
 OP_BY_NAME: dict[str, Op] = {row.name: row for row in OPS}

@@ -6,14 +6,16 @@ comes here with a root that it did not take; writers, tests and fuzzers for wher
 
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
-from typing import Any
+from typing import Any, NoReturn
 
 from .columns import Tables, verify
 from .errors import ModuleError
 from .layout import Vector, layout
 from .module import Module
-from .rows import KNOWN_FEATURES, MAJOR, MINOR, Header
+from .rows import NONE, Header
+from .versions import HEADER_FEATURES, KNOWN_FEATURES, MAJOR, MINOR
 
 _U32 = struct.Struct("<I")
 _I32 = struct.Struct("<i")
@@ -38,10 +40,13 @@ def structure(root: memoryview) -> tuple[Module, Tables]:
     module = Module()
     module.header = _header(root, plan.header, table, size, fields)
     slots = len(plan.vectors) + 1
-    if len(fields) > slots:
-        raise ModuleError(f"the root table has {len(fields)} fields; format {MAJOR}.{MINOR} has {slots}")
     tables = Tables(slots)
-    _vectors(module, root, table, size, fields + (0,) * (slots - len(fields)), tables)
+    fields += (0,) * (slots - len(fields))  # those behind the slots that are known are skipped
+    if module.header.features & ~KNOWN_FEATURES:
+        with suppress(ModuleError):  # what is not known may change anything but the names
+            _vectors(module, root, table, size, fields, tables)
+        _refuse_features(module, table + fields[0])
+    _vectors(module, root, table, size, fields, tables)
     return module, tables
 
 
@@ -63,18 +68,27 @@ def _root_table(root: memoryview) -> tuple[int, int, tuple[int, ...]]:
 
 
 def _header(root: memoryview, vector: Vector, table: int, size: int, fields: tuple[int, ...]) -> Header:
-    """The header, once version and features are ones that this reader knows."""
+    """The header, once its version is one that this reader knows."""
     field = fields[0] if fields else 0
     if not field or field + vector.format.size > size or (table + field) % vector.alignment:
         raise ModuleError("the root has no header", table)
     header = Header._make(vector.format.unpack_from(root, table + field))
     if header.major != MAJOR or header.minor > MINOR:
-        readable = f"{MAJOR}.0 to {MAJOR}.{MINOR} can be read"
-        raise ModuleError(f"the module has format {header.major}.{header.minor}; {readable}", table + field)
-    if header.features & ~KNOWN_FEATURES:
-        unknown = header.features & ~KNOWN_FEATURES
-        raise ModuleError(f"the module requires features {unknown:#x}, which this version does not know", table + field)
+        needed = f"the module needs format {header.major}.{header.minor}"
+        raise ModuleError(f"{needed}, this version reads {MAJOR}.0 to {MAJOR}.{MINOR}", table + field)
     return header
+
+
+def _refuse_features(module: Module, offset: int) -> NoReturn:
+    """Refuses features of the format that this reader does not know, by number, and by name where the file has one."""
+    features = module.header.features
+    bits = [bit for bit in range(64) if features >> bit & 1]
+    strings = getattr(module, "strings", ())
+    words = dict(zip(bits, getattr(module, "feature_names", ()), strict=False))
+    unknown = [bit for bit in bits if bit not in HEADER_FEATURES]
+    names = [strings[words[bit]] if words.get(bit, NONE) < len(strings) else f"bit {bit}" for bit in unknown]
+    message = f"the module needs features {features & ~KNOWN_FEATURES:#x} of the format ({', '.join(names):.400})"
+    raise ModuleError(f"{message}, which this version does not know", offset)
 
 
 def _vectors(module: Module, root: memoryview, table: int, size: int, fields: tuple[int, ...], tables: Tables) -> None:
@@ -125,14 +139,14 @@ def _plan() -> tuple[tuple[int, Vector, str, int, int, Callable[[memoryview], An
 def _absent(root: memoryview, vector: Vector, table: int) -> object:
     if "required" in vector.columns[0].attributes:
         raise ModuleError(f"the root has no {vector.name}", table)
-    return root[:0] if vector.element == "uint8" else ()
+    return root[:0] if vector.blob else ()
 
 
 def _plain(vector: Vector, data: memoryview, tables: Tables) -> object:
     """A vector of bytes or numbers."""
     if vector.name == "strings":
         return _strings(vector, data, tables)
-    if vector.element == "uint8":
+    if vector.blob:
         return data
     numbers = struct.unpack(f"<{tables.counts[vector.slot]}{vector.format.format[1:]}", data)
     if numbers:

@@ -12,9 +12,9 @@ rule (SSA: a value is defined before it is used). A load reads, and a store writ
 binding is stored to at most once and not loaded from after. Rows say what they compute in `doc`; elementwise ops mean
 what `scalars.py` says. `tensor_encoding.py` writes and verifies; `tensor_disassembler.py` prints.
 
-Version rule: readers take their own major version and any minor up to their own. A row came with a minor version, and a
-payload states the least one that has all of its rows. Codes are never reused; the code of an elementwise op is 0x100 +
-its position in `SCALARS`, which is append-only.
+Version rule: readers take their own major version and any minor up to their own. A row came with a minor version; a
+payload states the least one that has all of its rows, and so does its variant in the module. Codes are never reused;
+the code of an elementwise op is 0x100 + its position in `SCALARS`, which is append-only.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,10 +26,11 @@ from .dtypes import COMPUTED, DType
 from .library_call import library_call
 from .scalars import SCALARS, ScalarOp
 from .tensor_shapes import ShapeError, TensorType, Types
+from .versions import FORMAT_MINORS
 
 MAGIC = b"OTBC"
-MAJOR, MINOR = 1, 2
 FORMAT = "tensor-bytecode"
+MAJOR, MINOR = 1, FORMAT_MINORS[FORMAT]
 SCALAR_BASE = 0x100
 #: as many scalar ops has version 1.0
 FIRST_SCALARS = 55

@@ -9,7 +9,7 @@ template can say nothing that bytecode cannot. Layout, little endian, without pa
     place        u64 offset in the payload of an i64 | u16 bytes | expression
     expression   postfix: u8 of `OPS`, behind NUMBER an i64, behind PARAMETER a u16
 
-Version rule as in `tensor_bytecode.py`.
+Version rule and versions as in `tensor_bytecode.py`: the header states the least minor that template and payload need.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,11 +18,10 @@ from struct import Struct
 from struct import error as StructError
 
 from .errors import ModuleError
-from .tensor_bytecode import EntryCode
+from .tensor_bytecode import MAJOR, MINOR, EntryCode
 from .tensor_encoding import decode, encode_marked
 
 MAGIC = b"OTBT"
-MAJOR, MINOR = 1, 0
 NUMBER, PARAMETER = 0, 1
 #: code -> what it makes of the last two numbers
 OPS: dict[int, tuple[str, Callable[[int, int], int]]] = {
@@ -38,7 +37,7 @@ CODES = {name: code for code, (name, _) in OPS.items()}
 MOST = 1 << 63
 
 _HEADER, _ENTRY, _PLACE = Struct("<4sHHI"), Struct("<HI"), Struct("<QH")
-_NUMBER, _PARAMETER = Struct("<q"), Struct("<H")
+_NUMBER, _PARAMETER, _MINOR = Struct("<q"), Struct("<H"), Struct("<H")
 
 
 class SymbolicNumber(int):
@@ -102,7 +101,8 @@ def is_template(payload: bytes | memoryview) -> bool:
 def encode_template(entries: Sequence[EntryCode], parameters: Sequence[int]) -> bytes:
     """Entries whose numbers may be symbolic, each with the number of its parameters."""
     payload, marks = encode_marked(entries)
-    out = [_HEADER.pack(MAGIC, MAJOR, MINOR, len(entries))]
+    (minor,) = _MINOR.unpack_from(payload, 6)
+    out = [_HEADER.pack(MAGIC, MAJOR, minor, len(entries))]
     for count, places in zip(parameters, marks, strict=True):
         out.append(_ENTRY.pack(count, len(places)))
         for offset, marked in places:

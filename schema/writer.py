@@ -21,16 +21,24 @@ import flatbuffers
 import numpy.typing as npt
 
 from . import container, decoder, sourcemap, structure
+from .container import Attachment, Section
 from .dtypes import DType
 from .files import write_whole
 from .layout import Vector, layout
+from .needs import bytecode_minor, format_minor, header_minor
 from .profiles import feature_bits
-from .rows import MAJOR, MINOR, NONE, Access, GlobalFlags, ImportFlags, InitializerKind, SegmentKind
+from .rows import NONE, Access, AttributeKind, GlobalFlags, ImportFlags, InitializerKind, SegmentKind
 from .rules import NUMBERS
+from .segments import chunk_digests
+from .versions import MAJOR
 
 _DIGEST_OFFSET = 8  # in a row of `segments`
+#: constants of so many bytes and more have a digest per piece
+CHUNKED_FROM = 4 << 20
 
 Data = bytes | bytearray | memoryview | npt.NDArray[Any]
+#: key -> text or bytes
+Attributes = Mapping[str, str | bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,7 @@ class Export:
     arguments: Sequence[Value] = ()
     results: Sequence[Value] = ()
     doc: str = ""
+    attributes: Attributes = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +126,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One form of an executable; `workgroup_sizes` holds (x, y, z) per entry."""
+    """One form of an executable; `workgroup_sizes` holds (x, y, z) per entry.
+
+    `format_minor`: of what the payload needs, if that is more than what its instructions say (`needs.py`).
+    """
 
     format: str
     payload: Data
     workgroup_sizes: Sequence[tuple[int, int, int]]
     features: frozenset[str] = frozenset()
     shared_memory_bytes: int = 0
+    format_minor: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +150,22 @@ class Executable:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The bytes of `data` are `dims` elements of `dtype` in row-major order."""
+    """The bytes of `data` are `dims` elements of `dtype` in row-major order. `chunked`: pieces have digests of their
+    own, as those of long constants always have."""
 
     name: str
     data: Data
     dtype: DType
     dims: tuple[int, ...]
+    chunked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`entries` gives the function behind each export of the module, in their order."""
+    """`entries` gives the function behind each export of the module, in their order.
+
+    `bytecode_minor`: of what its functions need, if that is more than what their instructions say (`needs.py`).
+    """
 
     name: str
     profile: str
@@ -158,15 +176,22 @@ class Program:
     executables: Sequence[Executable] = ()
     constants: Sequence[Constant] = ()
     features: frozenset[str] = frozenset()
+    attributes: Attributes = field(default_factory=dict)
+    bytecode_minor: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
+    """`custom`: segments of other tools by name. `attachments` and `sections` stand behind the segments."""
+
     programs: Sequence[Program]
     exports: Sequence[Export] = ()
     imports: Sequence[Import] = ()
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Attributes = field(default_factory=dict)
     producer: str = "orchestrion"
+    custom: Mapping[str, Data] = field(default_factory=dict)
+    attachments: Sequence[Attachment] = ()
+    sections: Sequence[Section] = ()
 
 
 def write(module: Module) -> bytes:
@@ -204,13 +229,7 @@ def _pieces(module: Module) -> list[bytes | memoryview]:
     tables = _Tables(module)
     root = tables.root()
     decoder.decode_root(memoryview(root))
-    directory, offsets = container.directory(root, [len(data) for data in tables.segments])
-    pieces: list[bytes | memoryview] = [root, directory]
-    position = len(root) + len(directory)
-    for offset, data in zip(offsets, tables.segments, strict=True):
-        pieces += (bytes(offset - position), data)
-        position = offset + len(data)
-    return pieces
+    return container.build(root, tables.segments, module.attachments, module.sections)
 
 
 def _view(data: Data) -> memoryview:
@@ -232,8 +251,9 @@ class _Tables:
         self.bytecode = bytearray()
         self.shared: dict[tuple[bytes, int], tuple[int, int]] = {}
         self.segments: list[memoryview] = []
-        self.stored: dict[tuple[SegmentKind, bytes], int] = {}
-        self.header = (0, MAJOR, MINOR, self.string(module.producer))
+        self.stored: dict[tuple[SegmentKind, bytes, str], int] = {}
+        self.values = bytearray()
+        self.header = (0, MAJOR, header_minor(module), self.string(module.producer))
         self._module(module)
 
     def string(self, text: str) -> int:
@@ -254,14 +274,26 @@ class _Tables:
         table.extend(rows)
         return start, len(table)
 
-    def segment(self, kind: SegmentKind, data: Data) -> int:
+    def segment(self, kind: SegmentKind, data: Data, name: str = "", chunked: bool = False) -> int:
         view = _view(data)
-        digest = sha256(view).digest()
-        if (kind, digest) not in self.stored:
-            self.stored[kind, digest] = len(self.segments)
+        chunked = chunked or (kind == SegmentKind.Constant and len(view) >= CHUNKED_FROM)
+        digest, pieces = chunk_digests(view) if chunked else (sha256(view).digest(), [])
+        if (kind, digest, name) not in self.stored:
+            self.stored[kind, digest, name] = len(self.segments)
             self.segments.append(view)
-            self.rows["segments"].append((len(view), digest, kind))
-        return self.stored[kind, digest]
+            chunks = self.own("chunks", ((piece,) for piece in pieces))
+            named = self.string(name) if kind == SegmentKind.Custom else NONE
+            self.rows["segments"].append((len(view), digest, *chunks, kind, named))
+        return self.stored[kind, digest, name]
+
+    def attributes(self, table: str, attributes: Attributes) -> tuple[int, int]:
+        return self.own(table, (self._attribute(key, value) for key, value in attributes.items()))
+
+    def _attribute(self, key: str, value: str | bytes) -> tuple[Any, ...]:
+        data, kind = (value.encode(), AttributeKind.Text) if isinstance(value, str) else (value, AttributeKind.Bytes)
+        start = len(self.values)
+        self.values += data
+        return self.string(key), start, len(self.values), kind
 
     def dims(self, dims: Sequence[int], expressions: Sequence[str] = ()) -> tuple[int, int]:
         if sum(dim < 0 for dim in dims) != len(expressions):
@@ -281,14 +313,18 @@ class _Tables:
             self.rows["imports"].append((self.string(row.name), self.string(row.signature), flags))
         arguments = [self.own("arguments", map(self._argument, export.arguments)) for export in module.exports]
         results = [self.own("results", map(self._result, export.results)) for export in module.exports]
+        self.attributes("attributes", module.attributes)
         for export, taken, given in zip(module.exports, arguments, results, strict=True):
-            self.rows["exports"].append((self.string(export.name), self.string(export.doc), *taken, *given))
+            attributes = self.attributes("export_attributes", export.attributes)
+            self.rows["exports"].append(
+                (self.string(export.name), self.string(export.doc), *taken, *given, *attributes)
+            )
         executables = [self.own("executables", map(self._executable, p.executables)) for p in module.programs]
         maps = [self._source_map(program) for program in module.programs]
         for program, owned, source_map in zip(module.programs, executables, maps, strict=True):
             self._program(program, owned, source_map)
-        for key, value in module.attributes.items():
-            self.rows["attributes"].append((self.string(key), self.string(value)))
+        for name, data in module.custom.items():
+            self.segment(SegmentKind.Custom, data, name)
 
     def _argument(self, value: Value) -> tuple[Any, ...]:
         if value.alias is not None:
@@ -311,8 +347,10 @@ class _Tables:
             *executables,
             *self.own("constants", map(self._constant, program.constants)),
             *self.own("entries", ((function,) for function in program.entries)),
+            *self.attributes("program_attributes", program.attributes),
             source_map,
             1,
+            max(program.bytecode_minor, bytecode_minor(function.bytecode for function in program.functions)),
         )
         self.rows["programs"].append(row)
 
@@ -363,6 +401,7 @@ class _Tables:
             self.segment(SegmentKind.Executable, variant.payload),
             *self.own("workgroup_sizes", iter(variant.workgroup_sizes)),
             variant.shared_memory_bytes,
+            max(variant.format_minor, format_minor(variant.format, variant.payload)),
         )
 
     def _entry(self, entry: Entry) -> tuple[Any, ...]:
@@ -370,12 +409,16 @@ class _Tables:
         return self.string(entry.name), *bindings, entry.parameter_words
 
     def _constant(self, constant: Constant) -> tuple[Any, ...]:
-        segment = self.segment(SegmentKind.Constant, constant.data)
+        segment = self.segment(SegmentKind.Constant, constant.data, chunked=constant.chunked)
         return self.string(constant.name), segment, constant.dtype.code, *self.dims(constant.dims)
 
     def root(self) -> bytes:
         """Size prefix and root."""
-        blobs = {"strings": "\0".join(self.strings).encode(), "bytecode": bytes(self.bytecode)}
+        blobs = {
+            "strings": "\0".join(self.strings).encode(),
+            "bytecode": bytes(self.bytecode),
+            "attribute_values": bytes(self.values),
+        }
         plan = layout()
         for vector in plan.vectors:
             if vector.name not in blobs:

@@ -14,7 +14,8 @@ from orchestrion.schema.decoder import open_module
 from orchestrion.schema.dtypes import BY_CODE
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import feature_names
-from orchestrion.schema.rows import NONE, Access, Program, SegmentKind
+from orchestrion.schema.rows import NONE, Access, Attribute, Program, SegmentKind
+from orchestrion.schema.versions import MAJOR
 
 from . import cli
 
@@ -30,15 +31,38 @@ def describe(module: Module) -> Description:
         "bytes": len(module.container.data),
         "root_bytes": len(module.container.root),
         "digest": module.container.digest.hex(),
-        "attributes": {strings[row.key]: strings[row.value] for row in module.attributes},
+        "attributes": _attributes(module, module.attributes),
         "exports": [_export(module, ordinal) for ordinal in range(len(module.exports))],
         "imports": [{"name": strings[row.name], "signature": strings[row.signature]} for row in module.imports],
         "programs": [_program(module, program) for program in module.programs],
         "segments": [
-            {"kind": SegmentKind(row.kind).name.lower(), "bytes": row.size, "digest": row.digest.hex()}
-            for row in module.segments
+            {
+                "kind": _kind(row.kind),
+                "name": None if row.name == NONE else strings[row.name],
+                "bytes": row.size,
+                "digest": row.digest.hex(),
+                "chunks": row.chunks_end - row.chunks_start,
+                "missing": module.missing(ordinal),
+            }
+            for ordinal, row in enumerate(module.segments)
+        ],
+        "attachments": [
+            {"tag": row.tag, "flags": row.flags, "bytes": len(row.data)} for row in module.container.attachments
+        ],
+        "sections": [
+            {"name": row.name, "flags": row.flags, "bytes": len(row.data)} for row in module.container.sections
         ],
     }
+
+
+def _kind(code: int) -> str:
+    return SegmentKind(code).name.lower() if code in tuple(SegmentKind) else f"unknown {code}"
+
+
+def _attributes(module: Module, rows: Sequence[Attribute]) -> Description:
+    """Text as it is, bytes as hexadecimal digits."""
+    found = {module.strings[row.key]: module.attribute_value(row) for row in rows}
+    return {key: value if isinstance(value, str) else f"hex {value.hex()}" for key, value in found.items()}
 
 
 def _export(module: Module, ordinal: int) -> Description:
@@ -48,6 +72,7 @@ def _export(module: Module, ordinal: int) -> Description:
     return {
         "name": strings[row.name],
         "doc": strings[row.doc],
+        "attributes": _attributes(module, module.export_attributes[row.attributes_start : row.attributes_end]),
         "arguments": [
             {"name": strings[value.name], "type": tensor(module, value.dtype, value.dims_start, value.dims_end)}
             for value in arguments
@@ -80,6 +105,8 @@ def _program(module: Module, program: Program) -> Description:
         "name": strings[program.name],
         "profile": strings[program.profile],
         "features": list(feature_names(program.features)),
+        "bytecode": f"{MAJOR}.{program.bytecode_minor}",
+        "attributes": _attributes(module, module.program_attributes[program.attributes_start : program.attributes_end]),
         "functions": [
             {"name": strings[row.name], "bytecode_bytes": row.bytecode_end - row.bytecode_start} for row in functions
         ],
@@ -116,6 +143,7 @@ def _executable(module: Module, ordinal: int) -> Description:
         "variants": [
             {
                 "format": strings[variant.format],
+                "version": f"{MAJOR}.{variant.format_minor}",
                 "features": list(feature_names(variant.features)),
                 "bytes": module.segments[variant.payload].size,
                 "segment": variant.payload,
@@ -129,11 +157,11 @@ def listing(found: Description) -> Iterator[str]:
     """The description as lines for people."""
     digest = found["digest"][:16]
     yield f"module: {found['bytes']:,} bytes, format {found['format']}, by {found['producer']}, digest {digest}"
-    for key, value in found["attributes"].items():
-        yield f"  {key}: {value}"
+    yield from _lines(found["attributes"], "  ")
     yield "exports:"
     for export in found["exports"]:
         yield f"  {signature(export)}" + (f"  // {export['doc']}" if export["doc"] else "")
+        yield from _lines(export["attributes"], "    ")
     for program in found["programs"]:
         payload = sum(variant["bytes"] for row in program["executables"] for variant in row["variants"])
         constants = sum({row["segment"]: row["bytes"] for row in program["constants"]}.values())
@@ -144,6 +172,7 @@ def listing(found: Description) -> Iterator[str]:
             f"{len(program['functions'])} functions, {program['initializers']} initializers, executables {payload:,} "
             f"bytes, constants {constants:,} bytes"
         )
+        yield from _lines(program["attributes"], "  ")
         for row in program["executables"]:
             bindings = "; ".join(
                 ", ".join(f"{b['access']} {b['bytes']:,}" for b in entry["bindings"]) for entry in row["entries"]
@@ -153,7 +182,23 @@ def listing(found: Description) -> Iterator[str]:
         for row in program["constants"]:
             yield f"  constant {row['name']}: {row['type']}, {row['bytes']:,} bytes, segment {row['segment']}"
     total = sum(row["bytes"] for row in found["segments"])
-    yield f"segments: {len(found['segments'])}, {total:,} bytes"
+    missing = sum(row["missing"] for row in found["segments"])
+    taken = f", {missing} of them taken out of this file" if missing else ""
+    yield f"segments: {len(found['segments'])}, {total:,} bytes{taken}"
+    for row in found["segments"]:
+        if row["kind"] not in ("constant", "executable", "debug"):
+            yield f"  {row['kind']} segment {row['name'] or ''}: {row['bytes']:,} bytes"
+    for row in found["attachments"]:
+        yield f"attachment {row['tag']}: {row['bytes']:,} bytes"
+    for row in found["sections"]:
+        yield f"section {row['name']}: {row['bytes']:,} bytes"
+
+
+def _lines(attributes: Description, indent: str) -> Iterator[str]:
+    """Attributes, a line each; of a long text the first line's beginning."""
+    for key, value in attributes.items():
+        first = value.partition("\n")[0][:100]
+        yield f"{indent}{key}: {first}" + (f"... ({len(value):,} characters)" if first != value else "")
 
 
 def signature(export: Description) -> str:
@@ -185,8 +230,11 @@ def readable(format: str, payload: memoryview) -> str:
 def dump(options: argparse.Namespace) -> int:
     module = open_module(options.module)
     if options.verify:
-        for ordinal in range(len(module.segments)):
-            module.segment(ordinal)
+        for ordinal, (offset, _) in enumerate(module.container.spans):
+            if offset:
+                module.segment(ordinal)
+        for attachment in module.container.attachments:
+            attachment.verified()
     if options.json:
         json.dump(describe(module), sys.stdout, indent=2)
         print()

@@ -242,8 +242,13 @@ def load(
     load_limits: Limits | None = None,
     profiling: bool = False,
     build_deadline: float | None = None,
+    offset: int = 0,
+    length: int | None = None,
 ) -> Program:
     """Load a module, a path or its bytes, for a device: its name such as `vulkan` or `opencl:1`, or an open one.
+
+    `offset` and `length`: the module is that part of the file, in bytes, such as an entry of a zip archive or an APK
+    that is stored without compression. Up to the end of the file if `length` is None.
 
     Without `device` it is `reference`. `allow_native_code` lets code of a stranger run that a native compiler takes in
     (OpenCL C); an open device has its policy already. `natives` are further native modules. `profiling`: every
@@ -262,7 +267,7 @@ def load(
     started = perf_counter()
     calls = Limits(fuel, deadline, memory, depth)
     limits = finite(calls)
-    file = open_bytes(module) if isinstance(module, bytes | bytearray | memoryview) else open_file(module)
+    file = _open_module(module, offset, length)
     share, budget = _open(device, allow_native_code, limits, profiling, BuildBudget(build_deadline))
     try:
         linked, profiler = (
@@ -314,6 +319,20 @@ def _initialize(
     context.memory.restrict(context.limits.memory)
     if profiler is not None:
         profiler.initialized(context, kind, started)
+
+
+def _open_module(
+    module: str | os.PathLike[str] | bytes | bytearray | memoryview, offset: int, length: int | None
+) -> Container:
+    """`CallerError` for a part that the file does not have, and for a part of bytes, which the caller can slice."""
+    if not isinstance(module, bytes | bytearray | memoryview):
+        try:
+            return open_file(module, offset, length)
+        except ValueError as error:
+            raise CallerError(f"{os.fspath(module)}: {error}") from None
+    if offset or length is not None:
+        raise CallerError("offset and length are of files; slice the bytes instead")
+    return open_bytes(module)
 
 
 def _open(

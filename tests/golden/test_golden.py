@@ -16,7 +16,7 @@ from orchestrion.hal.registry import list_devices
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.decoder import open_module
 from orchestrion.schema.profiles import PROFILES
-from orchestrion.schema.rows import MAJOR, MINOR
+from orchestrion.schema.versions import MAJOR, MINOR
 from orchestrion.schema.writer import write
 
 HERE = Path(__file__).parent

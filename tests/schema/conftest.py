@@ -58,11 +58,12 @@ def make_program(profile: str) -> writer.Program:
             )
         ],
         constants=[
-            writer.Constant("weights", np.arange(20, dtype=np.float32).reshape(4, 5), F32, (4, 5)),
+            writer.Constant("weights", np.arange(20, dtype=np.float32).reshape(4, 5), F32, (4, 5), chunked=True),
             writer.Constant("bias", np.float32(3) * np.ones((), np.float32), F32, ()),
             writer.Constant("empty", b"", F32, (0, 7)),
         ],
         features=frozenset({"int64", "float64"}) if profile == "spirv" else frozenset(),
+        attributes={"tuned.for": profile, "table": bytes(range(7))},
     )
 
 
@@ -74,7 +75,11 @@ def make_module(profiles: tuple[str, ...] = tuple(FORMATS)) -> writer.Module:
         [make_program(profile) for profile in profiles],
         exports=[
             writer.Export(
-                "main", [value("a", 4), value("b", 4)], [value("c", 4, alias=1)], "multiplies, größer als nichts"
+                "main",
+                [value("a", 4), value("b", 4)],
+                [value("c", 4, alias=1)],
+                "multiplies, größer als nichts",
+                {"task": "größer", "labels": b"\xff\0"},
             ),
             writer.Export("add", [value("x", 2, 3)], [value("sum"), value("rest", 3, 0)]),
             writer.Export(
@@ -87,8 +92,9 @@ def make_module(profiles: tuple[str, ...] = tuple(FORMATS)) -> writer.Module:
             writer.Import("hal.execute", "(hal.recording, hal.buffer*) -> ()"),
             writer.Import("debug.print", "(any) -> ()", optional=True),
         ],
-        attributes={"licence": "Apache-2.0", "card": "ein Modell"},
+        attributes={"licence": "Apache-2.0", "card": "ein Modell", "icon": b"\x89PNG"},
         producer="tests",
+        custom={"org.example.tokens": b"a b c", "org.example.empty": b""},
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrion.schema.assembler import AssemblyError, assemble
+from orchestrion.schema.container import Attachment, Section
 from orchestrion.schema.decoder import read_module
 from orchestrion.schema.disassembler import disassemble
 from orchestrion.schema.encoding import decode
@@ -20,11 +21,19 @@ SOURCE = """
 producer "somebody"
 attribute "licence" = "Apache-2.0"
 attribute "a \\"quoted\\" key" = "line\\nbreak"
+attribute "icon" = hex "89 50"
+custom "org.example" = hex "00ff"
+custom "nothing" = hex ""
+attachment "SIGN" = hex "0102"
+attachment "NEXT" flags 2 = hex ""
+section "appended" = hex "030405"
+section "x" flags 256 = hex ""
 import @hal.execute (hal.recording, hal.buffer*) -> ()
 import @"strange name" (i32, (any, i64)*) -> (i32, any) optional
 export @main doc "does it" (x: tensor<4x0xf32>, "1y": tensor<i1>) -> (z: tensor<4x0xf32> alias 0, w: tensor<ui64>)
-export @plain
-program @one profile "reference" features [int64, robust] {
+export @plain attributes ["task" = "none", "labels" = hex "00"]
+program @one profile "reference" features [int64, robust] minor 7 {
+  attribute "tuned" = "no"
   global @g : i64 mutable = -5
   global @h : hal.recording mutable
   global @k : f32 = -0.0
@@ -34,7 +43,7 @@ program @one profile "reference" features [int64, robust] {
     entry @d parameters 2 bindings [read 16, write 16, readwrite 0]
     entry @f bindings [] from "stablehlo.add stablehlo.reduce(maximum)"
     variant "tensor-bytecode" workgroups [(1, 1, 1), (8, 2, 1)] payload hex "0011"
-    variant "spirv" features [int8] shared 64 workgroups [(64, 1, 1), (8, 8, 1)] payload hex ""
+    variant "spirv" features [int8] minor 3 shared 64 workgroups [(64, 1, 1), (8, 8, 1)] payload hex ""
   }
   func @main (hal.view, hal.view, hal.view, hal.view) -> (hal.view, hal.view) {
     return (%r2, move %r3)
@@ -76,7 +85,12 @@ program @two profile "spirv" {
 def test_rows() -> None:
     module = assemble(SOURCE)
     assert module.producer == "somebody"
-    assert module.attributes == {"licence": "Apache-2.0", 'a "quoted" key': "line\nbreak"}
+    assert module.attributes == {"licence": "Apache-2.0", 'a "quoted" key': "line\nbreak", "icon": b"\x89P"}
+    assert module.exports[1].attributes == {"task": "none", "labels": b"\0"}
+    assert (module.programs[0].attributes, module.programs[0].bytecode_minor) == ({"tuned": "no"}, 7)
+    assert module.custom == {"org.example": b"\0\xff", "nothing": b""}
+    assert module.attachments == (Attachment("SIGN", b"\1\2"), Attachment("NEXT", b"", 2))
+    assert module.sections == (Section("appended", b"\3\4\5"), Section("x", b"", 256))
     assert [(row.name, row.signature, row.optional) for row in module.imports] == [
         ("hal.execute", "(hal.recording, hal.buffer*) -> ()", False),
         ("strange name", "(i32, (any, i64)*) -> (i32, any)", True),
@@ -117,7 +131,9 @@ def test_the_way_back_of_test_programs(path: Path) -> None:
 
 PROGRAM = 'program @p profile "x" {{ func @f (i32) -> () {{ {} }} }}'
 ERRORS = {
-    "nonsense": "1:1: one of producer, attribute, import, export, program expected, got 'nonsense'",
+    "nonsense": (
+        "1:1: one of producer, attribute, custom, attachment, section, import, export, program expected, got 'nonsense'"
+    ),
     "import @a (i31) -> ()": "1:12: 'i31' is not a value type",
     "import @a\n  (i32": "2:7: ',' expected, got the end",
     'attribute "a" = "b"\nattribute "a" = "c"': "2:11: attribute '\"a\"' is there twice",
@@ -132,7 +148,7 @@ ERRORS = {
     "export #1": "1:8: an export's name such as @name expected, got '#1'",
     'program @p profile "x" features [int99] {}': "1:34: unknown feature 'int99'; there are int8",
     'program @p profile "x" { thing }': (
-        "1:26: one of global, constant, executable, func, initializer, entry expected, got 'thing'"
+        "1:26: one of attribute, global, constant, executable, func, initializer, entry expected, got 'thing'"
     ),
     'program @p profile "x" { global @g : i32 = 2147483648 }': "1:44: an i32 2147483648 is not in -2147483648 ..",
     'program @p profile "x" { global @g : any = 1 }': "1:44: a reference starts as null, it has no initial value",

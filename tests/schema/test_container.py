@@ -5,23 +5,29 @@ import os
 import resource
 import struct
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from orchestrion.schema import container
+from orchestrion.schema.container import Attachment, Section
 from orchestrion.schema.errors import ModuleError
 
 ROOT = struct.pack("<I4x4s", 96, b"ORCH") + bytes(range(88))
 SEGMENTS = [b"one", b"", b"x" * 65, b"p" * 65536, b"last"]
 
 
-def pack(segments: list[bytes] = SEGMENTS) -> bytes:
-    middle, offsets = container.directory(ROOT, [len(s) for s in segments])
-    data = ROOT + middle
-    for offset, segment in zip(offsets, segments, strict=True):
-        data += bytes(offset - len(data)) + segment
-    return data
+ATTACHMENTS = [Attachment("SIGN", b"who signed"), Attachment("ABC", b"", 2), Attachment("SIGN", b"s" * 65)]
+SECTIONS = [Section("first", b"data"), Section("twelve-bytes", b"", 6)]
+
+
+def pack(
+    segments: Sequence[bytes | None] = SEGMENTS,
+    attachments: Sequence[Attachment] = (),
+    sections: Sequence[Section] = (),
+) -> bytes:
+    return b"".join(container.build(ROOT, segments, attachments, sections))
 
 
 def directory_start() -> int:
@@ -40,7 +46,7 @@ def test_gives_back_root_and_segments() -> None:
 
 def test_segments_are_aligned() -> None:
     for (offset, _), segment in zip(container.open_bytes(pack()).spans, SEGMENTS, strict=True):
-        assert offset % (4096 if len(segment) >= 65536 else 64) == 0
+        assert offset % (16384 if len(segment) >= 65536 else 64) == 0
 
 
 def test_no_segments() -> None:
@@ -97,7 +103,7 @@ SPANS = directory_start() + 48
         (8, b"ORCX", "identifier is b'ORCX'"),
         (directory_start(), b"ORCX", "directory starts with b'ORCX'"),
         (directory_start() + 8, struct.pack("<I", 2**32 - 1), "4294967295 segments"),
-        (directory_start() + 12, struct.pack("<I", 1), "1 attachments"),
+        (directory_start() + 12, struct.pack("<I", 2**32 - 1), "4294967295 attachments"),
         (SPANS, struct.pack("<Q", 2**64 - 64), "not aligned|truncated|lies at"),
         (SPANS + 8, struct.pack("<Q", 2**64 - 1), "not aligned|truncated|lies at"),
         (SPANS, struct.pack("<Q", 64), "segment 0 lies at 64; the first free byte is"),
@@ -115,13 +121,134 @@ def test_damage_behind_the_digests_is_named(offset: int, new: bytes, message: st
 
 
 def test_a_segment_may_be_taken_out() -> None:
-    middle, _ = container.directory(ROOT, [0, 3])
-    spans = struct.pack("<QQQQ", 0, 0, 256, 3)
-    data = ROOT + middle[:-32] + spans
-    file = container.open_bytes(container.reseal(data + bytes(256 - len(data)) + b"two"))
-    assert bytes(file.segment(1)) == b"two"
+    file = container.open_bytes(pack([None, b"two", None, b"", None]))
+    assert bytes(file.segment(1)) == b"two" and bytes(file.segment(3)) == b""
+    assert not file.complete and container.open_bytes(pack()).complete
+    assert [offset > 0 for offset, _ in file.spans] == [False, True, False, True, False]
     with pytest.raises(ModuleError, match="segment 0 was taken out"):
         file.segment(0)
+
+
+def test_attachments_and_sections_stand_behind_the_segments() -> None:
+    data = pack(SEGMENTS, ATTACHMENTS, SECTIONS)
+    file = container.open_bytes(data)
+    assert [(row.tag, bytes(row.data), row.flags) for row in file.attachments] == [row[:3] for row in ATTACHMENTS]
+    assert [(row.name, bytes(row.data), row.flags) for row in file.sections] == [row[:3] for row in SECTIONS]
+    assert [bytes(file.segment(i)) for i in range(len(SEGMENTS))] == SEGMENTS
+    assert all(row.offset % 64 == 0 for row in (*file.attachments, *file.sections))
+    assert [bytes(row.verified()) for row in file.attachments] == [row.data for row in ATTACHMENTS]
+    assert file.attachments[0].data.obj is data
+    assert file.digest == container.open_bytes(pack()).digest, "the root says what a module is, and nothing else"
+
+
+def test_a_section_may_be_appended_by_whoever_has_the_file() -> None:
+    data = pack([b"one"], ATTACHMENTS)
+    padding = bytes(container.place(len(data), 0) - len(data))
+    appended = data + padding + container.section_header(SECTIONS[0]) + b"data"
+    assert appended == pack([b"one"], ATTACHMENTS, SECTIONS[:1])
+
+
+def test_every_flip_in_attachments_and_sections_is_found() -> None:
+    """Of the data of a section nothing says what it was."""
+    data = pack([b"one"], ATTACHMENTS, SECTIONS)
+    sections = container.open_bytes(data).sections
+    unnamed = {sections[0].offset + 32 + at for at in range(len(sections[0].data))}
+    for at in range(container.open_bytes(data).spans[0][0] + 3, len(data)):
+        try:
+            file = container.open_bytes(change(data, at, bytes([data[at] ^ 4])))
+        except ModuleError:
+            continue
+        if at not in unnamed:
+            with pytest.raises(ModuleError, match="the attachment '.*' is damaged: its checksum differs"):
+                [row.verified() for row in file.attachments]
+
+
+def test_every_truncation_behind_the_segments_is_refused_or_ends_a_section() -> None:
+    data = pack([b"one"], ATTACHMENTS, SECTIONS)
+    ends = {row.offset + 32 + len(row.data) for row in container.open_bytes(data).sections}
+    last = container.open_bytes(data).attachments[-1]
+    for length in range(len(data)):
+        if length in ends or length == last.offset + len(last.data):
+            continue  # what was appended is gone
+        with pytest.raises(ModuleError):
+            container.open_bytes(data[:length])
+
+
+def test_what_must_be_understood_and_is_not_known_is_refused_by_name() -> None:
+    with pytest.raises(ModuleError, match="attachment 'NEW1' must be understood .*; this version knows SIGN"):
+        container.open_bytes(pack([], [Attachment("NEW1", b"", container.MUST_UNDERSTAND)]))
+    with pytest.raises(ModuleError, match="section 'newer' must be understood .*; this version knows none"):
+        container.open_bytes(pack([], [], [Section("newer", b"", container.MUST_UNDERSTAND)]))
+    file = container.open_bytes(pack([], [Attachment("SIGN", b"", container.MUST_UNDERSTAND)]))
+    assert file.attachments[0].flags == container.MUST_UNDERSTAND
+
+
+@pytest.mark.parametrize("name", ["", "nöt", "a b", "a\0b", "longer than that"])
+def test_names_that_no_file_can_hold_are_the_callers_mistake(name: str) -> None:
+    with pytest.raises(ValueError, match="printable ASCII"):
+        pack([], [Attachment(name, b"")])
+    with pytest.raises(ValueError, match="printable ASCII"):
+        pack([], [], [Section(name, b"")])
+
+
+def row_of(number: int) -> int:
+    return SPANS + 16 + 32 * number
+
+
+@pytest.mark.parametrize(
+    ("offset", "new", "message"),
+    [
+        (row_of(0), b"\0ABC", "an attachment's tag is b'\\\\x00ABC', printable ASCII wanted"),
+        (row_of(0), b"A\0BC", "an attachment's tag is"),
+        (row_of(0) + 8, struct.pack("<Q", 64), "attachment 'SIGN' lies at 64; the first free byte is"),
+        (row_of(0) + 8, struct.pack("<Q", 448), r"attachment 'SIGN' lies at 448 behind a gap of \d+ bytes; 384 is"),
+        (row_of(0) + 8, struct.pack("<Q", 449), "attachment 'SIGN' lies at 449, not aligned"),
+        (row_of(0) + 16, struct.pack("<Q", 2**64 - 1), "truncated: .* 'SIGN' ends at"),
+        (row_of(0) + 28, b"\1\0\0\0", "the row of attachment 'SIGN' ends with 0x1, 0 wanted"),
+    ],
+)
+def test_damage_of_attachments_is_named(offset: int, new: bytes, message: str) -> None:
+    with pytest.raises(ModuleError, match=message):
+        container.open_bytes(container.reseal(change(pack([b"one"], ATTACHMENTS), offset, new)))
+
+
+def test_gaps_are_no_larger_than_alignment_asks_for_and_zero() -> None:
+    data = pack([b"one", b"two"])
+    first, second = (offset for offset, _ in container.open_bytes(data).spans)
+    moved = data[:second] + bytes(64) + b"two"
+    moved = container.reseal(change(moved, SPANS + 16, struct.pack("<Q", second + 64)))
+    with pytest.raises(ModuleError, match=f"segment 1 lies at {second + 64} behind a gap of 125 bytes"):
+        container.open_bytes(moved)
+    for at in (len(ROOT), first + 3, second - 1):
+        with pytest.raises(ModuleError, match=f"padding at {at} is not zero but 0x01"):
+            container.open_bytes(container.reseal(change(data, at, b"\1")))
+    pages = pack([b"one", b"p" * 65536])
+    with pytest.raises(ModuleError, match="padding at 16383 is not zero"):
+        container.open_bytes(change(pages, 16383, b"\1"))
+
+
+@pytest.mark.parametrize("segments", [SEGMENTS, [b"small"]], ids=["mapped", "read"])
+@pytest.mark.parametrize("offset", [0, 1, 64, 4096, 70001])
+def test_opens_a_part_of_a_file(tmp_path: Path, segments: list[bytes], offset: int) -> None:
+    data = pack(segments, ATTACHMENTS, SECTIONS)
+    path = tmp_path / "archive.zip"
+    path.write_bytes(b"z" * offset + data + b"the end")
+    file = container.open_file(path, offset, len(data))
+    assert [bytes(file.segment(i)) for i in range(len(segments))] == segments
+    assert bytes(file.data) == data and len(file.sections) == len(SECTIONS)
+    with pytest.raises(ModuleError):
+        container.open_file(path, offset, len(data) + 1)
+    path.write_bytes(b"z" * offset + data)
+    assert container.open_file(path, offset).digest == file.digest
+
+
+@pytest.mark.parametrize(("offset", "length"), [(-1, None), (11, None), (0, 11), (5, -1), (5, 6), (2**70, None)])
+def test_a_part_that_the_file_does_not_have_is_the_callers_mistake(
+    tmp_path: Path, offset: int, length: int | None
+) -> None:
+    (tmp_path / "ten").write_bytes(b"x" * 10)
+    with pytest.raises(ValueError, match=f"offset {offset} and length {length} are no part of a file of 10 bytes"):
+        container.open_file(tmp_path / "ten", offset, length)
 
 
 @pytest.mark.parametrize("data", [b"", b"ORCH", b"\0" * 12, bytes(4) + b"\0\0\0\0ORCH", b"\xff" * 200])
@@ -159,7 +286,8 @@ def test_a_file_over_4_gib_opens_without_reading_its_segments(tmp_path: Path) ->
 
 
 def test_reseal_leaves_a_sound_file_as_it_is() -> None:
-    assert container.reseal(pack()) == pack()
+    for data in (pack(), pack([b"one"], ATTACHMENTS, SECTIONS)):
+        assert container.reseal(data) == data
 
 
 def test_reseal_refuses_what_has_no_directory() -> None:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from orchestrion.schema import container, rows
+from orchestrion.schema import container, versions
 from orchestrion.schema.layout import layout
 
 TEXT = (Path(__file__).parents[2] / "docs" / "module-format.md").read_text(encoding="utf-8")
@@ -16,8 +16,8 @@ def test_the_table_of_vectors_is_the_schemas() -> None:
 
 
 def test_versions_and_numbers() -> None:
-    assert f"Format version {rows.MAJOR}.{rows.MINOR};" in TEXT
-    assert f"A reader of version {rows.MAJOR}.*n* reads {rows.MAJOR}.0 to" in TEXT
+    assert f"Format version {versions.MAJOR}.{versions.MINOR};" in TEXT
+    assert f"A reader of version {versions.MAJOR}.*n* reads {versions.MAJOR}.0 to" in TEXT
     assert f"| 4 | magic | `{container.MAGIC.decode()}` |" in TEXT
     assert f'identifier "{container.IDENTIFIER.decode()}"' in TEXT
     assert f"at a multiple of {container.ALIGNMENT} bytes; from {container.PAGED_FROM >> 10} KiB on" in " ".join(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orchestrion.schema import decoder, dtypes, rules, writer
+from orchestrion.schema import decoder, dtypes, rows, rules, writer
 from orchestrion.schema.errors import ModuleError
 
 Patch = Callable[[bytes, str, int, int, int], bytes]
@@ -49,10 +49,17 @@ DAMAGED = [
     ("_dims", "dims", 3, 0, -4, r"dims\[3\]: -4; there are 2 expressions for dynamic dimensions"),
     ("_dims", "dims", 11, 0, -1, r"constants\[\d+\] has a dynamic dimension"),
     ("_shapes", "dims", 3, 0, 2**62, r"results\[0\]|arguments\[\d\] has \d+ bytes"),
-    ("_programs", "programs", 1, -1, 2, r"programs\[1\] asks for 2 devices; this version runs on 1"),
+    ("_programs", "programs", 1, -2, 0, r"programs\[1\] asks for 0 devices"),
     ("_programs", "functions", 1, 5, 0, r"programs\[0\]: its functions take \d+ bytes, the bytecode has \d+"),
     ("_globals", "globals", 0, 0, 1, r"globals\[0\]: initial value 0x1 does not fit hal.executable"),
     ("_globals", "globals", 1, 0, 2**32, r"globals\[1\]: initial value 0x100000000 does not fit i32"),
+    ("_segments", "segments", 7, 0, 2**21, r"segments\[7\] has 1 chunks for 2097152 bytes, 0 or 2 wanted"),
+    ("_segments", "segments", 10, 5, rows.NONE, "a custom segment has no name"),
+    ("_segments", "segments", 11, 5, 52, "2 custom segments are called 'org.example.tokens'"),
+    ("_attributes", "attributes", 1, 0, 14, "2 attributes of the module are called 'licence'"),
+    ("_attributes", "attributes", 2, 3, 0, "attributes of the module: the text of 'icon' is not UTF-8"),
+    ("_attributes", "export_attributes", 1, 0, 17, r"2 attributes of exports\[0\] are called 'task'"),
+    ("_attributes", "program_attributes", 1, 0, 47, r"2 attributes of programs\[0\] are called 'tuned.for'"),
     ("_constants", "constants", 0, 2, I64.code, r"constants\[0\] has 160 bytes, segments\[\d+\] 80"),
 ]
 

@@ -65,7 +65,7 @@ def row_fields(choose: random.Random, data: bytes) -> bytes:
         values = list(layout_.unpack_from(changed, at))
         place = choose.randrange(len(values))
         if isinstance(values[place], bytes):
-            values[place] = choose.randbytes(32)
+            values[place] = choose.randbytes(len(values[place]))
         elif choose.random() < 0.3:
             values[place] = layout_.unpack_from(changed, start + choose.randrange(count) * layout_.size)[place]
         else:
