@@ -25,16 +25,19 @@ MAJOR, MINOR = 1, 0
 MOST_BYTES = 1 << 20
 #: most characters of a text, most rows of a list
 MOST_TEXT, MOST_ROWS = 4096, 65536
+#: most digits of a signature set, most segments of a module that a manifest can describe
+MOST_HEX, MOST_SEGMENTS = 65536, 1 << 20
 
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_HEX = re.compile(r"(?:[0-9a-f]{2})+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
     """`model.name` and `model.version` of the module's attributes."""
 
-    name: str = ""
+    name: str | None = None
     version: int | None = None
 
 
@@ -104,16 +107,21 @@ class Most:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program. `constant_bytes`: of its constants; `absent`: a segment of them that was taken out of the file."""
+    """One program. `constant_bytes`: of its constants; `absent`: a segment of them that was taken out of the file.
+
+    `libraries`: the library functions that it calls.
+    """
 
     name: str
     profile: str
     features: int = 0
     bytecode_minor: int = 0
+    devices: int = 1
     constant_bytes: int = 0
     absent: int | None = None
     executables: tuple[Executable, ...] = ()
     imports: tuple[Import, ...] = ()
+    libraries: tuple[str, ...] = ()
     most: Most = Most()
 
 
@@ -128,12 +136,19 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What the module declares that it takes, as attributes of its root. None: it declares nothing."""
+class Limit:
+    """A limit that the module declares, an attribute `limits.NAME` of its root."""
 
-    memory: int | None = None
-    fuel: int | None = None
-    build_seconds: int | None = None
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An attachment or a trailing section of the file, which its root does not name: signatures cover it by itself."""
+
+    name: str
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +163,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`signers`: ids of keys with signatures in the file, in hex. `parameters` may be a part of `parameter_count`.
+    """`parameters` may be a part of `parameter_count`. `entries` are those of a bundle, without the manifest itself.
 
-    `entries` are those of a bundle, in order, without the manifest itself.
+    `signers`: ids of the keys that signed, in hex. `signatures`: the signature sets, in hex. `scopes`: what signers
+    must answer for together. So a trust policy decides on the manifest as on the module.
     """
 
     manifest: str
@@ -161,8 +177,11 @@ class Manifest:
     parameter_count: int = 0
     parameter_bytes: int = 0
     parameters: tuple[Parameter, ...] = ()
-    limits: Limits = Limits()
+    limits: tuple[Limit, ...] = ()
+    scopes: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
     signers: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
     requires: tuple[str, ...] = ()
 
@@ -206,6 +225,18 @@ def _maybe(read: Reader) -> Reader:
     return field
 
 
+def _hex(value: Any, where: str) -> str:
+    if type(value) is not str or len(value) > MOST_HEX or not _HEX.fullmatch(value):
+        raise ModuleError(f"manifest: {where} is not at most {MOST_HEX} hexadecimal digits")
+    return value
+
+
+def _ordinal(value: Any, where: str) -> int | None:
+    if value is not None and (type(value) is not int or not 0 <= value < MOST_SEGMENTS):
+        raise ModuleError(f"manifest: {where} is not the ordinal of a segment")
+    return value
+
+
 def _digest_or_none(value: Any, where: str) -> str:
     return "" if value == "" else _digest(value, where)
 
@@ -242,7 +273,7 @@ def _object(kind: type[Any]) -> Reader:
 
 #: dataclass -> field -> what reads it
 READERS: dict[type[Any], dict[str, Reader]] = {
-    Model: {"name": _text, "version": _maybe(_number)},
+    Model: {"name": _maybe(_text), "version": _maybe(_number)},
     File: {"bytes": _number, "digest": _digest, "sha256": _digest},
     Format: {"major": _number, "minor": _number, "features": _number, "producer": _text},
     Variant: {
@@ -251,7 +282,7 @@ READERS: dict[type[Any], dict[str, Reader]] = {
         "format_minor": _number,
         "shared_memory_bytes": _number,
         "invocations": _number,
-        "absent": _maybe(_number),
+        "absent": _ordinal,
     },
     Executable: {"name": _text, "count": _number, "variants": _rows(_object(Variant))},
     Import: {"name": _text, "signature": _text, "optional": _flag},
@@ -268,14 +299,17 @@ READERS: dict[type[Any], dict[str, Reader]] = {
         "profile": _text,
         "features": _number,
         "bytecode_minor": _number,
+        "devices": _number,
         "constant_bytes": _number,
-        "absent": _maybe(_number),
+        "absent": _ordinal,
         "executables": _rows(_object(Executable)),
         "imports": _rows(_object(Import)),
+        "libraries": _rows(_text),
         "most": _object(Most),
     },
     Parameter: {"name": _text, "type": _text, "bytes": _number, "digest": _digest_or_none},
-    Limits: {"memory": _maybe(_number), "fuel": _maybe(_number), "build_seconds": _maybe(_number)},
+    Limit: {"name": _text, "value": _text},
+    Part: {"name": _text, "sha256": _digest},
     Entry: {"name": _text, "role": _text, "bytes": _number, "sha256": _digest},
     Manifest: {
         "manifest": _text,
@@ -286,8 +320,11 @@ READERS: dict[type[Any], dict[str, Reader]] = {
         "parameter_count": _number,
         "parameter_bytes": _number,
         "parameters": _rows(_object(Parameter)),
-        "limits": _object(Limits),
+        "limits": _rows(_object(Limit)),
+        "scopes": _rows(_text),
+        "parts": _rows(_object(Part)),
         "signers": _rows(_digest),
+        "signatures": _rows(_hex),
         "entries": _rows(_object(Entry)),
         "requires": _rows(_text),
     },
@@ -336,8 +373,8 @@ def _without_unknown(kind: type[Any], value: Any) -> Any:
 #: dataclass -> field -> the dataclass in it
 NESTED: dict[type[Any], dict[str, type[Any]]] = {kind: {} for kind in READERS} | {
     Manifest: {
-        "file": File, "format": Format, "model": Model, "programs": Program, "parameters": Parameter, "limits": Limits,
-        "entries": Entry,
+        "file": File, "format": Format, "model": Model, "programs": Program, "parameters": Parameter, "limits": Limit,
+        "parts": Part, "entries": Entry,
     },
     Program: {"executables": Executable, "imports": Import, "most": Most},
     Executable: {"variants": Variant},

@@ -14,6 +14,7 @@ from .packing import (
     apply,
     delta,
     keygen,
+    manifest,
     sign,
     verify,
 )
@@ -24,6 +25,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     verify,
     delta,
     apply,
+    manifest,
 )
 
 

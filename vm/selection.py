@@ -1,18 +1,24 @@
-"""What a device gets of a module: the first program whose format and features it has, and of each executable the first
-variant."""
+"""What a device gets of a module: the first program that runs on it from this file, and of each executable the first
+variant.
 
+A program does not run when it is of another profile, of a later version, or when the device lacks a feature; nor when a
+constant of it was taken out of the file, or an executable of it has no variant left that runs. Why is said of each.
+"""
+
+from operator import lt
 from typing import NamedTuple
 
 from orchestrion.hal.backend import DeviceInfo, Entry
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import FEATURES, PROFILES, feature_names
-from orchestrion.schema.rows import ACCESSES, Executable, Program
+from orchestrion.schema.rows import ACCESSES, Executable, Program, Variant
+from orchestrion.schema.versions import BYTECODE_MINOR, FORMAT_MINORS, needs
 
 from .errors import DeviceError, NoProgram, shorten
 
 
 def choose_program(module: Module, info: DeviceInfo) -> int:
-    """The ordinal of the program. `NoProgram` lists all of them and what the device lacks for each."""
+    """The ordinal of the program. `NoProgram` lists all of them and what the device or the file lacks for each."""
     reasons = []
     for ordinal, row in enumerate(module.programs):
         reason = _lacking(module, row, info)
@@ -24,21 +30,105 @@ def choose_program(module: Module, info: DeviceInfo) -> int:
     raise NoProgram(f"no program of the module runs on device {info.id} ({info.name}): {'; '.join(reasons)}")
 
 
+def explain_programs(module: Module, info: DeviceInfo) -> list[tuple[str, str]]:
+    """Each program's name, in order, and why it does not run on the device from this file; empty when it does."""
+    return [(module.strings[row.name], _lacking(module, row, info)) for row in module.programs]
+
+
+def skipped_programs(module: Module, ordinal: int, info: DeviceInfo) -> list[tuple[str, str]]:
+    """Of the programs before `ordinal`, those that are of a format which the device runs, and why each was skipped."""
+    found = []
+    for row in module.programs[:ordinal]:
+        profile = PROFILES.get(module.strings[row.profile])
+        if profile is not None and profile.format in info.formats:
+            found.append((module.strings[row.name], _lacking(module, row, info)))
+    return found
+
+
 def _lacking(module: Module, row: Program, info: DeviceInfo) -> str:
-    """Why a program cannot run on the device; empty when it can."""
+    """Why a program does not run; empty when it does."""
     name = module.strings[row.profile]
     profile = PROFILES.get(name)
     if profile is None:
         return f"its profile {shorten(name)} is unknown to this version"
     if profile.format not in info.formats:
         return f"wants {profile.format}, the device runs {', '.join(info.formats) or 'nothing'}"
-    if not row.features:
-        return ""
-    missing = [feature for feature in feature_names(row.features) if feature not in info.features]
-    unknown = row.features >> len(FEATURES) << len(FEATURES)
+    if row.bytecode_minor > BYTECODE_MINOR:
+        return needs("bytecode", row.bytecode_minor, BYTECODE_MINOR)
+    if row.devices != 1:
+        return f"wants {row.devices} devices, this version runs on 1"
+    if row.features:
+        reason = _lacking_features(row.features, info)
+        if reason:
+            return reason
+    return _unusable_executable(module, row, info) or ("" if module.container.complete else _taken_out(module, row))
+
+
+def _lacking_features(bits: int, info: DeviceInfo) -> str:
+    unknown = bits >> len(FEATURES) << len(FEATURES)
     if unknown:
         return f"wants features {unknown:#x}, which this version does not know"
+    missing = [feature for feature in feature_names(bits) if feature not in info.features]
     return f"wants {', '.join(missing)}, which the device lacks" if missing else ""
+
+
+def _taken_out(module: Module, row: Program) -> str:
+    constants = module.constants[row.constants_start : row.constants_end]
+    missing = next((constant.segment for constant in constants if module.missing(constant.segment)), None)
+    return "" if missing is None else f"its segment {missing} was taken out of this file"
+
+
+def _unusable_executable(module: Module, row: Program, info: DeviceInfo) -> str:
+    """Why an executable has no variant that runs. Variants that differ in nothing that counts are looked at once."""
+    executables = module.executables[row.executables_start : row.executables_end]
+    if not executables:
+        return ""
+    first, last = executables[0].variants_start, executables[-1].variants_end
+    starts, ends = tuple(zip(*executables, strict=True))[1:3]
+    if module.container.complete and all(map(lt, starts, ends)):
+        features, formats, _, _, _, shared, minors = zip(*module.variants[first:last], strict=True)
+        kinds = dict.fromkeys(zip(features, formats, minors, strict=True))
+        most = max(shared)
+        if not any(_refusal(module, kind, most, info) for kind in kinds):
+            return ""
+    for executable in executables:
+        reason = _no_variant(module, executable, info)
+        if reason:
+            return reason
+    return ""
+
+
+def _refusal(module: Module, kind: tuple[int, int, int], shared: int, info: DeviceInfo) -> str:
+    """Why a variant does not run on the device. `kind`: its features, format and the format's minor version."""
+    features, format, minor = kind
+    name = module.strings[format]
+    if name not in info.formats:
+        return f"{shorten(name)}: the device runs {', '.join(info.formats) or 'nothing'}"
+    known = FORMAT_MINORS.get(name)
+    if known is not None and minor > known:
+        return needs(name, minor, known)
+    if shared > info.limits.shared_memory_bytes:
+        return f"{name}: wants {shared} bytes of shared memory, the device has {info.limits.shared_memory_bytes}"
+    lacking = _lacking_features(features, info) if features else ""
+    return lacking and f"{name}: {lacking}"
+
+
+def _variant_refusal(module: Module, row: Variant, info: DeviceInfo) -> str:
+    if not module.container.complete and module.missing(row.payload):
+        return f"its segment {row.payload} was taken out of this file"
+    return _refusal(module, (row.features, row.format, row.format_minor), row.shared_memory_bytes, info)
+
+
+def _no_variant(module: Module, row: Executable, info: DeviceInfo) -> str:
+    """Why no variant of an executable runs; empty when one does."""
+    reasons = []
+    for variant in module.variants[row.variants_start : row.variants_end]:
+        reason = _variant_refusal(module, variant, info)
+        if not reason:
+            return ""
+        reasons.append(reason)
+    name, listed = shorten(module.strings[row.name]), "; ".join(dict.fromkeys(reasons)) or "it has none"
+    return f"no variant of executable {name} runs on device {info.id}: {shorten(listed, 2000)}"
 
 
 class Choice(NamedTuple):
@@ -51,6 +141,17 @@ class Choice(NamedTuple):
     cost: int
 
 
+def find_variant(module: Module, row: Executable, info: DeviceInfo) -> tuple[int, str]:
+    """Which of its variants a device gets of an executable, and why it does not get the first; empty if it does."""
+    refusals: list[str] = []
+    for place, variant in enumerate(module.variants[row.variants_start : row.variants_end]):
+        refusal = _variant_refusal(module, variant, info)
+        if not refusal:
+            return place, "; ".join(dict.fromkeys(refusals))
+        refusals.append(refusal)
+    raise DeviceError(_no_variant(module, row, info))
+
+
 _ACCESS: dict[int, str] = {code: name for name, code in ACCESSES.items()}
 #: looked at for an entry, and for each of its bindings
 _BINDING_BYTES = 256
@@ -59,10 +160,7 @@ _BINDING_BYTES = 256
 def choose_variant(module: Module, row: Executable, info: DeviceInfo) -> Choice:
     """The first variant of an executable that runs on the device. `DeviceError` when there is none."""
     for variant in module.variants[row.variants_start : row.variants_end]:
-        format = module.strings[variant.format]
-        if format not in info.formats or variant.shared_memory_bytes > info.limits.shared_memory_bytes:
-            continue
-        if variant.features and not info.features.issuperset(feature_names(variant.features)):
+        if _variant_refusal(module, variant, info):
             continue
         sizes = module.workgroup_sizes[variant.workgroup_sizes_start : variant.workgroup_sizes_end]
         rows = module.executable_entries[row.entries_start : row.entries_end]
@@ -73,5 +171,5 @@ def choose_variant(module: Module, row: Executable, info: DeviceInfo) -> Choice:
             taken = tuple([(_ACCESS[access], length) for length, access in bindings])
             entries.append(Entry(module.strings[entry.name], taken, entry.parameter_words, (x, y, z)))
             cost += _BINDING_BYTES * (1 + len(taken))
-        return Choice(info, format, variant.payload, tuple(entries), cost)
-    raise DeviceError(f"no variant of executable {shorten(module.strings[row.name])} runs on device {info.id}")
+        return Choice(info, module.strings[variant.format], variant.payload, tuple(entries), cost)
+    raise DeviceError(_no_variant(module, row, info))

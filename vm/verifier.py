@@ -28,6 +28,7 @@ from orchestrion.schema.signature import (
     parse_signature,
     shape_of,
 )
+from orchestrion.schema.versions import BYTECODE_MINOR, MAJOR
 
 from .native import ImportRow
 from .quick import prove
@@ -98,6 +99,16 @@ def verify(module: Module, ordinal: int) -> VerifiedProgram:
     return _Verifier(module, ordinal).program()
 
 
+def _refuse_later(functions: Sequence[VerifiedFunction], minor: int) -> None:
+    """A program states the version of its latest instruction, or earlier readers would call it damaged."""
+    for function in functions:
+        for pc, row, _ in function.decoded:
+            if row.since > minor:
+                where = f"function[{function.ordinal}] pc {pc:#x}"
+                came = f"{row.name} came with bytecode {MAJOR}.{row.since}"
+                raise ModuleError(f"{where}: {came}, the program states {MAJOR}.{minor}")
+
+
 class _Verifier:
     def __init__(self, module: Module, ordinal: int) -> None:
         self.module = module
@@ -130,6 +141,8 @@ class _Verifier:
 
     def program(self) -> VerifiedProgram:
         functions = [self._function(ordinal, row) for ordinal, row in enumerate(self.rows)]
+        if self.row.bytecode_minor < BYTECODE_MINOR:
+            _refuse_later(functions, self.row.bytecode_minor)
         self._initializers()
         self._exports()
         return VerifiedProgram(functions, self.imports, self.globals)
