@@ -84,7 +84,7 @@ class Container:
         self.root = root  #: size prefix and root, so that offsets in it are offsets in the file
         self.digest = digest  #: SHA-256 of `root`: it names the module, segments included
         self.spans = spans  #: (offset, size) per segment; (0, 0) for one that is not in this file
-        self.complete = True  #: whether every segment is in this file
+        self.complete = True  #: whether every segment that is not a parameter is in this file
         self.attachments: tuple[Attachment, ...] = ()
         self.sections: tuple[Section, ...] = ()
 

@@ -46,6 +46,8 @@ def _in(file: Container, module: Module) -> Module:
         if offset and (size != row.size or row.kind == SegmentKind.Parameter):
             _refuse_span(module, file, offset)
     module.container = file
+    if not file.complete:
+        file.complete = not any(map(module.missing, range(len(file.spans))))
     return module
 
 

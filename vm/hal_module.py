@@ -232,8 +232,10 @@ class HalModule(NativeModule):
         call.spend_object()
         call.spend(row.variants_end - row.variants_start)
         chosen = known.get(ordinal)
-        if chosen is None or chosen.info is not device.info:
-            chosen = known[ordinal] = choose_variant(module, row, device.info)
+        if chosen is None or chosen.info is not device.info or not module.container.complete:
+            chosen = choose_variant(module, row, device.info)
+            if module.container.complete:
+                known[ordinal] = chosen
         call.spend_bytes(chosen.cost)
         payload = module.segment(chosen.payload)
         started, count = time.monotonic(), device.statistics.executables_created

@@ -39,6 +39,7 @@ from .loader import Loader
 from .memory import Memory
 from .native import NativeModule
 from .scalars import ScalarFunction
+from .selection import skipped_programs
 from .sized import SizedFunction
 from .statistics import CallLog, Log
 from .tensors import as_array
@@ -147,6 +148,11 @@ class Program(ProgramContext):
     def name(self) -> str:
         """Of the program in the module that was chosen."""
         return self.module.strings[self._linked.row.name]
+
+    @property
+    def skipped(self) -> list[tuple[str, str]]:
+        """The programs that stand before this one and are of a format of the device, each with why it does not run."""
+        return skipped_programs(self.module, self.ordinal, self.device.info)
 
     def create_context(
         self,
