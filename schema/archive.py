@@ -280,7 +280,7 @@ def build(rows: Sequence[Row]) -> list[bytes | memoryview]:
     entries: list[Entry] = []
     position = 0
     for row in rows:
-        body = _deflate(row.content) if row.deflate else row.content
+        body = packed(row)
         method = DEFLATED if row.deflate else STORED
         entry = Entry(row.name, method, zlib.crc32(row.content), len(body), len(row.content), position, 0)
         head = _local(entry, position)
@@ -290,9 +290,12 @@ def build(rows: Sequence[Row]) -> list[bytes | memoryview]:
     return [*pieces, _tail(entries, position)]
 
 
-def _deflate(content: bytes | memoryview) -> bytes:
+def packed(row: Row) -> bytes | memoryview:
+    """The bytes of an entry as they lie in the archive."""
+    if not row.deflate:
+        return row.content
     stream = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
-    return stream.compress(content) + stream.flush()
+    return stream.compress(row.content) + stream.flush()
 
 
 def _is_wide(entry: Entry) -> bool:

@@ -87,7 +87,7 @@ class Bundle:
         self.archive.check_form()
         listed = [entry.name for entry in self.manifest.entries]
         wanted = [MANIFEST, *listed]
-        there = [name for name in self.archive.entries if name != MANIFEST_SIGNATURES or name in listed]
+        there = [name for name in self.archive.entries if name != MANIFEST_SIGNATURES]
         if there != wanted:
             odd = sorted(set(there) ^ set(wanted)) or ["their order"]
             raise ModuleError(f"the entries are not those that the manifest lists: {', '.join(odd)[:400]}")
@@ -153,7 +153,9 @@ def unpack_bundle(path: str | os.PathLike[str], folder: str | os.PathLike[str]) 
         target = os.path.join(folder, *entry.name.split("/"))
         os.makedirs(os.path.dirname(target), exist_ok=True)
         write_whole(target, (found.content(entry.name),), "could not be written")
-    write_whole(os.path.join(folder, MANIFEST), (found.content(MANIFEST),), "could not be written")
+    for name in (MANIFEST_SIGNATURES, MANIFEST):
+        if name in found.archive.entries:
+            write_whole(os.path.join(folder, name), (found.content(name),), "could not be written")
     write_whole(os.path.join(folder, MODULE), found.module_pieces(), "could not be written")
     return found.manifest
 

@@ -12,10 +12,12 @@ from types import ModuleType
 from . import cli
 from .packing import (
     apply,
+    bundle,
     delta,
     keygen,
     manifest,
     sign,
+    unbundle,
     verify,
 )
 
@@ -26,6 +28,8 @@ COMMANDS: tuple[ModuleType, ...] = (
     delta,
     apply,
     manifest,
+    bundle,
+    unbundle,
 )
 
 

@@ -1,0 +1,83 @@
+"""vm-pack bundle: a module and what is shipped with it as one archive, or as the folders that a store's tool takes."""
+
+import argparse
+
+from orchestrion.tools import cli
+
+from .passwords import add_password
+
+LAYOUTS = ("plain", "play-ai-pack", "apple-asset-pack")
+DELIVERIES = ("install-time", "fast-follow", "on-demand")
+POLICIES = ("essential", "prefetch", "on-demand")
+
+
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    made = cli.subcommand(subparsers, "bundle", run, "Packs a module with its parameters and papers, for a store.")
+    made.add_argument("file", metavar="M.fb", help="the module; with --verify the bundle")
+    made.add_argument("-o", dest="output", metavar="OUT", help="the archive; with --layout of a store a folder")
+    made.add_argument("--verify", action="store_true", help="check every byte of a bundle against its manifest")
+    made.add_argument(
+        "--parameters", metavar="FILE", action="append", default=[], help="parameters or an adapter; repeat"
+    )
+    made.add_argument("--licence", metavar="FILE", help="the licence of the model")
+    made.add_argument("--model-card", metavar="FILE", help="the model card")
+    made.add_argument("--detached", metavar="F", help="the module's signatures, where they lie in a file of their own")
+    made.add_argument("--compress-code", action="store_true", help="deflate code; the module is unpacked before use")
+    made.add_argument("--key", metavar="KEY.pem", action="append", default=[], help="sign the manifest; repeat")
+    made.add_argument(
+        "--model-signing-key", metavar="KEY.pem", help="sign OUT as OpenSSF Model Signing, into OUT.model.sig; P-256"
+    )
+    add_password(made, "a private key")
+    made.add_argument("--layout", choices=LAYOUTS, default="plain", help="default: plain")
+    _add_store_flags(made)
+
+
+def _add_store_flags(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--name", metavar="NAME", help="the pack's name in the store (default: that of the model)")
+    made.add_argument(
+        "--delivery", choices=DELIVERIES, default="on-demand", help="of a Play AI pack (default: on-demand)"
+    )
+    made.add_argument(
+        "--group",
+        metavar="NAME:CONDITIONS",
+        action="append",
+        default=[],
+        help="a device group of Play: programs=spirv,ram=4GB-8GB,soc=QTI/SM8750,device=google/husky,"
+        "feature=android.hardware.vulkan.compute; repeat a name for devices that meet other conditions",
+    )
+    made.add_argument(
+        "--download", choices=POLICIES, default="on-demand", help="policy of an Apple pack (default: on-demand)"
+    )
+    made.add_argument("--platforms", metavar="P,P", default="iOS", help="of an Apple pack (default: iOS)")
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.verify:
+        return verify(options)
+    if options.output is None:
+        raise cli.UsageError("-o OUT is missing")
+    from . import bundling, openssf, stores
+
+    goods = bundling.collect(options)
+    if options.layout == "plain":
+        bundling.write(options.output, goods, options)
+    elif options.layout == "play-ai-pack":
+        stores.play(options, goods)
+    else:
+        stores.apple(options, goods)
+    if options.model_signing_key is not None:
+        print(openssf.sign(options.output, options.model_signing_key, options.password))
+    return cli.DONE
+
+
+def verify(options: argparse.Namespace) -> int:
+    from orchestrion.schema.bundle import open_bundle
+
+    from . import openssf
+
+    found = open_bundle(options.file)
+    found.verify()
+    if options.model_signing_key is not None:
+        openssf.verify(options.file, options.model_signing_key)
+    print(f"{options.file}: {len(found.manifest.entries) + 1} entries, all as the manifest says")
+    return cli.DONE

@@ -1,0 +1,144 @@
+"""What goes into a bundle, and the archive that is made of it (`schema/bundle.py` has the form)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from orchestrion.schema import archive, bundle, container
+from orchestrion.schema.files import map_file, write_whole
+from orchestrion.schema.manifest import Entry, Manifest, write_manifest
+from orchestrion.schema.rows import SegmentKind
+from orchestrion.tools import cli
+
+if TYPE_CHECKING:
+    from orchestrion.schema.module import Module
+
+#: signatures of a file of parameters lie beside it
+SIGNATURES = ".sig"
+_NAMED = "abcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+class Item(NamedTuple):
+    """A file of a bundle; `role` is one of `bundle.ROLES`."""
+
+    name: str
+    role: str
+    content: memoryview | bytes
+
+
+class Goods(NamedTuple):
+    """What is to be shipped: the module, its manifest without entries, and the other files in their order."""
+
+    module: Module
+    manifest: Manifest
+    items: tuple[Item, ...]
+
+    @property
+    def title(self) -> str:
+        """Of the model; "model" for one without a name."""
+        return self.manifest.model.name or "model"
+
+
+def collect(options: argparse.Namespace) -> Goods:
+    """Read everything once. `ModuleError` for a module that is damaged, `InputError` for a file that fits nothing."""
+    from orchestrion.schema.decoder import open_module
+    from orchestrion.vm.describe import describe
+
+    module = open_module(options.file)
+    for ordinal in range(len(module.segments)):
+        if module.container.spans[ordinal][0]:
+            module.segment(ordinal)
+    return Goods(module, describe(module), tuple(_items(options)))
+
+
+def _items(options: argparse.Namespace) -> Iterator[Item]:
+    for path in options.parameters:
+        content = map_file(path)
+        name = f"parameters/{sha256(content).hexdigest()}.safetensors"
+        yield Item(name, "parameters", content)
+        if os.path.exists(path + SIGNATURES):
+            yield _signatures(name, path + SIGNATURES)
+    for path, role in ((options.licence, "licence"), (options.model_card, "model-card")):
+        if path is not None:
+            yield Item(role + _suffix(path), role, cli.read_bytes(path))
+    if options.detached is not None:
+        yield _signatures(bundle.MODULE, options.detached)
+
+
+def _signatures(of: str, path: str) -> Item:
+    """The signature set of an entry, which must be one."""
+    from orchestrion.schema.signature_set import decode
+
+    data = cli.read_bytes(path)
+    decode(data)
+    return Item(of + SIGNATURES, "signatures", data)
+
+
+def _suffix(path: str) -> str:
+    """The suffix of a file's name as the names of entries may have it; `.txt` for others."""
+    suffix = os.path.splitext(path)[1].lower()
+    return suffix if len(suffix) > 1 and set(suffix[1:]) <= set(_NAMED) else ".txt"
+
+
+def write(
+    path: str, goods: Goods, compress_code: bool = False, keys: Sequence[str] = (), secret: str | None = None
+) -> None:
+    """Write the archive, whole, after it was read back and verified."""
+    pieces = pack(goods, compress_code, keys, secret)
+    write_whole(path, pieces, "could not be written")
+    bundle.open_bundle(path).verify()
+
+
+def pack(
+    goods: Goods, compress_code: bool = False, keys: Sequence[str] = (), password: str | None = None
+) -> list[bytes | memoryview]:
+    """The archive in pieces: the manifest, its signatures, then the rest, large entries where they lie."""
+    rows = [archive.Row(item.name, item.content) for item in goods.items]
+    roles = {item.name: item.role for item in goods.items}
+    if len(roles) != len(rows):
+        raise cli.InputError("a file of parameters is there twice")
+    module, code = _module(goods.module, compress_code)
+    rows = [archive.Row(bundle.MODULE, module), *code, *rows]
+    roles |= {bundle.MODULE: "module", bundle.CODE: "code"}
+    manifest = write_manifest(replace(goods.manifest, entries=tuple(_entries(rows, roles))))
+    first = [archive.Row(bundle.MANIFEST, manifest)]
+    if keys:
+        first.append(archive.Row(bundle.MANIFEST_SIGNATURES, _signed(manifest, keys, password)))
+    return archive.build([*first, *rows])
+
+
+def _module(module: Module, compress_code: bool) -> tuple[memoryview | bytes, list[archive.Row]]:
+    """The module's entry, and that of its code if it lies apart."""
+    file = module.container
+    ordinals = [
+        ordinal
+        for ordinal, row in enumerate(module.segments)
+        if row.kind == SegmentKind.Executable and file.spans[ordinal][0]
+    ]
+    if not compress_code or not ordinals:
+        return file.data, []
+    apart = set(ordinals)
+    left = [file.segment(at) if span[0] and at not in apart else None for at, span in enumerate(file.spans)]
+    pieces = container.build(file.root, left, file.attachments, file.sections)
+    code = bundle.pack_code(ordinals, file)
+    return b"".join(pieces), [archive.Row(bundle.CODE, code, deflate=True)]
+
+
+def _entries(rows: Sequence[archive.Row], roles: dict[str, str]) -> Iterator[Entry]:
+    for row in rows:
+        data = archive.packed(row)
+        yield Entry(row.name, roles[row.name], len(data), sha256(data).hexdigest())
+
+
+def _signed(manifest: bytes, keys: Sequence[str], password: str | None) -> bytes:
+    from orchestrion.schema.signature_set import encode
+
+    from .signing import Signable, read_keys, sign_all
+
+    what = Signable("manifest", sha256(manifest).digest())
+    return encode(sign_all(what, read_keys(keys, password)))
