@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -36,6 +36,7 @@ from orchestrion.compiler.pipeline import (
     run_phases,
 )
 from orchestrion.compiler.rules.engine import check as check_phase
+from orchestrion.schema.attributes import problem
 from orchestrion.schema.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def compile(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
+    attributes: Mapping[str, str] | None = None,
 ) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
@@ -58,7 +60,8 @@ def compile(
     MLIR module of jaxlib. `targets`: names of `schema.profiles.PROFILES`, best first; all of them by default.
     `encodings`: how the operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device
     that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
-    each, of which a device takes the first that is for its kind, or the last.
+    each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, by key;
+    those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
 
     The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
     program, when the source cannot be used, or when the trust store cannot and the module holds native code.
@@ -66,7 +69,9 @@ def compile(
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
-    job = Compilation(targets=_targets(targets), encodings=encodings, machines=tuple(machines))
+    job = Compilation(
+        targets=_targets(targets), encodings=encodings, machines=tuple(machines), attributes=attributes or {}
+    )
     rows = job.rows(source)
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
@@ -79,15 +84,27 @@ def compile_to_file(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
+    attributes: Mapping[str, str] | None = None,
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
-    Compilation(targets=_targets(targets), encodings=encodings, machines=tuple(machines)).write(source, path)
+    job = Compilation(
+        targets=_targets(targets), encodings=encodings, machines=tuple(machines), attributes=attributes or {}
+    )
+    job.write(source, path)
 
 
 def holds_native_code(module: writer.Module) -> bool:
     """Whether a program of the module is for a profile with native code, or for one that is unknown."""
     profiles = [PROFILES.get(program.profile) for program in module.programs]
     return any(profile is None or profile.native_code for profile in profiles)
+
+
+def _wrong_attribute(key: str, value: str) -> str | None:
+    if not isinstance(key, str) or not isinstance(value, str):
+        return f"attribute {key!r} is {value!r}, a text expected"
+    if "\0" in key + value:
+        return f"attribute {key!r} holds a NUL"
+    return problem(key, value)
 
 
 def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
@@ -97,7 +114,7 @@ def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
 @dataclass(frozen=True)
 class Compilation:
     """What is asked for. `start` is the phase the source is of; `dump` a folder that gets the text of each phase;
-    `print_after` names of passes whose IR goes to `stream` when they have run."""
+    `print_after` names of passes whose IR goes to `stream` when they have run; `attributes` are the module's."""
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
@@ -105,6 +122,7 @@ class Compilation:
     start: str = FIRST
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
     stream: TextIO = field(default_factory=lambda: sys.stderr)
 
     def __post_init__(self) -> None:
@@ -119,6 +137,9 @@ class Compilation:
         if self.encodings not in ENCODINGS:
             raise CompileError(f"no encodings are called {self.encodings}; there are {', '.join(ENCODINGS)}")
         self._check_machines()
+        wrong = [why for key, value in self.attributes.items() if (why := _wrong_attribute(key, value))]
+        if wrong:
+            raise CompileError("; ".join(wrong))
         named(self.print_after)
         if "hl_seq" not in phases_between(self.start, LAST) and self.machines != (DEFAULT,):
             raise CompileError(f"the text of phase {self.start} says itself which machines its programs are for")
@@ -137,7 +158,8 @@ class Compilation:
         from orchestrion.compiler.bytecode.serialize import module_rows
 
         with paused():
-            return module_rows(self.module(source, LAST))
+            rows = module_rows(self.module(source, LAST))
+        return replace(rows, attributes=dict(self.attributes)) if self.attributes else rows
 
     def write(self, source: Source, path: str | os.PathLike[str]) -> str | None:
         """Write the module's file. Returns the warning of `vouch`, or None."""

@@ -100,7 +100,7 @@ class Allocator:
             if account.limit is not None and account.live + size > account.limit:
                 raise OutOfMemory(
                     f"{who} {size} bytes of scratch memory, which exceeds the limit of {account.limit} bytes "
-                    f"({account.live} in use)"
+                    f"({account.live} in use){account.origin}"
                 )
 
     def _charge(self, size: int) -> None:
@@ -114,6 +114,7 @@ class Allocator:
                 charged.refund(size)
             raise OutOfMemory(
                 f"allocation of {size} bytes exceeds the limit of {account.limit} bytes ({account.live} in use)"
+                f"{account.origin}"
             )
 
     def _refund(self, size: int) -> None:

@@ -3,6 +3,9 @@
 A driver's compiler takes what time and memory it likes, so code of a module that is not trusted is built in a helper
 process first (`BackendDevice.rehearse`), which is killed at its deadline. What was built there within limits is
 built in this process after that. Code of trusted modules is built in this process at once, unless a deadline is given.
+
+A module may declare a deadline of its own. In the helper it holds where it is tighter. Builds in this process cannot be
+ended: their seconds are added up, and the executable with which they exceed what is declared ends the load.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ class BuildBudget:
         if deadline is not None and not deadline > 0:
             raise InvalidArgument(f"a build deadline of {deadline} s is not above 0")
         self.deadline = deadline
+        self.declared: float | None = None  #: seconds that the module declares
         self._lock = threading.Lock()
         self._trusted: bytes | None = None
         self._bytes = 0
@@ -49,8 +53,10 @@ class BuildBudget:
     def allowed(self) -> float:
         """Seconds for the code seen so far."""
         if self.deadline is not None:
-            return self.deadline
-        return min(BASE_SECONDS + SECONDS_PER_KIB * self._bytes / 1024, MOST_SECONDS)
+            allowed = self.deadline
+        else:
+            allowed = min(BASE_SECONDS + SECONDS_PER_KIB * self._bytes / 1024, MOST_SECONDS)
+        return allowed if self.declared is None else min(allowed, self.declared)
 
     def take(self, size: int) -> float:
         """The seconds that are left for building `size` more bytes. BuildDeadlineExceeded if none are left."""
@@ -65,10 +71,28 @@ class BuildBudget:
         with self._lock:
             self._spent += seconds
 
+    def count(self, size: int, seconds: float) -> None:
+        """Count a build in this process of `size` bytes. BuildDeadlineExceeded if the module declares less."""
+        if self.declared is None:
+            return
+        with self._lock:
+            self._spent += seconds
+            spent = self._spent
+        if spent > self.declared:
+            raise BuildDeadlineExceeded(
+                f"building the module's device code took {spent:.3g} s with {size} bytes that were built last, longer "
+                f"than the build deadline of {self.declared:.3g} s that the module declares (limits.build-deadline)"
+            )
+
     def exceeded(self, size: int, seconds: float) -> BuildDeadlineExceeded:
         """For a build of `size` bytes that was ended after `seconds`."""
+        allowed = self.allowed
+        advice = (
+            "the module declares it (limits.build-deadline)"
+            if allowed == self.declared
+            else "if you know the module, give it longer (build_deadline=, --build-deadline=)"
+        )
         return BuildDeadlineExceeded(
-            f"building the module's device code took longer than its build deadline of {self.allowed:.3g} s: "
-            f"{size} bytes were not done after {seconds:.3g} s; "
-            "if you know the module, give it longer (build_deadline=, --build-deadline=)"
+            f"building the module's device code took longer than its build deadline of {allowed:.3g} s: "
+            f"{size} bytes were not done after {seconds:.3g} s; {advice}"
         )

@@ -96,21 +96,25 @@ class Device:
         self.policy.check(format, digest)
         return self.executables.get(self, format, payload, entries, digest)
 
-    def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None) -> None:
+    def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None) -> bool:
         """Build the code in a helper process, within the build deadline, if it has to be (`BuildBudget.needs_helper`).
 
-        Raises what `create_executable` raises.
+        Returns whether the build in this process counts (`BuildBudget.count`): it takes a compiler, and no helper did
+        it. Raises what `create_executable` raises.
         """
         backend = self.home.backend
+        if not backend.compiles:
+            return False
         builds = BuildBudget() if self.builds is None else self.builds
-        if not backend.compiles or not builds.needs_helper(self.policy, digest):
-            return
+        if not builds.needs_helper(self.policy, digest):
+            return True
         left = builds.take(payload.nbytes)
         try:
             builds.spend(backend.rehearse(format, payload, entries, left))
         except DeadlineExceeded as error:
             builds.spend(left)
             raise builds.exceeded(payload.nbytes, left) from error
+        return False
 
     def create_command_buffer(self, slots: int = 0) -> CommandBuffer:
         """Start recording; each submission gives one buffer per slot."""

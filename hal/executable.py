@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from orchestrion.schema.rows import ACCESSES
@@ -85,9 +86,13 @@ class ExecutableCache:
             found = self._find(key)
         if found is None:
             check_entries(entries, device.info.limits)
-            device.rehearse(format, payload, entries, digest)
+            counts = device.rehearse(format, payload, entries, digest)
             with self._lock:
+                started = perf_counter()
                 found = self._find(key) or self._build(device, key, format, payload, entries)
+                seconds = perf_counter() - started
+            if counts and device.builds is not None:
+                device.builds.count(payload.nbytes, seconds)
         return Executable(device, *found, entries)
 
     def _find(self, key: Key) -> Built | None:

@@ -50,12 +50,16 @@ class Submitted(Protocol):
 
 
 class Account:
-    """Bytes in use and their limit. Refunds never lock, for they come from finalizers."""
+    """Bytes in use and their limit. Refunds never lock, for they come from finalizers.
 
-    __slots__ = ("_freed", "_live", "_lock", "limit", "peak")
+    `origin` is what an error adds to the limit: who set it, where that is not the caller.
+    """
+
+    __slots__ = ("_freed", "_live", "_lock", "limit", "origin", "peak")
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
+        self.origin = ""
         self.peak = 0
         self._live = 0
         self._freed: deque[int] = deque()

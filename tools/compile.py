@@ -17,6 +17,7 @@ from orchestrion.compiler.pipeline import ENCODINGS, PASSES, PHASES
 from orchestrion.schema.profiles import PROFILES
 
 from . import cli
+from .attributes import add_attributes, attributes_of
 
 
 def names_of(kind: str, known: Sequence[str], text: str) -> tuple[str, ...]:
@@ -37,6 +38,9 @@ def compile_(options: argparse.Namespace) -> int:
     phases = list(PHASES)
     if options.compile_to and phases.index(options.compile_to) < phases.index(options.compile_from):
         raise cli.UsageError(f"--compile-from={options.compile_from} comes after --compile-to={options.compile_to}")
+    attributes = attributes_of(options)
+    if attributes and options.compile_to is not None:
+        raise cli.UsageError(f"{', '.join(attributes)}: the text of a phase holds no attributes of a module")
     job = Compilation(
         targets=options.target,
         encodings=options.encodings,
@@ -44,6 +48,7 @@ def compile_(options: argparse.Namespace) -> int:
         start=options.compile_from,
         dump=None if options.dump_phases is None else Path(options.dump_phases),
         print_after=options.print_ir_after,
+        attributes=attributes,
     )
     source = cli.read_bytes("-") if options.input == "-" else Path(options.input)
     if options.compile_to is not None:
@@ -108,6 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=(),
         help="print the IR after these passes to standard error (vm-opt --list-passes names them)",
     )
+    add_attributes(made)
     if argv is not None:
         return cli.run("vm-compile", made, compile_, argv)
     with paused():  # the process is ours and ends with this: nobody needs the memory of the IR back

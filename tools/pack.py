@@ -15,15 +15,21 @@ from .packing import (
     bundle,
     delta,
     keygen,
+    lint,
     manifest,
     sign,
+    strip,
+    thin,
     unbundle,
     verify,
 )
 
 COMMANDS: tuple[ModuleType, ...] = (
     keygen,
+    lint,
     sign,
+    strip,
+    thin,
     verify,
     delta,
     apply,

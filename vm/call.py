@@ -105,7 +105,7 @@ class Call:
             return
         left = self.reserve + self.fuel
         if left < 0:
-            raise FuelExhausted(f"the call used up its fuel of {self.limits.fuel}")
+            raise FuelExhausted(f"the call used up its fuel of {self.limits.fuel}{self.limits.origin('fuel')}")
         self.fuel = min(SLICE, left)
         self.reserve = left - self.fuel
 
@@ -114,7 +114,8 @@ class Call:
         if self.context.cancelled:
             raise Cancelled("the call was cancelled")
         if self.deadline is not None and time.monotonic() >= self.deadline:
-            raise DeadlineExceeded(f"the call ran longer than {self.limits.deadline} s")
+            limits = self.limits
+            raise DeadlineExceeded(f"the call ran longer than {limits.deadline} s{limits.origin('deadline')}")
 
     def too_deep(self) -> DepthExceeded:
         """Why no further frame may be made."""

@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.errors import HalError
@@ -43,6 +43,8 @@ class Limits:
     deadline: float | None = None  #: seconds of a call, without the time in which device code is built
     memory: float | None = None  #: bytes held, a whole number, host and device together
     depth: int = 1000  #: nested calls
+    #: attributes of the module that gave some of these (`load_limits.tighten`); nobody else sets it
+    declared: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         for name, value in (("fuel", self.fuel), ("deadline", self.deadline), ("memory", self.memory)):
@@ -50,6 +52,16 @@ class Limits:
                 raise CallerError(f"limit {name} is {value}, 0 or more expected")
         if self.depth < 1:
             raise CallerError(f"limit depth is {self.depth}, 1 or more expected")
+
+    def declared_as(self, name: str) -> str | None:
+        """The attribute of the module that gave a limit; None if the module did not."""
+        keys = (f"limits.{name}", f"limits.load-{name}")
+        return next((key for key in keys if key in self.declared), None) if self.declared else None
+
+    def origin(self, name: str) -> str:
+        """What an error adds to a limit: who set it, if that was the module."""
+        key = self.declared_as(name)
+        return "" if key is None else f", which the module declares ({key})"
 
 
 NO_LIMITS = Limits()

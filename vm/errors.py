@@ -5,7 +5,7 @@ of callers, innermost first. A context is usable after every one of them. What i
 `orchestrion.schema.errors.ModuleError`.
 """
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 
 def shorten(text: str, most: int = 400) -> str:
@@ -93,21 +93,32 @@ class WaitFailed(VmError):
 class LimitError(VmError):
     """A limit of the context ended the call."""
 
+    #: the field of `Limits` that was reached, if it is one
+    limit: ClassVar[str | None] = None
+
 
 class FuelExhausted(LimitError):
     """The call used up its instructions."""
+
+    limit: ClassVar[str | None] = "fuel"
 
 
 class DeadlineExceeded(LimitError):
     """The call ran longer than it may."""
 
+    limit: ClassVar[str | None] = "deadline"
+
 
 class BuildDeadlineExceeded(DeadlineExceeded):
     """Building the module's code for the device took longer than it may (`build_deadline`)."""
 
+    limit: ClassVar[str | None] = None
+
 
 class MemoryExceeded(LimitError):
     """The program holds more memory than it may."""
+
+    limit: ClassVar[str | None] = "memory"
 
 
 class DepthExceeded(LimitError):

@@ -222,7 +222,8 @@ class Function:
         """A copy, unless the context's memory has no room for one; an array may be larger than what it is a view of."""
         budget = self.context.memory.budget
         if budget.limit is not None and array.nbytes > budget.limit:
-            raise MemoryExceeded(f"{what}: {array.nbytes} bytes exceed the limit of {budget.limit} bytes")
+            limit = f"{budget.limit} bytes{budget.origin}"
+            raise MemoryExceeded(f"{what}: {array.nbytes} bytes exceed the limit of {limit}")
         try:
             return array.copy()
         except MemoryError:

@@ -74,7 +74,7 @@ def _pc(block: Block, ops: Any) -> int:
 
 def located(error: Exception, call: Call, code: Code, pc: int, regs: list[Any]) -> VmError:
     """The error to raise for one of a function without callers, with its place; `regs` are released."""
-    found = translate(error)
+    found = translate(error, call)
     if not found.chain:
         found.chain = (_place(call, code, pc),)
     regs.clear()
@@ -85,7 +85,7 @@ def located(error: Exception, call: Call, code: Code, pc: int, regs: list[Any]) 
 def _located(error: Exception, call: Call, block: Block, pc: int, regs: list[Any]) -> VmError:
     """The error to raise, with its place and its callers; the call's frames are released."""
     places = [(block.code, pc)] + [(caller.code, caller.pcs[-1]) for _, caller, _ in reversed(call.stack)]
-    found = translate(error)
+    found = translate(error, call)
     if not found.chain:
         found.chain = tuple(_place(call, code, pc) for code, pc in places)
     _release(call, regs)
@@ -99,7 +99,7 @@ def abandon(call: Call, error: HalError | VmError) -> VmError:
     return _located(error, call, block, block.pcs[-1], call.regs or [])
 
 
-def translate(error: Exception) -> VmError:
+def translate(error: Exception, call: Call) -> VmError:
     """What a failure of the HAL or of Python means to whoever called the program."""
     if isinstance(error, VmError):
         return error
@@ -108,7 +108,7 @@ def translate(error: Exception) -> VmError:
     if isinstance(error, HalBuildDeadlineExceeded):
         return BuildDeadlineExceeded(str(error))
     if isinstance(error, HalDeadlineExceeded):
-        return DeadlineExceeded(str(error))
+        return DeadlineExceeded(f"{error}{call.limits.origin('deadline')}")
     if isinstance(error, OutOfMemory):
         return MemoryExceeded(str(error))
     if isinstance(error, LibraryUnavailable):

@@ -18,15 +18,18 @@ class Memory:
         self.restrict(limit)
         self._host: Account = Account(None) if program is None else program._host
 
-    def restrict(self, limit: float | None) -> None:
-        """Change the limit, in bytes; None is no limit. What is held already stays."""
+    def restrict(self, limit: float | None, origin: str = "") -> None:
+        """Change the limit, in bytes; None is no limit. What is held already stays. `origin`: see `Account`."""
         self.budget.limit = None if limit is None else int(limit)
+        self.budget.origin = origin
 
     def charge(self, size: int) -> None:
         """`MemoryExceeded`, and nothing charged, when the limit forbids it."""
         if not self.budget.charge(size):
             budget = self.budget
-            raise MemoryExceeded(f"{size} bytes exceed the limit of {budget.limit} bytes ({budget.live} in use)")
+            raise MemoryExceeded(
+                f"{size} bytes exceed the limit of {budget.limit} bytes ({budget.live} in use){budget.origin}"
+            )
         self._host.charge(size)
 
     def refund(self, size: int) -> None:

@@ -260,8 +260,9 @@ class SubmittedCall(Call):
 
     def _expire(self) -> None:
         if not self.future.done():
-            limit = self.limits.deadline
-            self.future.settle(DeadlineExceeded(f"the call was not over {limit} s after submit"))
+            limits = self.limits
+            limit = f"{limits.deadline} s after submit{limits.origin('deadline')}"
+            self.future.settle(DeadlineExceeded(f"the call was not over {limit}"))
 
     def _waited(self) -> None:
         """One of the fences is reached, in any thread."""

@@ -112,6 +112,20 @@ def pack(
     return archive.build([*first, *rows])
 
 
+def thinned(goods: Goods, targets: Sequence[str]) -> Goods:
+    """The same with the programs of some targets alone. `InputError` where a target has no program."""
+    from orchestrion.schema.decoder import read_module
+    from orchestrion.vm.describe import describe
+
+    from .thin import dropped_segments
+
+    file = goods.module.container
+    dropped = dropped_segments(goods.module, targets, None)
+    kept = [file.segment(at) if span[0] and at not in dropped else None for at, span in enumerate(file.spans)]
+    module = read_module(b"".join(container.build(file.root, kept, file.attachments, file.sections)))
+    return Goods(module, describe(module), goods.items)
+
+
 def _module(module: Module, compress_code: bool) -> tuple[memoryview | bytes, list[archive.Row]]:
     """The module's entry, and that of its code if it lies apart."""
     file = module.container

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from orchestrion.schema.manifest import Manifest, Program
+from orchestrion.schema.manifest import Executable, Manifest, Program
 from orchestrion.tools import cli
 
 OTHER = "other"
@@ -48,7 +48,7 @@ class Group(NamedTuple):
 
 def default_groups(manifest: Manifest) -> list[Group]:
     """A group per profile that not every device runs, in the order of the module's programs, and `other`."""
-    rows = {row.profile: row for row in manifest.programs}
+    rows = {row.profile: row for row in whole_programs(manifest)}
     common = tuple(profile for profile in rows if profile not in PROFILE_FEATURES)
     groups = [
         Group(profile, (profile, *common), (_of_profile(row),))
@@ -58,6 +58,15 @@ def default_groups(manifest: Manifest) -> list[Group]:
     if not groups or not common:
         return [Group(OTHER, None, ())]
     return [*groups, Group(OTHER, common, ())]
+
+
+def whole_programs(manifest: Manifest) -> list[Program]:
+    """The programs of which nothing that they need was taken out of the file."""
+    return [row for row in manifest.programs if row.absent is None and all(map(_has_variant, row.executables))]
+
+
+def _has_variant(row: Executable) -> bool:
+    return any(variant.absent is None for variant in row.variants)
 
 
 def _of_profile(row: Program) -> Selector:
@@ -90,7 +99,9 @@ def _check(groups: Sequence[Group]) -> None:
             word = "has no conditions: it gets the other devices" if group.selectors else "has none"
             raise cli.UsageError(f"--group: {group.name} {word}")
         if len(group.selectors) > MOST_SELECTORS:
-            raise cli.UsageError(f"--group: {group.name} has {len(group.selectors)} selectors, {MOST_SELECTORS} at most")
+            raise cli.UsageError(
+                f"--group: {group.name} has {len(group.selectors)} selectors, {MOST_SELECTORS} at most"
+            )
         devices = sum(len(row.devices) for row in group.selectors)
         features = sum(len(row.features) for row in group.selectors)
         if devices > MOST_DEVICES or features > MOST_FEATURES:

@@ -16,7 +16,6 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
-from xml.sax.saxutils import quoteattr
 
 from orchestrion.schema import bundle
 from orchestrion.schema.files import write_whole
@@ -25,7 +24,7 @@ from orchestrion.schema.profiles import PROFILES
 from orchestrion.tools import cli
 
 from .bundling import Goods, Item
-from .device_groups import Group, default_groups, read_groups, targeting
+from .device_groups import Group, default_groups, read_groups, targeting, whole_programs
 
 # https://developer.android.com/google/play/on-device-ai
 PLAY_BYTES = 1_500_000_000  #: of one AI pack, as it is downloaded, compressed
@@ -57,7 +56,7 @@ aiPack {{
 
 
 class Tree(NamedTuple):
-    """What is written: path in the output folder -> content, in order."""
+    """What is written: `files` are path in the output folder -> content, in order."""
 
     files: dict[str, bytes | memoryview]
 
@@ -149,12 +148,13 @@ def _name(name: str, form: re.Pattern[str], store: str) -> str:
 
 def _only_data(goods: Goods) -> None:
     """Stores take no code for the processor in packs of data; our other formats are interpreted or verified."""
-    native = [row.name for row in goods.manifest.programs if row.profile in PROFILES and PROFILES[row.profile].native_code]
+    there = whole_programs(goods.manifest)
+    native = [row for row in there if row.profile in PROFILES and PROFILES[row.profile].native_code]
     if native:
-        kept = [row.profile for row in goods.manifest.programs if row.name not in native]
+        kept = ",".join([row.profile for row in there if row not in native]) or "..."
         raise cli.InputError(
-            f"program {native[0]} is native code, which packs of the store may not hold: "
-            f"vm-pack thin --target={','.join(kept) or '...'} takes it out"
+            f"program {native[0].name} is native code, which packs of the store may not hold: "
+            f"vm-pack thin --target={kept} takes it out"
         )
 
 

@@ -1,0 +1,98 @@
+"""The attributes of a module that have a meaning: their keys, what each says, how its value is written.
+
+A module may have any other key too. Keys that begin with `limits.` are kept for limits: the loader enforces those of
+the table, the compiler writes no other, and a reader of this version passes over one that it does not know.
+
+- text: any text that is not empty
+- amount: a whole number in decimal digits, 0 to 2**63 - 1
+- seconds: a number above 0 in decimal digits, with up to nine behind the point
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from .errors import ModuleError
+
+LIMITS_PREFIX = "limits."
+MOST_AMOUNT = 2**63 - 1
+
+_AMOUNT = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+_SECONDS = re.compile(r"(0|[1-9][0-9]{0,8})(\.[0-9]{1,9})?", re.ASCII)
+
+#: what a value may be -> words for messages
+VALUE_KINDS: dict[str, str] = {
+    "text": "a text that is not empty",
+    "amount": f"a whole number from 0 to {MOST_AMOUNT}",
+    "seconds": "a number of seconds above 0, such as 30 or 0.5",
+}
+
+
+class KnownAttribute(NamedTuple):
+    key: str
+    kind: str  #: of `VALUE_KINDS`
+    doc: str
+
+
+_ROWS = (
+    KnownAttribute("model.name", "text", "name of the model; a trust policy goes by it"),
+    KnownAttribute("model.version", "amount", "version of the model; a higher one is newer"),
+    KnownAttribute("model.card", "text", "model card: what the model is for, and what it is not for"),
+    KnownAttribute("model.licence", "text", "licence of the model: its text, or an SPDX expression"),
+    KnownAttribute("limits.fuel", "amount", "most instructions of a call, counted at loops and calls"),
+    KnownAttribute("limits.deadline", "seconds", "longest time of a call, in seconds"),
+    KnownAttribute("limits.memory", "amount", "most bytes held by a context, host and device together"),
+    KnownAttribute("limits.load-fuel", "amount", "most instructions of initializers"),
+    KnownAttribute("limits.load-deadline", "seconds", "longest time of initializers, in seconds"),
+    KnownAttribute("limits.load-memory", "amount", "most bytes held while initializers run"),
+    KnownAttribute("limits.build-deadline", "seconds", "longest time for building device code, in seconds"),
+)
+
+KNOWN: dict[str, KnownAttribute] = {row.key: row for row in _ROWS}
+#: the limits that the loader enforces, without the prefix
+LIMITS: tuple[str, ...] = tuple(key.removeprefix(LIMITS_PREFIX) for key in KNOWN if key.startswith(LIMITS_PREFIX))
+
+
+def problem(key: str, value: str) -> str | None:
+    """Why an attribute may not be written: a malformed value of a known key, an unknown limit. None if it may."""
+    row = KNOWN.get(key)
+    if row is None:
+        if key.startswith(LIMITS_PREFIX):
+            return f"{key} is no limit; limits are {', '.join(LIMITS_PREFIX + name for name in LIMITS)}"
+        return None if key else "an attribute has an empty key"
+    return None if is_value(row.kind, value) else f"{key} is {shown(value)}, {VALUE_KINDS[row.kind]} expected"
+
+
+def is_value(kind: str, value: str) -> bool:
+    """Whether a text is a value of this kind of `VALUE_KINDS`."""
+    match kind:
+        case "amount":
+            return bool(_AMOUNT.fullmatch(value)) and int(value) <= MOST_AMOUNT
+        case "seconds":
+            return bool(_SECONDS.fullmatch(value)) and float(value) > 0
+        case _:
+            return bool(value.strip())
+
+
+def shown(value: str) -> str:
+    """A value in a message: quoted, and its beginning if it is long."""
+    return repr(value if len(value) <= 40 else f"{value[:37]}...")
+
+
+def declared_limits(attributes: Mapping[str, str | bytes]) -> dict[str, int | float]:
+    """The limits that a module declares, by their names without the prefix.
+
+    `ModuleError` for a malformed value. Unknown names are passed over: a newer version may have added them.
+    """
+    found: dict[str, int | float] = {}
+    for name in LIMITS:
+        key = LIMITS_PREFIX + name
+        value = attributes.get(key)
+        if value is None:
+            continue
+        kind = KNOWN[key].kind
+        if not isinstance(value, str) or not is_value(kind, value):
+            text = shown(value) if isinstance(value, str) else f"{len(value)} bytes"
+            raise ModuleError(f"attribute {key} is {text}, {VALUE_KINDS[kind]} expected")
+        found[name] = int(value) if kind == "amount" else float(value)
+    return found

@@ -1,0 +1,135 @@
+"""The lint rules about what a module says of itself, and about what else lies in its file. A line per violation."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from orchestrion.schema import container
+from orchestrion.schema.attributes import KNOWN, LIMITS_PREFIX, VALUE_KINDS, is_value, problem, shown
+from orchestrion.schema.rows import SegmentKind
+from orchestrion.schema.segments import is_open
+
+from .lint_subject import LintSubject
+
+#: absolute paths of the folders where people build: POSIX, macOS, Windows. In front of one stands no other path
+_PATH = re.compile(
+    rb"(?<![\w)\]}.~/-])(?:file://)?/(?:home|Users|root|tmp|private|var|mnt|opt|usr|srv|build|builds|workspace)"
+    rb"/[\w.@%+~/-]+"
+    rb"|(?<![A-Za-z0-9])[A-Za-z]:[\\/]+(?:[\w.@%+~ -]+[\\/]+)+[\w.@%+~-]+"
+)
+#: attributes that are prose of the publisher's, in which a path is no trace of a build
+_PROSE = ("model.card", "model.licence")
+_KNOWN_SEGMENTS = frozenset(SegmentKind)
+
+
+def limits_declared(subject: LintSubject) -> Iterator[str]:
+    for name in subject.profile.required:
+        if name not in subject.limits:
+            yield f"{LIMITS_PREFIX}{name} is not declared"
+
+
+def limits_known(subject: LintSubject) -> Iterator[str]:
+    for name, value in subject.limits.items():
+        key = LIMITS_PREFIX + name
+        if not isinstance(value, str):
+            yield f"{key} is {len(value)} bytes, a text expected"
+        elif (why := problem(key, value)) is not None:
+            yield why
+
+
+def limits_within(subject: LintSubject) -> Iterator[str]:
+    for name, most in subject.profile.limits.items():
+        value = subject.limits.get(name)
+        kind = KNOWN[LIMITS_PREFIX + name].kind
+        if isinstance(value, str) and is_value(kind, value) and float(value) > most.value:
+            yield f"{LIMITS_PREFIX}{name} is {value}, {most.value} is the most ({most.source})"
+
+
+def signed(subject: LintSubject) -> Iterator[str]:
+    if subject.signature.error is not None:
+        yield subject.signature.error
+
+
+def _paper(subject: LintSubject, key: str) -> Iterator[str]:
+    """An attribute is there, and is what the table says."""
+    value = subject.attributes.get(key)
+    row = KNOWN[key]
+    if value is None:
+        yield f"the attribute {key} is missing: {row.doc}"
+    elif not isinstance(value, str) or not is_value(row.kind, value):
+        text = shown(value) if isinstance(value, str) else f"{len(value)} bytes"
+        yield f"the attribute {key} is {text}, {VALUE_KINDS[row.kind]} expected"
+
+
+def licence(subject: LintSubject) -> Iterator[str]:
+    return _paper(subject, "model.licence")
+
+
+def model_card(subject: LintSubject) -> Iterator[str]:
+    return _paper(subject, "model.card")
+
+
+def model_name(subject: LintSubject) -> Iterator[str]:
+    return _paper(subject, "model.name")
+
+
+def model_version(subject: LintSubject) -> Iterator[str]:
+    return _paper(subject, "model.version")
+
+
+def unknown_parts(subject: LintSubject) -> Iterator[str]:
+    """Attachments and sections that this version does not know; no loader reads them, `require` wants them signed."""
+    file = subject.module.container
+    for attachment in file.attachments:
+        if attachment.tag not in container.ATTACHMENTS:
+            yield f"attachment {attachment.tag!r} of {len(attachment.data)} bytes"
+    for section in file.sections:
+        if section.name not in container.SECTIONS:
+            yield f"section {section.name!r} of {len(section.data)} bytes"
+
+
+def custom_segments(subject: LintSubject) -> Iterator[str]:
+    module = subject.module
+    for ordinal, row in enumerate(module.segments):
+        if row.kind == SegmentKind.Custom:
+            yield f"segment {ordinal}, {module.strings[row.name]!r}, {row.size} bytes"
+        elif row.kind not in _KNOWN_SEGMENTS:
+            yield f"segment {ordinal} of the unknown kind {row.kind}, {row.size} bytes"
+
+
+def open_parameters(subject: LintSubject) -> Iterator[str]:
+    module = subject.module
+    for row in module.constants:
+        if is_open(module.segments[row.segment]):
+            yield f"parameter {module.strings[row.name]}, {module.segments[row.segment].size} bytes"
+
+
+def debug_segments(subject: LintSubject) -> Iterator[str]:
+    spans = subject.module.container.spans
+    for ordinal, row in enumerate(subject.module.segments):
+        if row.kind == SegmentKind.Debug and spans[ordinal][0]:
+            yield f"segment {ordinal}, {row.size} bytes"
+
+
+def paths(subject: LintSubject) -> Iterator[str]:
+    for place, data in _texts(subject):
+        for text in dict.fromkeys(found[0] for found in _PATH.finditer(data)):
+            yield f"{text.decode('utf-8', 'replace')} in {place}"
+
+
+def _texts(subject: LintSubject) -> Iterable[tuple[str, bytes | memoryview]]:
+    """Where text of the compiler's may stand: strings, bytecode, attributes, and segments that are not weights."""
+    module = subject.module
+    yield "the module's strings", "\n".join(module.strings).encode()
+    yield "the bytecode", module.bytecode
+    for key, value in subject.attributes.items():
+        if key not in _PROSE:
+            yield f"attribute {key}", value.encode() if isinstance(value, str) else value
+    for ordinal, row in enumerate(module.segments):
+        if row.kind not in (SegmentKind.Constant, SegmentKind.Parameter) and module.container.spans[ordinal][0]:
+            yield f"segment {ordinal}", module.segment(ordinal, verify=False)
+
+
+def size(subject: LintSubject) -> Iterator[str]:
+    most, found = subject.profile.size, len(subject.module.container.data)
+    if most is not None and found > most.value:
+        yield f"the file has {found} bytes, {most.value:.0f} are the most ({most.source})"

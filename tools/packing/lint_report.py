@@ -1,0 +1,134 @@
+"""What `vm-pack lint` found, as plain data: for `--json`, for the reviewer's page, and for the lines that are printed.
+
+The same file and options give the same data: no times, no paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrion.schema.attributes import KNOWN, LIMITS_PREFIX
+from orchestrion.schema.hal_imports import HAL_IMPORTS
+from orchestrion.tools import dump
+
+from .lint_profiles import LintProfile
+from .lint_rules import ERROR, WARNING, Verdict
+from .lint_subject import LintSubject
+from .module_parts import all_variants, constants_of
+
+#: version of this form: a field may be added without a new one
+VERSION = 1
+
+Report = dict[str, Any]
+
+#: what a module might do -> the rules that, when they hold, say that it cannot
+_ABILITIES = (
+    ("run native code of the processor or the graphics driver's language", ("native-code",)),
+    ("call functions of libraries that are installed", ("library-calls",)),
+    ("call functions of the app or the system beside those listed", ("imports",)),
+    ("read or write memory other than its own buffers", ("bytecode", "device-code", "native-code", "library-calls")),
+    ("open files, connect to a network or start processes", ("imports", "native-code", "library-calls")),
+    ("take more memory, instructions or build time than declared", ("limits-declared", "limits-known")),
+    ("be changed without notice", ("digests", "signed")),
+)
+
+
+def report(
+    name: str, size: int, profile: LintProfile, verdicts: Sequence[Verdict], subject: LintSubject | None
+) -> Report:
+    """`name`: of the file, without folders; `size`: its bytes; `subject`: None where the file does not open."""
+    broken = [row for row in verdicts if row.findings]
+    errors = sum(row.severity == ERROR for row in broken)
+    warnings = sum(row.severity == WARNING for row in broken)
+    holding = {row.rule.id for row in verdicts if row.judged and not row.findings}
+    return {
+        "version": VERSION,
+        "file": name,
+        "bytes": size,
+        "profile": {"name": profile.name, "doc": profile.doc},
+        "passed": not errors,
+        "errors": errors,
+        "warnings": warnings,
+        "rules": [_rule(row) for row in verdicts],
+        "cannot": [
+            {"what": what, "holds": holding.issuperset(rules), "rules": list(rules)} for what, rules in _ABILITIES
+        ],
+        "module": None if subject is None else _module(subject),
+    }
+
+
+def _rule(row: Verdict) -> Report:
+    verdict = ("broken" if row.findings else "holds") if row.judged else "not judged"
+    return {
+        "id": row.rule.id,
+        "severity": row.severity,
+        "verdict": verdict,
+        "what": row.rule.what,
+        "why": row.rule.why,
+        "mend": row.rule.mend,
+        "findings": list(row.findings),
+    }
+
+
+def _module(subject: LintSubject) -> Report:
+    module = subject.module
+    described = dump.describe(module)
+    return {
+        "digest": module.container.digest.hex(),
+        "format": described["format"],
+        "producer": described["producer"],
+        "attributes": {key: _text(subject.attributes.get(key)) for key in KNOWN if key.startswith("model.")},
+        "limits": {LIMITS_PREFIX + name: _text(value) for name, value in subject.limits.items()},
+        "exports": [{"signature": dump.signature(row), "doc": row["doc"]} for row in described["exports"]],
+        "imports": [
+            {"name": name, "does": HAL_IMPORTS[name].doc if name in HAL_IMPORTS else "is not part of Orchestrion"}
+            for name in (module.strings[row.name] for row in module.imports)
+        ],
+        "programs": _programs(subject),
+        "signature": subject.signature.said,
+    }
+
+
+def _programs(subject: LintSubject) -> list[Report]:
+    module = subject.module
+    there = {ordinal for ordinal, _, _ in subject.programs}
+    found = []
+    for ordinal, row in enumerate(module.programs):
+        variants = [variant for _, variant in all_variants(module, row) if not module.missing(variant.payload)]
+        found.append(
+            {
+                "name": module.strings[row.name],
+                "profile": module.strings[row.profile],
+                "in_file": ordinal in there,
+                "formats": sorted({module.strings[variant.format] for variant in variants}),
+                "code_bytes": sum(module.segments[at].size for at in {variant.payload for variant in variants}),
+                "constant_bytes": sum(module.segments[at].size for at in constants_of(module, row)),
+            }
+        )
+    return found
+
+
+def _text(value: str | bytes | None) -> str | None:
+    return value if value is None or isinstance(value, str) else f"{len(value)} bytes"
+
+
+def lines(found: Report) -> list[str]:
+    """For the terminal: each violation, then the sum."""
+    shown = [
+        f"{row['severity']} {row['id']}: {text}"
+        for row in found["rules"]
+        if row["verdict"] == "broken"
+        for text in row["findings"]
+    ]
+    judged = sum(row["verdict"] != "not judged" for row in found["rules"])
+    word = "passes" if found["passed"] else "fails"
+    return [
+        *shown,
+        f"{found['file']} {word} {found['profile']['name']}: {_count(found['errors'], 'error')}, "
+        f"{_count(found['warnings'], 'warning')}, {judged} of {len(found['rules'])} rules judged",
+    ]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")

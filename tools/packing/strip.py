@@ -1,0 +1,28 @@
+"""vm-pack strip: a module's file without its debug information. Signatures stay valid.
+
+What goes are debug segments: source locations, names of source ops, types of bindings. Names of functions and strings
+in the root stay, since the root is what is signed: without them it would be another module, to be signed anew.
+"""
+
+import argparse
+
+from orchestrion.tools import cli
+
+
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    made = cli.subcommand(subparsers, "strip", run, "Takes debug information out of a module's file.")
+    made.add_argument("file", metavar="M.fb", help="the module")
+    made.add_argument("-o", dest="output", metavar="S.fb", required=True, help="the file to write")
+
+
+def run(options: argparse.Namespace) -> int:
+    from orchestrion.schema.decoder import open_module
+    from orchestrion.schema.rows import SegmentKind
+
+    from .rewrite import said, write_without
+
+    module = open_module(options.file)
+    debug = {ordinal for ordinal, row in enumerate(module.segments) if row.kind == SegmentKind.Debug}
+    gone, size = write_without(module, debug, options.output)
+    print(said(options.output, gone, size))
+    return cli.DONE
