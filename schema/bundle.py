@@ -25,7 +25,7 @@ from . import archive, container, decoder
 from .archive import Archive
 from .container import Container
 from .errors import ModuleError
-from .files import write_whole
+from .files import map_file, write_whole
 from .manifest import Manifest, read_manifest
 from .rows import SegmentKind
 
@@ -138,26 +138,43 @@ def open_bundle(path: str | os.PathLike[str]) -> Bundle:
     return Bundle(archive.open_archive(path))
 
 
-def unpack_bundle(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Manifest:
-    """Verify a bundle and write its files to a folder, the module last and whole. Files are replaced at once.
+def unpack_bundle(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> list[str]:
+    """Verify a bundle and write its files to a folder, the module last and whole; their names. Files are replaced at
+    once.
 
     Parameters keep their names, `parameters/<digest>.safetensors`.
     """
     found = open_bundle(path)
     found.verify()
-    os.makedirs(folder, exist_ok=True)
-    for entry in found.manifest.entries:
-        if entry.name in (MODULE, CODE):
-            continue
-        _check_name(entry.name)
-        target = os.path.join(folder, *entry.name.split("/"))
+    names = [name for name in found.archive.entries if name not in (MODULE, CODE)]
+    for name in names:
+        if name != MANIFEST:
+            _check_name(name)
+    for name in names:
+        target = os.path.join(folder, *name.split("/"))
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        write_whole(target, (found.content(entry.name),), "could not be written")
-    for name in (MANIFEST_SIGNATURES, MANIFEST):
-        if name in found.archive.entries:
-            write_whole(os.path.join(folder, name), (found.content(name),), "could not be written")
+        write_whole(target, (found.content(name),), "could not be written")
     write_whole(os.path.join(folder, MODULE), found.module_pieces(), "could not be written")
-    return found.manifest
+    return [*names, MODULE]
+
+
+def verify_folder(folder: str | os.PathLike[str]) -> Manifest:
+    """Check the files of a bundle that was unpacked, or that a store delivered, against the manifest beside them.
+
+    `OSError` for a file that cannot be read, `ModuleError` for one that is not what the manifest says. Files that it
+    does not list are not looked at.
+    """
+    manifest = read_manifest(map_file(os.path.join(folder, MANIFEST)))
+    for entry in manifest.entries:
+        if entry.name == CODE:
+            continue
+        if entry.name != MODULE:
+            _check_name(entry.name)
+        content = map_file(os.path.join(folder, *entry.name.split("/")))
+        wanted = manifest.file.sha256 if entry.name == MODULE else entry.sha256
+        if sha256(content).hexdigest() != wanted:
+            raise ModuleError(f"{entry.name} is damaged: its digest is not the one in the manifest")
+    return manifest
 
 
 def _check_name(name: str) -> None:

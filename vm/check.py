@@ -49,7 +49,7 @@ class Answer(NamedTuple):
     reasons: tuple[str, ...]
 
     def __str__(self) -> str:
-        program = f" program {self.program}" if self.program else ""
+        program = f", program {self.program}" if self.program else ""
         reasons = f": {'; '.join(self.reasons)}" if self.reasons else ""
         return f"{self.device}: {self.verdict}{program}{reasons}"
 

@@ -1,6 +1,7 @@
 """vm-pack bundle: a module and what is shipped with it as one archive, or as the folders that a store's tool takes."""
 
 import argparse
+import os
 
 from orchestrion.tools import cli
 
@@ -71,13 +72,21 @@ def run(options: argparse.Namespace) -> int:
 
 
 def verify(options: argparse.Namespace) -> int:
-    from orchestrion.schema.bundle import open_bundle
+    """A bundle, or the folders of a store's layout, each file of which is checked against the manifest beside it."""
+    from orchestrion.schema.bundle import MANIFEST, open_bundle, verify_folder
 
     from . import openssf
 
-    found = open_bundle(options.file)
-    found.verify()
+    if os.path.isdir(options.file):
+        folders = [folder for folder, _, names in os.walk(options.file) if MANIFEST in names]
+        if not folders:
+            raise cli.InputError(f"{options.file}: no folder in it has a {MANIFEST}")
+        for folder in sorted(folders):
+            print(f"{folder}: {len(verify_folder(folder).entries)} files are as the manifest says")
+    else:
+        found = open_bundle(options.file)
+        found.verify()
+        print(f"{options.file}: {len(found.archive.entries)} entries are as the manifest says")
     if options.model_signing_key is not None:
         openssf.verify(options.file, options.model_signing_key)
-    print(f"{options.file}: {len(found.manifest.entries) + 1} entries, all as the manifest says")
     return cli.DONE

@@ -85,31 +85,38 @@ def _suffix(path: str) -> str:
     return suffix if len(suffix) > 1 and set(suffix[1:]) <= set(_NAMED) else ".txt"
 
 
-def write(
-    path: str, goods: Goods, compress_code: bool = False, keys: Sequence[str] = (), secret: str | None = None
-) -> None:
-    """Write the archive, whole, after it was read back and verified."""
-    pieces = pack(goods, compress_code, keys, secret)
+def write(path: str, goods: Goods, options: argparse.Namespace) -> None:
+    """Write the archive, whole or not at all, and read it back."""
+    pieces = pack(goods, options.compress_code, options.key, options.password)
     write_whole(path, pieces, "could not be written")
-    bundle.open_bundle(path).verify()
+    found = bundle.open_bundle(path)
+    found.verify()
+    print(f"{path}: {len(found.archive.data):,} bytes, {len(found.archive.entries)} entries")
 
 
 def pack(
     goods: Goods, compress_code: bool = False, keys: Sequence[str] = (), password: str | None = None
 ) -> list[bytes | memoryview]:
     """The archive in pieces: the manifest, its signatures, then the rest, large entries where they lie."""
-    rows = [archive.Row(item.name, item.content) for item in goods.items]
-    roles = {item.name: item.role for item in goods.items}
-    if len(roles) != len(rows):
-        raise cli.InputError("a file of parameters is there twice")
-    module, code = _module(goods.module, compress_code)
-    rows = [archive.Row(bundle.MODULE, module), *code, *rows]
-    roles |= {bundle.MODULE: "module", bundle.CODE: "code"}
-    manifest = write_manifest(replace(goods.manifest, entries=tuple(_entries(rows, roles))))
-    first = [archive.Row(bundle.MANIFEST, manifest)]
+    items = [*_module_items(goods.module, compress_code), *goods.items]
+    manifest = write_manifest(replace(goods.manifest, entries=tuple(entries(items))))
+    rows = [archive.Row(bundle.MANIFEST, manifest)]
     if keys:
-        first.append(archive.Row(bundle.MANIFEST_SIGNATURES, _signed(manifest, keys, password)))
-    return archive.build([*first, *rows])
+        rows.append(archive.Row(bundle.MANIFEST_SIGNATURES, signed(manifest, keys, password)))
+    return archive.build([*rows, *map(_row, items)])
+
+
+def _row(item: Item) -> archive.Row:
+    return archive.Row(item.name, item.content, deflate=item.role == "code")
+
+
+def entries(items: Sequence[Item]) -> Iterator[Entry]:
+    """What a manifest says of files."""
+    if len({item.name for item in items}) != len(items):
+        raise cli.InputError("a file of parameters is there twice")
+    for item in items:
+        data = archive.packed(_row(item))
+        yield Entry(item.name, item.role, len(data), sha256(data).hexdigest())
 
 
 def thinned(goods: Goods, targets: Sequence[str]) -> Goods:
@@ -126,8 +133,8 @@ def thinned(goods: Goods, targets: Sequence[str]) -> Goods:
     return Goods(module, describe(module), goods.items)
 
 
-def _module(module: Module, compress_code: bool) -> tuple[memoryview | bytes, list[archive.Row]]:
-    """The module's entry, and that of its code if it lies apart."""
+def _module_items(module: Module, compress_code: bool) -> list[Item]:
+    """The module, and its code if that is to lie apart."""
     file = module.container
     ordinals = [
         ordinal
@@ -135,21 +142,16 @@ def _module(module: Module, compress_code: bool) -> tuple[memoryview | bytes, li
         if row.kind == SegmentKind.Executable and file.spans[ordinal][0]
     ]
     if not compress_code or not ordinals:
-        return file.data, []
+        return [Item(bundle.MODULE, "module", file.data)]
     apart = set(ordinals)
     left = [file.segment(at) if span[0] and at not in apart else None for at, span in enumerate(file.spans)]
     pieces = container.build(file.root, left, file.attachments, file.sections)
     code = bundle.pack_code(ordinals, file)
-    return b"".join(pieces), [archive.Row(bundle.CODE, code, deflate=True)]
+    return [Item(bundle.MODULE, "module", b"".join(pieces)), Item(bundle.CODE, "code", code)]
 
 
-def _entries(rows: Sequence[archive.Row], roles: dict[str, str]) -> Iterator[Entry]:
-    for row in rows:
-        data = archive.packed(row)
-        yield Entry(row.name, roles[row.name], len(data), sha256(data).hexdigest())
-
-
-def _signed(manifest: bytes, keys: Sequence[str], password: str | None) -> bytes:
+def signed(manifest: bytes, keys: Sequence[str], password: str | None) -> bytes:
+    """The signature set of a manifest, by each of the keys."""
     from orchestrion.schema.signature_set import encode
 
     from .signing import Signable, read_keys, sign_all

@@ -1,7 +1,7 @@
 """The folders that the tools of app stores take, and the limits of the stores that can be checked here.
 
-    play-ai-pack       OUT/NAME/build.gradle, OUT/NAME/src/main/assets/NAME[#group_G]/..., OUT/device_targeting_config.xml
-    apple-asset-pack   OUT/Manifest.json for `xcrun ba-package`, OUT/NAME/...
+    play-ai-pack       NAME/build.gradle, NAME/src/main/assets/NAME[#group_G]/..., device_targeting_config.xml
+    apple-asset-pack   Manifest.json for `xcrun ba-package`, NAME/...
 
 `PLAY` and `APPLE` hold the limits, with the pages they come from. Packs hold data: a program in native code is refused,
 as is whatever would not be loaded where the pack lands. Nothing is uploaded, and no store has the last word here.
@@ -15,6 +15,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from orchestrion.schema import bundle
@@ -23,7 +24,7 @@ from orchestrion.schema.manifest import write_manifest
 from orchestrion.schema.profiles import PROFILES
 from orchestrion.tools import cli
 
-from .bundling import Goods, Item
+from .bundling import Goods, Item, entries, signed, thinned
 from .device_groups import Group, default_groups, read_groups, targeting, whole_programs
 
 # https://developer.android.com/google/play/on-device-ai
@@ -72,7 +73,7 @@ def play(options: argparse.Namespace, goods: Goods) -> None:
     groups = read_groups(options.group) if options.group else default_groups(goods.manifest)
     tree = Tree({f"{name}/build.gradle": _BUILD.format(name=name, delivery=options.delivery).encode()})
     for group in groups:
-        items = _items(goods, group.programs)
+        items = _items(goods, group.programs, options)
         _check_download(items, group.name)
         suffix = f"#group_{group.name}" if len(groups) > 1 or group.selectors else ""
         tree.add(f"{name}/src/main/assets/{name}{suffix}", items)
@@ -124,7 +125,7 @@ def apple(options: argparse.Namespace, goods: Goods) -> None:
     unknown = [platform for platform in platforms if platform not in APPLE_PLATFORMS]
     if unknown:
         raise cli.UsageError(f"--platforms: no {unknown[0]}; there are {', '.join(APPLE_PLATFORMS)}")
-    items = _items(goods, None)
+    items = _items(goods, None, options)
     size = sum(len(item.content) for item in items)
     if size > APPLE_BYTES:
         raise cli.InputError(f"the pack has {size} bytes; all packs of an app together have at most {APPLE_BYTES}")
@@ -158,13 +159,17 @@ def _only_data(goods: Goods) -> None:
         )
 
 
-def _items(goods: Goods, programs: Sequence[str] | None) -> list[Item]:
+def _items(goods: Goods, programs: Sequence[str] | None, options: argparse.Namespace) -> list[Item]:
     """The files of a pack, the manifest first. `programs`: those that the module keeps, None for all."""
-    from .bundling import thinned
-
+    if options.compress_code:
+        raise cli.UsageError("--compress-code is for --layout=plain: stores compress what is downloaded")
     kept = goods if programs is None else thinned(goods, programs)
-    module = Item(bundle.MODULE, "module", kept.module.container.data)
-    return [Item(bundle.MANIFEST, "", write_manifest(kept.manifest)), module, *kept.items]
+    items = [Item(bundle.MODULE, "module", kept.module.container.data), *kept.items]
+    manifest = write_manifest(replace(kept.manifest, entries=tuple(entries(items))))
+    first = [Item(bundle.MANIFEST, "", manifest)]
+    if options.key:
+        first.append(Item(bundle.MANIFEST_SIGNATURES, "", signed(manifest, options.key, options.password)))
+    return [*first, *items]
 
 
 def _write(folder: str, tree: Tree) -> None:

@@ -15,5 +15,5 @@ def run(options: argparse.Namespace) -> int:
     from orchestrion.schema.bundle import unpack_bundle
 
     found = unpack_bundle(options.file, options.output)
-    print(f"{options.output}: {len(found.entries) + 1} files, module {found.file.digest[:16]}")
+    print(f"{options.output}: {', '.join(found)}")
     return cli.DONE
