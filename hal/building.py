@@ -44,7 +44,7 @@ class BuildBudget:
             return self.deadline < math.inf
         if digest is not None and digest == self._trusted:  # looked up for an executable before
             return False
-        if policy.trusts(digest):
+        if policy.builds_here(digest):
             self._trusted = digest
             return False
         return True

@@ -80,6 +80,10 @@ class Device:
         builds = self.builds if builds is None else builds
         return Device(self.home, accounts, self.executables, self.policy, builds)
 
+    def allow_signed(self, digest: bytes) -> None:
+        """Let native code of the module run on this share, and on its own shares: the module is signed for that."""
+        self.policy = self.policy.with_signed(digest)
+
     def create_executable(
         self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None = None
     ) -> Executable:
@@ -88,7 +92,7 @@ class Device:
         `Unsupported`: the device lacks the format or something an entry needs. `PolicyRefused`: native code that is not
         trusted. `ModuleError`: the payload is malformed. `BuildDeadlineExceeded`, `BuildFailed`: building it in a
         helper process took too long, or crashed the driver. Code of modules that are trusted is built in this process
-        (`Policy.trusts`), unless the share has a build deadline.
+        (`Policy.builds_here`), unless the share has a build deadline.
         """
         self.check_open()
         if format not in self.info.formats:

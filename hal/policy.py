@@ -3,9 +3,12 @@
 - A format is *confined* if verified code in it cannot reach outside its bindings, on any device that runs the format
   (`native_code` of its profile is False). Confined code needs no trust.
 - Every other format is native code, also one that no profile declares: it can do whatever the process can.
+- A module is *signed* for native code if the caller's trust policy says that its signers answer for that: then its
+  native code may run, and its code is built in this process, as whoever may run native code here can do anything.
+  It is not trusted for that alone: a signature says who made a module, not how long its initializers take.
 - A module is *trusted* if it was compiled on this machine by this user (the trust store of `orchestrion.schema.trust`
-  holds the digest of its root), or if the caller trusts everything. Native code needs a trusted module, and only
-  modules that are not trusted have limits by default.
+  holds the digest of its root), or if the caller trusts everything. Native code needs a trusted or a signed module, and
+  only modules that are not trusted have limits by default.
 """
 
 from collections.abc import Iterable
@@ -28,11 +31,15 @@ CONFINED_FORMATS = confined_formats(PROFILES.values())
 class Policy:
     """What a device accepts. Every executable that is created passes `check`."""
 
-    __slots__ = ("_store", "allow_native_code")
+    __slots__ = ("_signed", "_store", "allow_native_code")
 
-    def __init__(self, allow_native_code: bool = False, store: TrustStore | None = None) -> None:
+    def __init__(
+        self, allow_native_code: bool = False, store: TrustStore | None = None, signed: frozenset[bytes] = frozenset()
+    ) -> None:
+        """`signed`: the digests of modules that are signed for native code."""
         self.allow_native_code = allow_native_code
         self._store = store
+        self._signed = signed
 
     @property
     def store(self) -> TrustStore:
@@ -40,6 +47,14 @@ class Policy:
         if self._store is None:
             self._store = TrustStore()
         return self._store
+
+    def with_signed(self, digest: bytes) -> "Policy":
+        """The same policy, which lets the module's native code run as well."""
+        return Policy(self.allow_native_code, self._store, self._signed | {digest})
+
+    def builds_here(self, digest: bytes | None) -> bool:
+        """Whether code of the module is built in this process, without a limit."""
+        return digest in self._signed or self.trusts(digest)
 
     def trusts(self, digest: bytes | None) -> bool:
         """Whether the module with this digest of its root is trusted; None stands for code from no module.
@@ -55,7 +70,7 @@ class Policy:
 
     def check(self, format: str, digest: bytes | None) -> None:
         """`PolicyRefused` unless code in this format from the module with this digest of its root may run."""
-        if self.allow_native_code or format in CONFINED_FORMATS:
+        if self.allow_native_code or format in CONFINED_FORMATS or digest in self._signed:
             return
         try:
             if self._vouched(digest):

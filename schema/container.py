@@ -96,11 +96,13 @@ class Container:
         return self.data[offset : offset + size]
 
 
-def open_file(path: str | os.PathLike[str], offset: int = 0, length: int | None = None) -> Container:
+def open_file(
+    path: str | os.PathLike[str], offset: int = 0, length: int | None = None, private: bool = False
+) -> Container:
     """Map a file. `OSError` where it cannot be read, `ModuleError` where it is not a sound container.
 
     With `offset` and `length`, in bytes, the module is that part of the file, such as an entry of a zip archive that is
-    stored as it is. `ValueError` where the file has no such part.
+    stored as it is. `ValueError` where the file has no such part. `private`: as for `open_bytes`.
 
     One too small for a segment that is aligned to pages is read instead, which takes half the time. A pipe, such as a
     shell's `<(command)`, is read to its end, however long that takes. Devices are refused.
@@ -119,7 +121,7 @@ def open_file(path: str | os.PathLike[str], offset: int = 0, length: int | None 
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     finally:
         os.close(file)
-    return open_bytes(view)
+    return open_bytes(view, private)
 
 
 def _part(file: int, size: int, offset: int, length: int | None) -> bytes | memoryview | mmap.mmap:
@@ -141,8 +143,11 @@ def _bounds(size: int, offset: int, length: int | None) -> Span:
     return offset, end
 
 
-def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap) -> Container:
-    """The same for bytes in memory. They must not change while the container or a view of it lives."""
+def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap, private: bool = False) -> Container:
+    """The same for bytes in memory. They must not change while the container or a view of it lives.
+
+    `private`: the root is copied before its digest is checked, so that it cannot change afterwards.
+    """
     view = memoryview(data).toreadonly().cast("B")
     length = len(view)
     if length < _PREFIX.size:
@@ -165,7 +170,7 @@ def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap) -> Container:
         raise ModuleError(f"truncated: {words}, {length - start} bytes are left", start)
     if zlib.crc32(view[directory + _CHECKSUMMED_FROM : behind]) != checksum:
         raise ModuleError("the directory is damaged: its checksum differs", directory)
-    root = view[:end]
+    root = memoryview(bytes(view[:end])) if private else view[:end]
     if sha256(root).digest() != digest:
         raise ModuleError("the root is damaged: its digest differs", 0)
     file = Container(view, root, digest, tuple(_SPAN.iter_unpack(view[start:rows])))

@@ -4,7 +4,10 @@ Only `decoder.py` makes one, and everything the schema and `rules.py` promise ho
 may be used from any thread.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from . import sourcemap
 from .container import Container
@@ -33,6 +36,9 @@ from .rows import (
 )
 from .segments import verify_segment
 
+if TYPE_CHECKING:
+    from .guard import Guard
+
 #: the highest version of a model
 MOST_VERSION = 2**63 - 1
 
@@ -43,7 +49,7 @@ class Module:
     __slots__ = (
         "_locations", "_verified", "arguments", "attribute_values", "attributes", "bindings", "bytecode", "chunks",
         "constants", "container", "dims", "entries", "executable_entries", "executables", "export_attributes",
-        "exports", "expressions", "feature_names", "functions", "globals", "header", "imports", "initializers",
+        "exports", "expressions", "feature_names", "functions", "globals", "guard", "header", "imports", "initializers",
         "program_attributes", "programs", "results", "segments", "strings", "types", "value_types", "variants",
         "workgroup_sizes",
     )  # fmt: skip
@@ -78,14 +84,16 @@ class Module:
     attribute_values: memoryview
     chunks: memoryview  #: 32 bytes per digest
     feature_names: Sequence[int]  #: string ordinals
+    guard: Guard | None  #: set under a trust policy: segments are verified before they are used
     _verified: set[int]
     _locations: dict[int, sourcemap.SourceMap | str]  #: a string says what is wrong with it
 
     def __init__(self) -> None:
+        self.guard = None
         self._verified = set()
         self._locations = {}
 
-    def without_file(self) -> "Module":
+    def without_file(self) -> Module:
         """The rows alone, which keep no file open: for another file with the same root."""
         other = Module()
         for name in _ROWS:
@@ -97,7 +105,12 @@ class Module:
         return other
 
     def segment(self, ordinal: int, verify: bool = True) -> memoryview:
-        """The bytes of a segment, zero-copy. Verifying reads them all, the first time; without it none is read."""
+        """The bytes of a segment, zero-copy. Verifying reads them all, the first time; without it none is read.
+
+        With a guard, what is verified is a copy, unless it is a constant.
+        """
+        if verify and self.guard is not None:
+            return self.guard.segment(ordinal)
         data = self.container.segment(ordinal)
         if verify and ordinal not in self._verified:
             offset = self.container.spans[ordinal][0]
@@ -189,4 +202,4 @@ class Module:
 
 
 _BLOBS = ("attribute_values", "bytecode", "chunks")
-_ROWS = tuple(name for name in Module.__slots__ if name not in ("_locations", "_verified", "container"))
+_ROWS = tuple(name for name in Module.__slots__ if name not in ("_locations", "_verified", "container", "guard"))

@@ -28,7 +28,7 @@ SIGNATURE_BYTES, DIGEST_BYTES = 64, 32
 #: what may be signed
 KINDS = ("module", "params", "adapter", "delta", "manifest")
 #: signatures of a set, parts of a signature: what checking one costs is bounded
-MOST_SIGNATURES, MOST_PARTS = 64, 1024
+MOST_SIGNATURES, MOST_PARTS = 64, 256
 
 _CONTEXT = b"orchestrion signature 1\n"
 _HEAD = struct.Struct("<4sI8s32sI")
@@ -67,7 +67,7 @@ def message(kind: str, digest: bytes, parts: tuple[Part, ...]) -> bytes:
     return _CONTEXT + kind.encode().ljust(8, b"\0") + digest + _COUNT.pack(len(parts)) + rows
 
 
-def part(place: str, name: str, flags: int, data: memoryview) -> Part:
+def part(place: str, name: str, flags: int, data: bytes | memoryview) -> Part:
     """The row of an attachment (`place` is "attachment") or of a trailing section ("section")."""
     head = struct.pack("<12s12sIQ", place.encode(), name.encode(), flags, len(data))
     state = sha256(head)

@@ -33,6 +33,7 @@ def bench(options: argparse.Namespace) -> int:
         load_limits=cli.load_limits(options),
         profiling=options.profile,
         build_deadline=options.build_deadline,
+        **cli.policy(options),
     )
     load = time.perf_counter() - start
     try:
@@ -114,6 +115,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
     cli.add_load_limits(made)
     cli.add_build_deadline(made)
+    cli.add_policy(made)
     made.add_argument("--json", action="store_true", help="print the numbers as JSON")
     return cli.run("vm-bench", made, bench, argv)
 

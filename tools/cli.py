@@ -9,6 +9,7 @@ import math
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -72,6 +73,30 @@ def add_build_deadline(made: argparse.ArgumentParser) -> None:
         help="longest time for building the module's code for the device; inf is none "
         "(default: none for modules compiled here, else by their size)",
     )
+
+
+def add_policy(made: argparse.ArgumentParser) -> None:
+    """Flags for whose signatures a module must have; `policy` gives them to `vm.load`."""
+    made.add_argument(
+        "--policy", metavar="KEYS.toml", help="whose signatures the module must have (default: none are looked at)"
+    )
+    made.add_argument("--signature", metavar="FILE", help="signatures that are not in the module, for --policy")
+
+
+def policy(options: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of `vm.load` for the flags. A warning about trust becomes one line."""
+    if options.policy is None:
+        if options.signature is not None:
+            raise UsageError("--signature needs --policy")
+        return {}
+    from orchestrion import vm
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"warning: {message}", file=sys.stderr)
+
+    warnings.simplefilter("always", vm.TrustWarning)
+    warnings.showwarning = show
+    return {"policy": options.policy, "signature": options.signature}
 
 
 def add_load_limits(made: argparse.ArgumentParser) -> None:

@@ -71,6 +71,8 @@ def replay(
     relative: float,
     absolute: float,
     build_deadline: float | None = None,
+    policy: str | None = None,
+    signature: str | None = None,
 ) -> tuple[bool, str]:
     """Whether the device writes what the right one wrote, and the comparison in words, a line per output."""
     from orchestrion.hal.building import BuildBudget
@@ -82,9 +84,13 @@ def replay(
     from .arrays import mismatch, type_text
 
     note = _note(folder)
-    module = decode(open_file(path))
+    module = decode(open_file(path, private=policy is not None))
     builds = BuildBudget(build_deadline)
     with open_device(device, policy=Policy(allow_native_code)) as opened, opened.share(builds=builds) as share:
+        if policy is not None:
+            from orchestrion.vm.admission import admit
+
+            admit(module, share, policy, signature)
         outputs = _run(module, share, folder, note)
     lines, agrees = [], True
     for index, got in outputs.items():

@@ -84,6 +84,7 @@ def run(options: argparse.Namespace) -> int:
         load_limits=cli.load_limits(options),
         profiling=options.trace is not None,
         build_deadline=options.build_deadline,
+        **cli.policy(options),
     )
     try:
         if options.list_functions:
@@ -167,7 +168,8 @@ def _replay(module: str, device: str, folder: str, options: argparse.Namespace) 
     from .replay import replay
 
     tolerances = options.expected_rtol, options.expected_atol
-    return replay(module, device, Path(folder), options.allow_native_code, *tolerances, options.build_deadline)
+    allowed, deadline = options.allow_native_code, options.build_deadline
+    return replay(module, device, Path(folder), allowed, *tolerances, deadline, **cli.policy(options))
 
 
 def arrays_of(
@@ -281,6 +283,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--fuel", metavar="N", type=int, help="most instructions of a call, counted at loops and calls")
     made.add_argument("--deadline", metavar="SECONDS", type=float, help="longest time of a call")
     cli.add_build_deadline(made)
+    cli.add_policy(made)
     made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
     cli.add_load_limits(made)
     made.add_argument("--list_devices", action="store_true", help="list drivers and devices, and why one is missing")

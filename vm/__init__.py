@@ -1,9 +1,39 @@
 """The runtime: `load` a module, call its functions. `from orchestrion import vm; vm.load("model.fb").main(x)`."""
 
+from typing import TYPE_CHECKING
+
+from orchestrion.schema.errors import KeysError, ModuleError, Untrusted
+
 from .array import DeviceArray
 from .context import Limits
-from .errors import VmError
+from .errors import TrustWarning, VmError
 from .fence import Fence, Future
 from .program import Program, load
 
-__all__ = ["DeviceArray", "Fence", "Future", "Limits", "Program", "VmError", "load"]
+if TYPE_CHECKING:
+    from orchestrion.schema.trust_policy import TrustedKey, TrustPolicy
+
+__all__ = [
+    "DeviceArray",
+    "Fence",
+    "Future",
+    "KeysError",
+    "Limits",
+    "ModuleError",
+    "Program",
+    "TrustPolicy",
+    "TrustWarning",
+    "TrustedKey",
+    "Untrusted",
+    "VmError",
+    "load",
+]
+
+
+def __getattr__(name: str) -> object:
+    """What only loads with a policy need is imported when it is asked for."""
+    if name not in ("TrustPolicy", "TrustedKey"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from orchestrion.schema import trust_policy
+
+    return getattr(trust_policy, name)

@@ -50,6 +50,10 @@ class CallerError(VmError):
     """The caller's fault: wrong count, type or shape of arguments, an unknown function."""
 
 
+class TrustWarning(UserWarning):
+    """A module was loaded under a trust policy of mode `warn` that it does not satisfy; the message says why."""
+
+
 class LoadError(VmError):
     """Module and device do not fit together."""
 

@@ -169,6 +169,7 @@ class HalModule(NativeModule):
         data = call.program.constant(ordinal)
         if offset < 0 or length < 0 or offset + length > len(data):
             raise Trap(f"bytes {offset} to {offset + length} are outside a constant of {len(data)} bytes")
+        call.program.verify_constant(ordinal, offset, offset + length)
         array = np.frombuffer(data, np.uint8, length, offset) if length else np.empty(0, np.uint8)
         allocator = _device(call).allocator
         imported: Buffer | None = allocator.import_host(array)

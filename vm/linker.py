@@ -8,6 +8,7 @@ from orchestrion.schema.rows import InitializerKind, Program
 
 from .code import Code, Link
 from .exports import read_exports
+from .load_limits import declared_by
 from .native import NativeModule, resolve
 from .selection import Choice
 from .teardown import release_order
@@ -20,7 +21,7 @@ class ProgramCode:
     """What all loads of a program may share: it knows neither file nor device. Never changed once made.
 
     `chosen` has, by executable, the variant that was found for a device: the same for every device of that profile.
-    `further_natives`: whether it calls native modules beside `hal`.
+    `further_natives`: whether it calls native modules beside `hal`. `declared`: the limits that the module declares.
     """
 
     __slots__ = (
@@ -28,6 +29,7 @@ class ProgramCode:
         "chosen",
         "codes",
         "context_initializers",
+        "declared",
         "entries",
         "exports",
         "further_natives",
@@ -48,6 +50,7 @@ class ProgramCode:
         self.context_initializers = [codes[at.function] for at in initializers if at.kind != _SETUP]
         self.entries = [codes[at] for at in module.entries[row.entries_start : row.entries_end]]
         self.exports = read_exports(module)
+        self.declared = declared_by(module)
         self.chosen: dict[int, Choice] = {}
         self._release_order: tuple[int, ...] | None = None
 
@@ -96,6 +99,15 @@ class LinkedProgram:
         """The bytes of a constant, neither copied nor read. `ModuleError` when its segment is not in the file."""
         row = self.module.constants[self.row.constants_start + ordinal]
         return self.module.segment(row.segment, verify=False)
+
+    def verify_constant(self, ordinal: int, start: int, end: int) -> None:
+        """Bytes `start` to `end` of a constant are about to be used: under a trust policy, see that they are sound.
+
+        `ModuleError` when they are damaged. Without a policy constants are not read.
+        """
+        guard = self.module.guard
+        if guard is not None:
+            guard.verify(self.module.constants[self.row.constants_start + ordinal].segment, start, end)
 
     def location(self, function: int, pc: int) -> str | None:
         return self.module.location(self.ordinal, function, pc)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from orchestrion.hal.device import Device
@@ -105,7 +104,13 @@ def tighten(limits: Limits, declared: Limits) -> Limits:
         return limits
     tighter = {name: getattr(declared, name) for name in _NAMES if _is_tighter(declared, limits, name)}
     keys = [key for name in tighter if (key := declared.declared_as(name)) is not None]
-    return replace(limits, **tighter, declared=frozenset(keys))
+    return Limits(
+        tighter.get("fuel", limits.fuel),
+        tighter.get("deadline", limits.deadline),
+        tighter.get("memory", limits.memory),
+        limits.depth,
+        declared=frozenset(keys),
+    )
 
 
 def _is_tighter(limits: Limits, others: Limits, name: str) -> bool:

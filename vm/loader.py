@@ -9,7 +9,7 @@ within the limits below.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from orchestrion.hal.backend import DeviceInfo
 from orchestrion.schema.container import Container
@@ -21,6 +21,8 @@ from .linker import LinkedProgram, ProgramCode, link
 from .native import NativeModule
 from .selection import choose_program
 from .verifier import verify
+
+Check = Callable[[Module], None]
 
 #: modules kept, and bytes of all their roots together; what is kept takes some thirty times that
 MOST_MODULES, MOST_BYTES = 32, 1 << 20
@@ -54,13 +56,17 @@ class Loader:
     def __len__(self) -> int:
         return len(self._known)
 
-    def link(self, file: Container, info: DeviceInfo, natives: Sequence[NativeModule]) -> LinkedProgram:
+    def link(
+        self, file: Container, info: DeviceInfo, natives: Sequence[NativeModule], check: Check | None = None
+    ) -> LinkedProgram:
         """The program of a file that a device gets. Raises what `decode`, `choose_program`, `verify` and `link` do.
 
-        Code that calls `natives` is theirs, and not kept.
+        Code that calls `natives` is theirs, and not kept. `check` may refuse the module before any code is verified.
         """
         known = self._find(file.digest)
         module = decode(file) if known is None else decode_again(known.module, file)
+        if check is not None:
+            check(module)
         ordinal = choose_program(module, info)
         if natives:
             return link(module, ordinal, verify(module, ordinal), (self._hal, *natives))
@@ -71,10 +77,14 @@ class Loader:
         self._keep(file, module, ordinal, linked.code)
         return linked
 
-    def link_profiled(self, file: Container, info: DeviceInfo, natives: Sequence[NativeModule]) -> LinkedProgram:
+    def link_profiled(
+        self, file: Container, info: DeviceInfo, natives: Sequence[NativeModule], check: Check | None = None
+    ) -> LinkedProgram:
         """As `link`, with `natives` for all modules, `hal` included; nothing is kept."""
         known = self._find(file.digest)
         module = decode(file) if known is None else decode_again(known.module, file)
+        if check is not None:
+            check(module)
         ordinal = choose_program(module, info)
         return link(module, ordinal, verify(module, ordinal), natives)
 

@@ -34,8 +34,8 @@ from .context import Context, Limits
 from .errors import CallerError, LimitError
 from .function import Export, Function
 from .linker import LinkedProgram
-from .load_limits import Declared, LoadLimits, declared_by, defaults_of, find_limits, finite, tighten
-from .loader import Loader
+from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
+from .loader import Check, Loader
 from .memory import Memory
 from .native import NativeModule
 from .scalars import ScalarFunction
@@ -46,7 +46,10 @@ from .tensors import as_array
 
 if TYPE_CHECKING:
     from orchestrion.schema.container import Container
+    from orchestrion.schema.signers import Trust
+    from orchestrion.schema.trust_policy import TrustPolicy
 
+    from .admission import Admission, AnySignature
     from .code import Code
     from .profile import Profile, Profiler
 
@@ -111,17 +114,19 @@ class Program(ProgramContext):
         base: Context,
         found: LoadLimits,
         defaults: Limits | None,
-        declared: Declared,
         started: float,
         profiler: Profiler | None = None,
+        trust: Trust | None = None,
     ) -> None:
         """Create the default context: its calls have the limits of `base`, its initializers `found`. `defaults`: for
-        the initializers of further contexts, None for a trusted module. `declared`: what the module declares.
+        the initializers of further contexts, None for a trusted module.
         """
+        #: who signed the module, by the policy that it was loaded under; None without one
+        self.trust = trust
         self._linked = linked
         self._base = base
         self._defaults = defaults
-        self._declared = declared
+        self._declared = linked.code.declared
         self._profiler = profiler
         self._log = CallLog()
         self.exports: tuple[Export, ...] = linked.exports
@@ -254,6 +259,8 @@ def load(
     build_deadline: float | None = None,
     offset: int = 0,
     length: int | None = None,
+    policy: str | os.PathLike[str] | TrustPolicy | None = None,
+    signature: AnySignature | None = None,
 ) -> Program:
     """Load a module, a path or its bytes, for a device: its name such as `vulkan` or `opencl:1`, or an open one.
 
@@ -272,26 +279,36 @@ def load(
     `allow_native_code`). `math.inf` is no limit. Limits that the module declares hold where they are tighter. All of
     this is in docs/limits.md.
 
+    `policy`: a keys file or what was read from one; it says whose signatures a module must have. `signature`: a file of
+    signatures, or its bytes, beside those in the module (docs/signatures.md). Without `policy` nobody looks at them.
+
     `OSError`: the file cannot be read. `ModuleError`: it is no sound module. `LoadError`: module and device do not fit.
-    `HalError`: the device cannot be opened. Other `VmError`: an initializer failed.
+    `HalError`: the device cannot be opened. Other `VmError`: an initializer failed. `Untrusted`: the policy refuses the
+    module. `KeysError`: the keys file is malformed.
     """
     started = perf_counter()
     calls = Limits(fuel, deadline, memory, depth)
     limits, builds = finite(calls), BuildBudget(build_deadline)
-    file = _open_module(module, offset, length)
+    rules = _rules(policy, signature)
+    file = _open_module(module, offset, length, rules is not None)
+    admission = None if rules is None else _admission(rules, file, signature)
     share, budget = _open(device, allow_native_code, limits, profiling, builds)
     try:
+        check = None if admission is None else admission.check
         linked, profiler = (
-            _profiled(file, share, natives) if profiling else (_LOADER.link(file, share.info, natives), None)
+            _profiled(file, share, natives, check)
+            if profiling
+            else (_LOADER.link(file, share.info, natives, check), None)
         )
-        declared = declared_by(linked.module)
+        trust = None if admission is None else admission.grant(share)
+        declared = linked.code.declared
         builds.declared = declared.build_deadline
         defaults = defaults_of(linked.module, linked.ordinal, share)
         found = find_limits(load_limits, calls, defaults, declared)
         base = Context(linked, tighten(limits, declared.calls), budget, share)
         _initialize(base, linked.program_initializers, found, "program", profiler)
         try:
-            return Program(linked, base, found, defaults, declared, started, profiler)
+            return Program(linked, base, found, defaults, started, profiler, trust)
         except BaseException:
             base.close()
             raise
@@ -300,13 +317,32 @@ def load(
         raise
 
 
-def _profiled(file: Container, device: Device, natives: Sequence[NativeModule]) -> tuple[LinkedProgram, Profiler]:
+def _rules(policy: str | os.PathLike[str] | TrustPolicy | None, signature: AnySignature | None) -> TrustPolicy | None:
+    """The policy that holds for a load; None if nobody looks at signatures. What that takes is imported here."""
+    if policy is None:
+        if signature is not None:
+            raise CallerError("a signature says nothing without a policy: policy='keys.toml'")
+        return None
+    from .admission import read_policy
+
+    return read_policy(policy)
+
+
+def _admission(rules: TrustPolicy, file: Container, signature: AnySignature | None) -> Admission:
+    from .admission import Admission
+
+    return Admission(rules, file, signature)
+
+
+def _profiled(
+    file: Container, device: Device, natives: Sequence[NativeModule], check: Check | None
+) -> tuple[LinkedProgram, Profiler]:
     """The program of a file, and who times it. What profiling takes is imported here."""
     from .profile import Profiler
     from .profiled_hal import ProfiledHal
 
     profiler = Profiler(device)
-    linked = _LOADER.link_profiled(file, device.info, (ProfiledHal(profiler.owner), *natives))
+    linked = _LOADER.link_profiled(file, device.info, (ProfiledHal(profiler.owner), *natives), check)
     profiler.bind(linked)
     return linked, profiler
 
@@ -335,17 +371,20 @@ def _initialize(
 
 
 def _open_module(
-    module: str | os.PathLike[str] | bytes | bytearray | memoryview, offset: int, length: int | None
+    module: str | os.PathLike[str] | bytes | bytearray | memoryview, offset: int, length: int | None, private: bool
 ) -> Container:
-    """`CallerError` for a part that the file does not have, and for a part of bytes, which the caller can slice."""
+    """`CallerError` for a part that the file does not have, and for a part of bytes, which the caller can slice.
+
+    `private`: the root is copied out of the file.
+    """
     if not isinstance(module, bytes | bytearray | memoryview):
         try:
-            return open_file(module, offset, length)
+            return open_file(module, offset, length, private)
         except ValueError as error:
             raise CallerError(f"{os.fspath(module)}: {error}") from None
     if offset or length is not None:
         raise CallerError("offset and length are of files; slice the bytes instead")
-    return open_bytes(module)
+    return open_bytes(module, private)
 
 
 def _open(

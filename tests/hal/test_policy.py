@@ -50,6 +50,20 @@ def test_a_format_of_two_minds_is_native() -> None:
     assert confined_formats([*PROFILES.values(), native]) == {"tensor-bytecode"}
 
 
+def test_a_signature_lets_native_code_run_and_no_more(store: TrustStore) -> None:
+    """Limits stay those of modules that are not trusted, and other modules stay refused."""
+    policy = Policy(store=store)
+    signed = policy.with_signed(HERE)
+    signed.check("opencl-c", HERE)
+    assert not signed.trusts(HERE) and signed.builds_here(HERE) and not signed.builds_here(ELSEWHERE)
+    for refusing, digest in ((signed, ELSEWHERE), (signed, None), (policy, HERE)):
+        with pytest.raises(PolicyRefused):
+            refusing.check("opencl-c", digest)
+    both = signed.with_signed(ELSEWHERE)
+    both.check("opencl-c", HERE)
+    both.check("opencl-c", ELSEWHERE)
+
+
 def test_whom_a_policy_trusts(store: TrustStore) -> None:
     policy = Policy(store=store)
     store.add(HERE)

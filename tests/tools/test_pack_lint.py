@@ -2,13 +2,14 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from signed_files import sign_file
 
 from orchestrion.compiler.driver import Compilation
 from orchestrion.schema import writer
@@ -57,6 +58,10 @@ def rows() -> Rows:
 Make = Callable[[Rows], Path]
 
 
+def sign(path: Path, home: Path, out: Path) -> None:
+    assert pack.main(["sign", str(path), f"--key={home / 'publisher.pem'}", "-o", str(out)]) == 0
+
+
 @pytest.fixture
 def make(tmp_path: Path, home: Path) -> Make:
     """A file of rows, stripped and signed, as a publisher makes it."""
@@ -65,7 +70,7 @@ def make(tmp_path: Path, home: Path) -> Make:
         paths = [tmp_path / f"{name}.fb" for name in ("whole", "stripped", "m")]
         writer.write_file(paths[0], rows)
         assert pack.main(["strip", str(paths[0]), "-o", str(paths[1])]) == 0
-        sign_file(paths[1], home / "publisher.pem", paths[2])
+        sign(paths[1], home, paths[2])
         return paths[2]
 
     return made
@@ -178,7 +183,7 @@ def unsigned(path: Path, rows: Rows, home: Path) -> None:
 
 def with_debug_information(path: Path, rows: Rows, home: Path) -> None:
     whole = path.with_name("whole.fb")
-    sign_file(whole, home / "publisher.pem", path)
+    sign(whole, home, path)
 
 
 def with_an_open_parameter(path: Path, rows: Rows, home: Path) -> None:
@@ -198,7 +203,7 @@ def with_an_open_parameter(path: Path, rows: Rows, home: Path) -> None:
     ]
     stripped = path.with_name("open.fb")
     stripped.write_bytes(reseal_container(b"".join(build(bytes(root), segments))))
-    sign_file(stripped, home / "publisher.pem", path)
+    sign(stripped, home, path)
 
 
 #: rule -> how another file is made of the rows, beside `whole.fb` and `stripped.fb`
@@ -298,11 +303,25 @@ def test_whose_signature_counts(rows: Rows, make: Make, home: Path) -> None:
         assert words in found.broken["signed"]["findings"][0]
 
 
+def test_a_malformed_key_or_policy_is_one_line(
+    rows: Rows, make: Make, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, bad = make(rows), tmp_path / "bad"
+    bad.write_text("nothing")
+    for flag in (f"--key={bad}", f"--policy={bad}", f"--key={tmp_path / 'none'}", f"--policy={tmp_path / 'none'}"):
+        capsys.readouterr()
+        assert pack.main(["lint", str(path), flag]) == 1
+        assert len(capsys.readouterr().err.splitlines()) == 1
+    with pytest.raises(SystemExit):
+        pack.main(["lint", str(path), f"--key={bad}", f"--policy={bad}"])
+    assert "--policy and --key do not go together" in capsys.readouterr().err
+
+
 def test_a_detached_signature_counts(rows: Rows, make: Make, home: Path, tmp_path: Path) -> None:
     path = make(rows)
     unsigned(path, rows, home)
     detached = tmp_path / "m.sig"
-    sign_file(path, home / "publisher.pem", path, detached)
+    assert pack.main(["sign", str(path), f"--key={home / 'publisher.pem'}", f"--detached={detached}"]) == 0
     flags = [f"--detached={detached}", f"--key={home / 'publisher.pub.pem'}"]
     assert Linted(path, *flags).broken == {}
     assert list(Linted(path).broken) == ["signed"]
@@ -440,3 +459,14 @@ def test_profiles_speak_of_rules_and_limits_that_there_are() -> None:
     for profile in LINT_PROFILES.values():
         assert profile.warnings <= {row.id for row in RULES}
         assert {*profile.limits, *profile.required} <= set(LIMITS)
+
+
+def test_it_needs_no_extra(make: Make, rows: Rows) -> None:
+    """A store's machine has NumPy and flatbuffers."""
+    program = (
+        "import sys; sys.modules.update(dict.fromkeys(('vulkan', 'pyopencl', 'jaxlib', 'scipy', 'cryptography')));"
+        "from orchestrion.tools import pack; sys.exit(pack.main(['lint', sys.argv[1]]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(make(rows))], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "0 errors" in done.stdout

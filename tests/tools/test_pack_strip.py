@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from signed_files import sign_file
 
 from orchestrion import compiler, vm
 from orchestrion.schema.decoder import open_module
@@ -74,7 +73,7 @@ def test_stripping_again_changes_nothing(whole: Path, capsys: pytest.CaptureFixt
 def test_signatures_stay_valid(whole: Path, tmp_path: Path) -> None:
     key, signed = tmp_path / "key.pem", tmp_path / "signed.fb"
     assert pack.main(["keygen", "-o", str(key)]) == 0
-    sign_file(whole, key, signed)
+    assert pack.main(["sign", str(whole), f"--key={key}", "-o", str(signed)]) == 0
     assert pack.main(["verify", str(strip(signed)), f"--key={tmp_path / 'key.pub.pem'}"]) == 0
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from signed_files import sign_file
 
 from orchestrion import vm
 from orchestrion.compiler.driver import Compilation
@@ -102,7 +101,7 @@ def test_a_thinned_module_runs(whole: Path, device: str, tmp_path: Path) -> None
 def test_signatures_stay_valid(whole: Path, tmp_path: Path) -> None:
     key, signed = tmp_path / "key.pem", tmp_path / "signed.fb"
     assert pack.main(["keygen", "-o", str(key)]) == 0
-    sign_file(whole, key, signed)
+    assert pack.main(["sign", str(whole), f"--key={key}", "-o", str(signed)]) == 0
     path = thin(signed, "--target=reference")
     assert pack.main(["verify", str(path), f"--key={tmp_path / 'key.pub.pem'}"]) == 0
     policy = tmp_path / "keys.toml"

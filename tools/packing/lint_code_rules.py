@@ -14,6 +14,7 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.profiles import PROFILES
 from orchestrion.schema.tensor_encoding import decode
 from orchestrion.schema.tensor_template import decode_template, is_template
+from orchestrion.schema.versions import BYTECODE_MINOR, FORMAT_MINORS, needs
 from orchestrion.vm.verifier import verify
 
 from .lint_subject import LintSubject
@@ -34,6 +35,9 @@ def bytecode(subject: LintSubject) -> Iterator[str]:
     """All programs are verified, since bytecode lies in the root and is never taken out."""
     module = subject.module
     for ordinal, row in enumerate(module.programs):
+        if row.bytecode_minor > BYTECODE_MINOR:
+            yield f"program {module.strings[row.name]}: {needs('bytecode', row.bytecode_minor, BYTECODE_MINOR)}"
+            continue
         try:
             verify(module, ordinal)
         except ModuleError as error:
@@ -44,13 +48,17 @@ def device_code(subject: LintSubject) -> Iterator[str]:
     module = subject.module
     for _, name, program in subject.programs:
         for executable, variant in all_variants(module, program):
-            checker = _CHECKERS.get(module.strings[variant.format])
-            if checker is None or not subject.has(variant.payload):
+            format = module.strings[variant.format]
+            if format not in _CHECKERS or not subject.has(variant.payload):
+                continue
+            place = f"program {name}, executable {module.strings[executable.name]}"
+            if variant.format_minor > FORMAT_MINORS[format]:
+                yield f"{place}: {needs(format, variant.format_minor, FORMAT_MINORS[format])}"
                 continue
             try:
-                checker(module.segment(variant.payload), entries_of(module, executable, variant))
+                _CHECKERS[format](module.segment(variant.payload), entries_of(module, executable, variant))
             except (ModuleError, HalError) as error:
-                yield f"program {name}, executable {module.strings[executable.name]}: {error}"
+                yield f"{place}: {error}"
 
 
 def _check_spirv(payload: memoryview, entries: tuple[Entry, ...]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from .lint_report import Report
+from .lint_report import Report, count
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 60rem; margin: 2rem auto;
@@ -31,7 +31,8 @@ def page(found: Report) -> str:
     head = f"{escape(found['file'])} {word} {escape(found['profile']['name'])}"
     parts = [
         f"<h1><span class={word}>{head}</span></h1>",
-        f"<p>Judged as {escape(found['profile']['doc'])}: {found['errors']} errors, {found['warnings']} warnings.</p>",
+        f"<p>Judged as {escape(found['profile']['doc'])}: {count(found['errors'], 'error')}, "
+        f"{count(found['warnings'], 'warning')}.</p>",
         *_module(found),
         *_abilities(found),
         *_rules(found["rules"]),

@@ -30,7 +30,6 @@ _ABILITIES = (
     ("read or write memory other than its own buffers", ("bytecode", "device-code", "native-code", "library-calls")),
     ("open files, connect to a network or start processes", ("imports", "native-code", "library-calls")),
     ("take more memory, instructions or build time than declared", ("limits-declared", "limits-known")),
-    ("be changed without notice", ("digests", "signed")),
 )
 
 
@@ -53,9 +52,17 @@ def report(
         "rules": [_rule(row) for row in verdicts],
         "cannot": [
             {"what": what, "holds": holding.issuperset(rules), "rules": list(rules)} for what, rules in _ABILITIES
-        ],
+        ]
+        + [_unchanged(holding, subject)],
         "module": None if subject is None else _module(subject),
     }
+
+
+def _unchanged(holding: set[str], subject: LintSubject | None) -> Report:
+    """A signature that nobody verified proves nothing."""
+    verified = subject is not None and subject.signature.verified
+    rules = ("digests", "signed")
+    return {"what": "be changed without notice", "holds": verified and holding.issuperset(rules), "rules": list(rules)}
 
 
 def _rule(row: Verdict) -> Report:
@@ -125,10 +132,10 @@ def lines(found: Report) -> list[str]:
     word = "passes" if found["passed"] else "fails"
     return [
         *shown,
-        f"{found['file']} {word} {found['profile']['name']}: {_count(found['errors'], 'error')}, "
-        f"{_count(found['warnings'], 'warning')}, {judged} of {len(found['rules'])} rules judged",
+        f"{found['file']} {word} {found['profile']['name']}: {count(found['errors'], 'error')}, "
+        f"{count(found['warnings'], 'warning')}, {judged} of {len(found['rules'])} rules judged",
     ]
 
 
-def _count(number: int, what: str) -> str:
+def count(number: int, what: str) -> str:
     return f"{number} {what}" + ("" if number == 1 else "s")

@@ -29,7 +29,7 @@ def signature_facts(module: Module, policy: str | None, key: str | None, detache
             return _by_policy(module, policy, sets)
         found = _signatures(module, sets)
     except ModuleError as error:
-        return SignatureFacts("damaged", str(error))
+        return SignatureFacts(f"not judged: {error}", str(error))
     if not found:
         words = "signed by nobody: its signatures are of another file" if sets else "not signed"
         return SignatureFacts(words, f"the module is {words}")
@@ -63,7 +63,7 @@ def _by_key(module: Module, path: str, found: Sequence[Signature]) -> SignatureF
     if not any(keys.is_valid(key, "module", module.container.digest, row) for row in rows):
         words = f"the signature by the key {key.short_id} is wrong"
         return SignatureFacts(words, words)
-    return SignatureFacts(f"signed by the key {key.short_id}, verified")
+    return SignatureFacts(f"signed by the key {key.short_id}, verified", verified=True)
 
 
 def _by_policy(module: Module, path: str, sets: Sequence[Data]) -> SignatureFacts:
@@ -75,4 +75,4 @@ def _by_policy(module: Module, path: str, sets: Sequence[Data]) -> SignatureFact
     trust = examine(TrustPolicy.read(path), subject_of(module, parts_of(module.container)), sets)
     if trust.refusal:
         return SignatureFacts(trust.refusal, trust.refusal)
-    return SignatureFacts(f"signed by {', '.join(trust.signers)}, verified under the trust policy")
+    return SignatureFacts(f"signed by {', '.join(trust.signers)}, verified under the trust policy", verified=True)

@@ -66,13 +66,16 @@ class LintSubject:
 
 
 class SignatureFacts:
-    """What is known of the signatures: `said` in words, and `error`, why they do not suffice (None if they do)."""
+    """What is known of the signatures: `said` in words; `error`: why they do not suffice, None if they do; `verified`:
+    whether a key says so.
+    """
 
-    __slots__ = ("error", "said")
+    __slots__ = ("error", "said", "verified")
 
-    def __init__(self, said: str, error: str | None = None) -> None:
+    def __init__(self, said: str, error: str | None = None, verified: bool = False) -> None:
         self.said = said
         self.error = error
+        self.verified = verified
 
 
 def kind_name(kind: int) -> str:

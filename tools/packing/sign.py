@@ -1,31 +1,89 @@
 """vm-pack sign: writes publishers' signatures, into the module or into a file of their own.
 
-A module is signed by the SHA-256 of its root, any other file by that of all its bytes. Signatures that are there stay,
-those of the same key are replaced.
+The module is checked as a whole first: who signs a damaged one ships it. Signatures that are in the module stay, one
+by the same key is replaced.
 """
 
+from __future__ import annotations
+
 import argparse
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from orchestrion.tools import cli
 
 from .passwords import add_password
 
+if TYPE_CHECKING:
+    from orchestrion.schema.keys import PrivateKey
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    made = cli.subcommand(subparsers, "sign", run, "Signs a module.")
-    made.add_argument("file", metavar="M.fb", help="the module")
-    made.add_argument("--key", metavar="KEY.pem", action="append", required=True, help="the private key; repeat")
-    made.add_argument("--detached", metavar="F", required=True, help="write the signatures to a file of their own")
+    from .signing import Signable
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    made = cli.subcommand(subparsers, "sign", run, "Signs a module, or another file by all of its bytes.")
+    made.add_argument("file", metavar="M.fb", help="the module, or a file of --kind")
+    made.add_argument("--key", metavar="KEY.pem", action="append", required=True, help="a private key; repeat")
+    made.add_argument("-o", dest="output", metavar="S.fb", help="write the signed module; it may be M.fb itself")
+    made.add_argument("--detached", metavar="F", help="write the signatures to a file of their own")
+    made.add_argument(
+        "--kind",
+        choices=("params", "adapter", "delta", "manifest"),
+        help="what a file is that is no module (default: by the ending of its name)",
+    )
     add_password(made, "the private key")
 
 
 def run(options: argparse.Namespace) -> int:
-    from orchestrion.schema import signature_set
-    from orchestrion.schema.container import open_file
+    from .signing import is_module, read_keys
 
-    from .signing import Signable, read_keys, sign_all
+    if options.output is None and options.detached is None:
+        raise cli.UsageError("sign needs -o S.fb or --detached=F")
+    if is_module(options.file):
+        if options.kind is not None:
+            raise cli.UsageError(f"--kind={options.kind}: {options.file} is a module")
+        return sign_module(options)
+    if options.output is not None:
+        raise cli.UsageError(f"{options.file} is no module and can hold no signature: --detached=F")
+    what = _whole_file(options)
+    return _write_detached(options, what, read_keys(options.key, options.password))
 
-    what = Signable("module", open_file(options.file).digest)
-    keys = read_keys(options.key, options.password)
-    cli.write_whole(options.detached, signature_set.encode(sign_all(what, keys)))
+
+def sign_module(options: argparse.Namespace) -> int:
+    from orchestrion.schema.decoder import open_module
+    from orchestrion.schema.files import write_whole
+    from orchestrion.schema.guard import verify_both
+
+    from .signing import of_module, read_keys, signed_pieces
+
+    module = open_module(options.file)
+    verify_both(module)
+    file = module.container
+    what, keys = of_module(file), read_keys(options.key, options.password)
+    if options.output is not None:
+        write_whole(options.output, signed_pieces(file, keys), "cannot write the module")
+    return cli.DONE if options.detached is None else _write_detached(options, what, keys)
+
+
+def _whole_file(options: argparse.Namespace) -> Signable:
+    from .signing import KINDS_BY_ENDING, of_file
+
+    kind = options.kind
+    if kind is None:
+        kind = next((kind for ending, kind in KINDS_BY_ENDING.items() if options.file.endswith(ending)), None)
+    if kind is None:
+        raise cli.UsageError(f"{options.file} is no module, and its name does not say what it is: --kind=KIND")
+    return of_file(options.file, kind)
+
+
+def _write_detached(options: argparse.Namespace, what: Signable, keys: Sequence[PrivateKey]) -> int:
+    """Signatures of the same file that are there already stay. `ModuleError` where something else is there."""
+    from orchestrion.schema.signature_set import decode, encode
+
+    from .signing import sign_all
+
+    path = options.detached
+    earlier = [decode(cli.read_bytes(path))] if os.path.isfile(path) else []
+    cli.write_whole(path, encode(sign_all(what, keys, earlier)))
     return cli.DONE

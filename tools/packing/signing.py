@@ -1,4 +1,7 @@
-"""What the commands that sign share: what is signed of a file, and the keys that sign it."""
+"""What the commands that sign and verify share: what a signature of a file covers, and the keys that make one.
+
+A module is signed by the SHA-256 of its root, any other file by that of all its bytes.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,14 @@ from orchestrion.tools import cli
 from .passwords import password
 
 if TYPE_CHECKING:
+    from orchestrion.schema.container import Container
     from orchestrion.schema.keys import PrivateKey
     from orchestrion.schema.signature_set import Part, SignatureSet
+
+#: the attachment that holds signatures
+SIGN = "SIGN"
+#: how the name of a file that is no module ends -> its kind (`signature_set.KINDS`)
+KINDS_BY_ENDING = {".safetensors": "params", ".delta": "delta", ".json": "manifest"}
 
 
 class Signable(NamedTuple):
@@ -23,8 +32,14 @@ class Signable(NamedTuple):
     parts: tuple[Part, ...] = ()
 
 
-def whole_file(path: str, kind: str) -> Signable:
-    """A file that is no module: the SHA-256 of all its bytes. `OSError` where it cannot be read."""
+def of_module(file: Container) -> Signable:
+    from orchestrion.vm.admission import parts_of
+
+    return Signable("module", file.digest, parts_of(file))
+
+
+def of_file(path: str, kind: str) -> Signable:
+    """A file that is no module. `OSError` where it cannot be read."""
     from orchestrion.schema.files import open_regular
 
     state = sha256()
@@ -34,8 +49,28 @@ def whole_file(path: str, kind: str) -> Signable:
     return Signable(kind, state.digest())
 
 
+def signed_pieces(file: Container, keys: Sequence[PrivateKey]) -> list[bytes | memoryview]:
+    """The pieces of the module's file with signatures by the keys, beside those that it has. Nothing is verified."""
+    from orchestrion.schema import container, signature_set
+
+    earlier = [signature_set.decode(row.verified()) for row in file.attachments if row.tag == SIGN]
+    data = signature_set.encode(sign_all(of_module(file), keys, earlier))
+    others = [row for row in file.attachments if row.tag != SIGN]
+    segments = [file.segment(ordinal) if at else None for ordinal, (at, _) in enumerate(file.spans)]
+    return container.build(file.root, segments, [*others, container.Attachment(SIGN, data)], file.sections)
+
+
+def is_module(path: str) -> bool:
+    """Whether a file says that it is a module. `OSError` where it cannot be read."""
+    from orchestrion.schema.container import IDENTIFIER
+    from orchestrion.schema.files import open_regular
+
+    with open(open_regular(path), "rb") as file:
+        return file.read(12)[8:] == IDENTIFIER
+
+
 def read_keys(paths: Sequence[str], password_source: str | None) -> list[PrivateKey]:
-    """The private keys. `--password` holds for each of them that has one."""
+    """The private keys. The password is that of each key that has one."""
     from orchestrion.schema import keys
     from orchestrion.schema.errors import KeysError
 
@@ -50,12 +85,16 @@ def read_keys(paths: Sequence[str], password_source: str | None) -> list[Private
     return found
 
 
-def sign_all(what: Signable, keys: Sequence[PrivateKey], earlier: SignatureSet | None = None) -> SignatureSet:
-    """The set with a signature by each key, beside those that are in `earlier`."""
+def sign_all(what: Signable, keys: Sequence[PrivateKey], earlier: Sequence[SignatureSet] = ()) -> SignatureSet:
+    """The set with a signature by each key, beside those in `earlier` sets that are of the same file."""
     from orchestrion.schema.keys import sign
     from orchestrion.schema.signature_set import SignatureSet, with_signature
 
-    found = SignatureSet(what.kind, what.digest, ()) if earlier is None else earlier
+    found = SignatureSet(what.kind, what.digest, ())
+    for old in earlier:
+        if old[:2] == found[:2]:
+            for row in old.signatures:
+                found = with_signature(found, row)
     for key in keys:
         found = with_signature(found, sign(key, what.kind, what.digest, what.parts))
     return found

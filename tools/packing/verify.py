@@ -1,30 +1,121 @@
-"""vm-pack verify: whether a module is whole, and signed by the key."""
+"""vm-pack verify: whether a file is whole, and signed by those who must have signed it.
+
+Of a module every byte counts: padding, root, directory, each segment by its digests, attachments and sections. Any
+other file has its signatures beside it, in `--detached`, or else in FILE.sig.
+"""
+
+from __future__ import annotations
 
 import argparse
+import os
+from typing import TYPE_CHECKING
 
 from orchestrion.tools import cli
 
+if TYPE_CHECKING:
+    from orchestrion.schema.module import Module
+    from orchestrion.schema.signers import Subject
+    from orchestrion.schema.trust_policy import TrustPolicy
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    made = cli.subcommand(subparsers, "verify", run, "Checks every byte of a module, and who signed it.")
-    made.add_argument("file", metavar="M.fb", help="the module")
-    made.add_argument("--key", metavar="KEY.pub.pem", required=True, help="the public key that must have signed")
-    made.add_argument("--detached", metavar="F", required=True, help="the file with the signatures")
+#: kind of a file that is no module -> the scope that its signers need
+_SCOPES = {"params": "weights", "adapter": "weights", "delta": "code", "manifest": "code"}
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    made = cli.subcommand(subparsers, "verify", run, "Checks every byte of a file, and who signed it.")
+    made.add_argument("file", metavar="F", help="a module, or another file that was signed")
+    by = made.add_mutually_exclusive_group(required=True)
+    by.add_argument(
+        "--key", metavar="KEY.pub.pem", action="append", help="a key that must have signed; repeat for more"
+    )
+    by.add_argument("--policy", metavar="KEYS.toml", help="a keys file whose rules must hold, whatever its mode")
+    made.add_argument("--detached", metavar="F", help="the file with the signatures, if they are not in the module")
 
 
 def run(options: argparse.Namespace) -> int:
-    from orchestrion.schema import keys, signature_set
-    from orchestrion.schema.container import open_file
-    from orchestrion.schema.errors import Untrusted
+    from .signing import is_module
 
-    key = keys.read_public(cli.read_bytes(options.key))
-    found = signature_set.decode(cli.read_bytes(options.detached))
-    digest = open_file(options.file).digest
-    if (found.kind, found.digest) != ("module", digest):
-        raise Untrusted(f"{options.detached} has the signatures of another file")
-    rows = [row for row in found.signatures if row.key_id == key.id]
-    if not rows:
-        raise Untrusted(f"not signed by the key {key.short_id}")
-    if not keys.is_valid(key, found.kind, digest, rows[0]):
-        raise Untrusted(f"the signature by the key {key.short_id} is wrong")
+    policy = _policy(options)
+    said = verify_module(options, policy) if is_module(options.file) else verify_file(options, policy)
+    print(f"{options.file}: {said}")
     return cli.DONE
+
+
+def verify_module(options: argparse.Namespace, policy: TrustPolicy) -> str:
+    from orchestrion.schema import signature_set
+    from orchestrion.schema.decoder import open_module
+    from orchestrion.vm.admission import parts_of, signature_sets, subject_of
+
+    module = open_module(options.file)
+    verify_contents(module)
+    sets = signature_sets(module.container, options.detached)
+    for data in sets:
+        signature_set.decode(data)
+    signers = _signers(policy, subject_of(module, parts_of(module.container)), sets, options)
+    missing = sum(map(module.missing, range(len(module.segments))))
+    whole = f", {missing} of its {len(module.segments)} segments were taken out" if missing else ""
+    return f"whole{whole}, signed by {signers}"
+
+
+def verify_contents(module: Module) -> None:
+    """Whatever is in the file, against what the root and the directory say. `ModuleError` for what is damaged."""
+    from orchestrion.schema import sourcemap
+    from orchestrion.schema.guard import verify_all
+    from orchestrion.schema.rows import SegmentKind
+
+    verify_all(module)
+    for ordinal, row in enumerate(module.segments):
+        if row.kind == SegmentKind.Debug and not module.missing(ordinal):
+            sourcemap.decode(module.container.segment(ordinal))
+    for attachment in module.container.attachments:
+        attachment.verified()
+
+
+def verify_file(options: argparse.Namespace, policy: TrustPolicy) -> str:
+    from orchestrion.schema import signature_set
+    from orchestrion.schema.signers import Subject
+
+    from .signing import of_file
+
+    path = options.detached
+    if path is None:
+        path = f"{options.file}.sig"
+        if not os.path.exists(path):
+            raise cli.InputError(f"{options.file} is no module, and there is no {path}: --detached=F")
+    data = cli.read_bytes(path)
+    kind = signature_set.decode(data).kind
+    if kind == "module":
+        raise cli.InputError(f"{options.file} is no module, but {path} has the signatures of one")
+    what = of_file(options.file, kind)
+    return f"signed by {_signers(policy, Subject(kind, what.digest, frozenset([_SCOPES[kind]])), [data], options)}"
+
+
+def _policy(options: argparse.Namespace) -> TrustPolicy:
+    """The keys file; or one of the keys on the command line, which may sign anything."""
+    from orchestrion.schema.errors import KeysError
+    from orchestrion.schema.keys import read_public
+    from orchestrion.schema.trust_policy import SCOPES, TrustedKey, TrustPolicy
+
+    if options.policy is not None:
+        return TrustPolicy.read(options.policy)
+    keys = []
+    for path in options.key:
+        try:
+            keys.append(TrustedKey(path, read_public(cli.read_bytes(path)), frozenset(SCOPES)))
+        except KeysError as error:
+            raise cli.InputError(f"{path}: {error}") from None
+    return TrustPolicy(tuple(keys))
+
+
+def _signers(policy: TrustPolicy, subject: Subject, sets: list[bytes | memoryview], options: argparse.Namespace) -> str:
+    """The names of the signers. `Untrusted` when they do not suffice, or when a `--key` is not among them."""
+    from orchestrion.schema.errors import Untrusted
+    from orchestrion.schema.signers import examine
+
+    trust = examine(policy, subject, sets)
+    if trust.refusal:
+        raise Untrusted(trust.refusal)
+    missing = [key for key in options.key or () if key not in trust.signers]
+    if missing:
+        raise Untrusted(f"{options.file} is not signed by {', '.join(missing)}")
+    return ", ".join(trust.signers)

@@ -33,6 +33,7 @@ def _constant(ordinal: int, offset: int, length: int, d: int) -> Op:
         whole = HostBuffer(call.program.constant(ordinal))
         start, count = regs[offset], regs[length]
         whole.check(start, count)
+        call.program.verify_constant(ordinal, start, start + count)
         regs[d] = HostBuffer.constant(call.memory, whole.data[start : start + count])
 
     return op

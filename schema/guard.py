@@ -1,0 +1,121 @@
+"""Segments verified before they are used, for modules that are loaded under a trust policy.
+
+- Code (executables, source maps, custom segments) is copied out of the file, then hashed, then used: a file that
+  changes meanwhile cannot exchange it.
+- Constants stay where they are, mapped. They are hashed before their first use: piece by piece where the root has
+  digests of pieces (1 MiB), else whole. What somebody writes into the mapped file later is not noticed.
+
+A guard belongs to one opened file, and may be used from any thread.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+from .rows import SegmentKind
+from .segments import CHUNK, verify_chunk, verify_segment
+
+if TYPE_CHECKING:
+    from .module import Module
+
+#: threads that hash pieces of one segment, which takes no lock
+MOST_THREADS = 4
+#: stands for a whole segment where the number of a piece would
+WHOLE = -1
+
+Item = TypeVar("Item")
+
+
+class Guard:
+    __slots__ = ("_module", "_sound")
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._sound: dict[int, bytearray] = {}  #: segment -> per piece, whether it was verified
+
+    def segment(self, ordinal: int) -> memoryview:
+        """A copy of a segment, verified; a constant itself. `ModuleError` when it is damaged or not in the file."""
+        file, row = self._module.container, self._module.segments[ordinal]
+        if row.kind in (SegmentKind.Constant, SegmentKind.Parameter):
+            self.verify(ordinal, 0, row.size)
+            return file.segment(ordinal)
+        data = memoryview(bytes(file.segment(ordinal)))
+        verify_segment(row, data, f"segment {ordinal}", file.spans[ordinal][0])
+        return data
+
+    def verify(self, ordinal: int, start: int, end: int) -> None:
+        """Verify the pieces of a segment in which bytes `start` to `end` lie. `ModuleError` when one is damaged."""
+        module = self._module
+        row = module.segments[ordinal]
+        sound = self._sound.setdefault(ordinal, bytearray(max(1, row.chunks_end - row.chunks_start)))
+        if row.chunks_start == row.chunks_end:
+            pieces = [] if sound[WHOLE] else [WHOLE]
+        else:
+            pieces = [piece for piece in range(start // CHUNK, -(-end // CHUNK)) if not sound[piece]]
+        in_threads(lambda piece: _verify_piece(module, ordinal, piece), pieces)
+        for piece in pieces:
+            sound[piece] = 1
+
+
+def verify_all(module: Module) -> None:
+    """Verify all segments that are in the file, those with digests of pieces by these: the digest of the whole segment
+    is of the same bytes, and who signs compares the two (`verify_both`). In several threads; errors as `_verify_piece`.
+    """
+    in_threads(lambda item: _verify_piece(module, *item), _pieces(module))
+
+
+def verify_both(module: Module) -> None:
+    """As `verify_all`, and of segments with digests of pieces the digest of the whole as well."""
+    both = {(ordinal, WHOLE) for ordinal, _ in _pieces(module)} | set(_pieces(module))
+    in_threads(lambda item: _verify_piece(module, *item), sorted(both))
+
+
+def _pieces(module: Module) -> Iterable[tuple[int, int]]:
+    """Ordinal and piece for all segments in the file."""
+    for ordinal, (offset, _) in enumerate(module.container.spans):
+        row = module.segments[ordinal]
+        count = row.chunks_end - row.chunks_start
+        if offset:
+            yield from [(ordinal, piece) for piece in range(count)] or [(ordinal, WHOLE)]
+
+
+def _verify_piece(module: Module, ordinal: int, piece: int) -> None:
+    """One piece of a segment where it lies in the file. `ModuleError` when it is damaged or not in the file."""
+    row, data, name = module.segments[ordinal], module.container.segment(ordinal), f"segment {ordinal}"
+    if piece == WHOLE:
+        verify_segment(row, data, name, module.container.spans[ordinal][0])
+    else:
+        verify_chunk(row, module.chunks, piece, data[piece * CHUNK : (piece + 1) * CHUNK], name)
+
+
+def in_threads(work: Callable[[Item], object], items: Iterable[Item]) -> None:
+    """Do work on each item, in several threads where there are several. Raises what the first failure raised."""
+    left = list(items)
+    threads = min(MOST_THREADS, os.cpu_count() or 1, len(left))
+    if threads < 2:
+        for item in left:
+            work(item)
+        return
+    left.reverse()
+    failures: list[BaseException] = []
+
+    def take() -> None:
+        try:
+            while not failures:
+                work(left.pop())
+        except IndexError:
+            return
+        except BaseException as error:
+            failures.append(error)
+
+    started = [threading.Thread(target=take, daemon=True) for _ in range(threads - 1)]
+    for thread in started:
+        thread.start()
+    take()
+    for thread in started:
+        thread.join()
+    if failures:
+        raise failures[0]

@@ -1,0 +1,173 @@
+"""Decides which signatures of a file count under a trust policy, and whether they suffice.
+
+A signature counts if its key is in the keys file, it is right, the key is not revoked and valid now, it may sign this
+model, and every part that it covers is in the file. The scopes of all signers that count must together cover what the
+file needs, and their parts all parts of the file. The model's version must not be below the least one (no rollback).
+
+Whether a signature is right depends on nothing but the key and what is signed: that is remembered. Everything else is
+looked at anew each time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from .errors import KeysError, ModuleError
+from .keys import is_valid
+from .signature_set import ALGORITHMS, Part, Signature, SignatureSet, decode
+
+if TYPE_CHECKING:
+    from .trust_policy import TrustedKey, TrustPolicy
+
+#: signature sets of one file at the most: what checking them costs is bounded
+MOST_SETS = 16
+#: characters of a name from a file that a message shows
+_SHOWN = 60
+#: scope -> how a refusal says that nobody answers for it
+_SCOPE_WORDS = {"code": "code", "weights": "weights", "native": "native code"}
+
+_is_valid = lru_cache(512)(is_valid)
+_decoded = lru_cache(32)(decode)
+#: bytes of a set that is remembered in decoded form
+_MOST_REMEMBERED = 4096
+
+
+class Subject(NamedTuple):
+    """What a policy is asked about. `kind`: of `signature_set.KINDS`; `digest`: of the file, or of a module's root.
+
+    `needs`: the scopes that signers must have together. `model`, `version`: what the module says it is. `parts`: the
+    attachments and sections of the file that some signer must cover.
+    """
+
+    kind: str
+    digest: bytes
+    needs: frozenset[str]
+    model: str | None = None
+    version: int | None = None
+    parts: tuple[Part, ...] = ()
+
+
+class Trust(NamedTuple):
+    """The names of the signers that count, their scopes together, and why that does not suffice (empty if it does)."""
+
+    signers: tuple[str, ...]
+    scopes: frozenset[str]
+    refusal: str = ""
+
+
+def examine(
+    policy: TrustPolicy, subject: Subject, sets: Sequence[bytes | memoryview], now: float | None = None
+) -> Trust:
+    """What the signatures in `sets` are worth under the policy. `now`: Unix time, else that of the machine."""
+    moment = time.time() if now is None else now
+    signers: dict[str, TrustedKey] = {}
+    covered: set[Part] = set()
+    reasons: dict[str, str] = {}
+    for source, signature in _signatures(subject, sets, reasons):
+        key = policy.by_id.get(signature.key_id)
+        if key is None:
+            reasons[source] = f"key {signature.key_id.hex()[:16]} is not in the keys file"
+            continue
+        reason = _objection(key, subject, signature, moment)
+        if reason:
+            reasons[source] = f"{key.name}: {reason}"
+            continue
+        signers[key.name] = key
+        covered.update(signature.parts)
+    scopes = frozenset().union(*[key.scopes for key in signers.values()])
+    problems = [*_uncovered(subject, scopes, covered), *_rollback(policy, subject)]
+    if not problems:
+        return Trust(tuple(signers), scopes)
+    if not sets:
+        reasons[""] = "it is not signed"
+    text = "; ".join([*dict.fromkeys(reasons.values()), *problems])
+    return Trust(tuple(signers), scopes, f"{subject.kind} {subject.digest.hex()[:16]} is not trusted: {text}")
+
+
+def _signatures(
+    subject: Subject, sets: Sequence[bytes | memoryview], reasons: dict[str, str]
+) -> Iterable[tuple[str, Signature]]:
+    """The signatures of all sets that are of this file, each with a name for its reason."""
+    for number, data in enumerate(sets):
+        if number == MOST_SETS:
+            reasons["sets"] = f"{len(sets)} signature sets; {MOST_SETS} are the most"
+            return
+        try:
+            found = _read(bytes(data))
+        except ModuleError as error:
+            reasons[f"{number}"] = str(error)
+            continue
+        if (found.kind, found.digest) != (subject.kind, subject.digest):
+            reasons[f"{number}"] = f"it has the signatures of {found.kind} {found.digest.hex()[:16]}"
+        elif not found.signatures:
+            reasons[f"{number}"] = "it is not signed"
+        else:
+            yield from [(f"{number} {row.key_id.hex()}", row) for row in found.signatures]
+
+
+def _read(data: bytes) -> SignatureSet:
+    return _decoded(data) if len(data) <= _MOST_REMEMBERED else decode(data)
+
+
+def _objection(key: TrustedKey, subject: Subject, signature: Signature, now: float) -> str:
+    """Why a signature by a known key does not count; empty if it does."""
+    if signature.algorithm not in ALGORITHMS:
+        return f"its signature is of algorithm {signature.algorithm}, which this version does not know"
+    try:
+        if not _is_valid(key.key, subject.kind, subject.digest, signature):
+            return "its signature is wrong"
+    except KeysError as error:
+        return str(error)
+    if key.revoked:
+        return "the key is revoked"
+    if key.not_before is not None and now < key.not_before:
+        return f"the key is not valid before {_moment(key.not_before)}"
+    if key.not_after is not None and now >= key.not_after:
+        return f"the key expired at {_moment(key.not_after)}"
+    if key.models is not None and subject.model not in key.models:
+        return f"the key may not sign {_model(subject)}"
+    missing = [row.name for row in signature.parts if row not in subject.parts]
+    return f"it signed {', '.join(missing)}, which is not in this file" if missing else ""
+
+
+def _uncovered(subject: Subject, scopes: frozenset[str], covered: set[Part]) -> Iterable[str]:
+    missing = [words for scope, words in _SCOPE_WORDS.items() if scope in subject.needs - scopes]
+    if missing:
+        yield f"no signer that counts answers for {' and '.join(missing)}"
+    names = [row.name for row in subject.parts if row not in covered]
+    if names:
+        yield f"no signer that counts covers {', '.join(names)}"
+
+
+def _rollback(policy: TrustPolicy, subject: Subject) -> Iterable[str]:
+    if subject.kind != "module" or not policy.minimum_versions:
+        return
+    if subject.model is None:
+        yield "it has no model.name, and the keys file demands versions"
+        return
+    least = policy.minimum_versions.get(subject.model)
+    if least is None:
+        return
+    if subject.version is None:
+        yield f"{_model(subject)} has no model.version, the keys file demands {least}"
+    elif subject.version < least:
+        yield f"{_model(subject)} has version {subject.version}, the keys file demands {least}"
+
+
+def _model(subject: Subject) -> str:
+    if subject.model is None:
+        return f"a {subject.kind} without model.name"
+    name = subject.model if len(subject.model) <= _SHOWN else f"{subject.model[: _SHOWN - 3]}..."
+    return f"model {name!r}"
+
+
+def _moment(seconds: float) -> str:
+    try:
+        moment = datetime(1970, 1, 1) + timedelta(seconds=seconds)
+    except OverflowError:  # a zone moved the first or the last day of the calendar out of it
+        return "the end of the calendar"
+    return f"{moment:%Y-%m-%d %H:%M} UTC"

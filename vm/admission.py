@@ -1,0 +1,136 @@
+"""Whether a module may be loaded under a trust policy. Imported only by a load that has one.
+
+Under `require` the root is copied out of the file before it is hashed and decoded (`container.open_file`), code before
+it is hashed and used, and constants are hashed before their first use (`schema/guard.py`). A module that is refused
+raises `Untrusted` before any of its code is verified.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from orchestrion.hal.device import Device
+from orchestrion.hal.policy import CONFINED_FORMATS
+from orchestrion.schema.container import Container
+from orchestrion.schema.files import read_whole
+from orchestrion.schema.guard import Guard
+from orchestrion.schema.module import Module
+from orchestrion.schema.signature_set import Part, part
+from orchestrion.schema.signers import Subject, Trust
+from orchestrion.schema.trust_policy import TrustPolicy
+
+from .errors import TrustWarning
+
+#: the attachments that hold signature sets
+TAG = "SIGN"
+#: modules about which the facts are remembered
+_MOST_FACTS = 256
+
+AnySignature = str | os.PathLike[str] | bytes | bytearray | memoryview
+
+
+class Facts(NamedTuple):
+    """What a policy asks about a module. The root alone says it."""
+
+    needs: frozenset[str]
+    model: str | None
+    version: int | None
+
+
+_facts: dict[bytes, Facts] = {}
+
+
+class Admission:
+    """One load of a file under a policy. `trust` is what `check` found."""
+
+    def __init__(self, policy: TrustPolicy, file: Container, signature: AnySignature | None = None) -> None:
+        """`signature`: signatures that are not in the file, a path or bytes. `OSError` where it cannot be read."""
+        self.trust = Trust((), frozenset())
+        self._policy = policy
+        self._digest = b""
+        self._sets = signature_sets(file, signature)
+        self._parts = parts_of(file)
+
+    def check(self, module: Module) -> None:
+        """`Untrusted` under `require` when the signatures do not suffice."""
+        self.trust = self._policy.check(subject_of(module, self._parts), self._sets)
+        self._digest = module.container.digest
+        if self._policy.mode == "require":
+            module.guard = Guard(module)
+
+    def grant(self, share: Device) -> Trust:
+        """What follows for the program's share of a device: native code that was signed may run. Warns under `warn`."""
+        if "native" in self.trust.scopes:
+            share.allow_signed(self._digest)
+        if self.trust.refusal:
+            warnings.warn(self.trust.refusal, TrustWarning, stacklevel=3)
+        return self.trust
+
+
+def admit(
+    module: Module,
+    share: Device,
+    policy: str | os.PathLike[str] | TrustPolicy,
+    signature: AnySignature | None = None,
+) -> None:
+    """The same for who runs code of a module without loading it: all of its segments are used through `Module.segment`.
+
+    The file was opened with `private`. Errors as `Admission`, `check` and `read_policy`.
+    """
+    rules = read_policy(policy)
+    if rules is not None:
+        admission = Admission(rules, module.container, signature)
+        admission.check(module)
+        admission.grant(share)
+
+
+def read_policy(policy: str | os.PathLike[str] | TrustPolicy) -> TrustPolicy | None:
+    """The policy of a keys file; None if nothing is to be checked. Errors as `TrustPolicy.read`."""
+    found = policy if isinstance(policy, TrustPolicy) else TrustPolicy.read(policy)
+    return None if found.mode == "off" else found
+
+
+def signature_sets(file: Container, signature: AnySignature | None = None) -> list[bytes | memoryview]:
+    """All signature sets of a file: those that are given beside it, and those within it."""
+    sets: list[bytes | memoryview] = [row.data for row in file.attachments if row.tag == TAG]
+    if isinstance(signature, bytes | bytearray | memoryview):
+        return [bytes(signature), *sets]
+    return sets if signature is None else [read_whole(signature), *sets]
+
+
+def parts_of(file: Container) -> tuple[Part, ...]:
+    """What a file holds beside its root, its segments and signatures, in the order in which a signature names it."""
+    if not file.sections and all([row.tag == TAG for row in file.attachments]):
+        return ()
+    return tuple(sorted(set(_parts(file))))
+
+
+def _parts(file: Container) -> Sequence[Part]:
+    attachments = [part("attachment", row.tag, row.flags, row.data) for row in file.attachments if row.tag != TAG]
+    return [*attachments, *[part("section", row.name, row.flags, row.data) for row in file.sections]]
+
+
+def subject_of(module: Module, parts: tuple[Part, ...]) -> Subject:
+    """What signatures of a module must say. `ModuleError` for a malformed `model.name` or `model.version`."""
+    digest = module.container.digest
+    facts = _facts.get(digest)
+    if facts is None:
+        facts = Facts(needs_of(module), module.model_name, module.model_version)
+        if len(_facts) >= _MOST_FACTS:
+            _facts.clear()
+        _facts[digest] = facts
+    return Subject("module", digest, facts.needs, facts.model, facts.version, parts)
+
+
+def needs_of(module: Module) -> frozenset[str]:
+    """The scopes (`trust_policy.SCOPES`) of what the root names, whether it is in this file or not."""
+    needs = {"code"}
+    if module.constants:
+        needs.add("weights")
+    formats = {row.format for row in module.variants}
+    if any([module.strings[format] not in CONFINED_FORMATS for format in formats]):
+        needs.add("native")
+    return frozenset(needs)
