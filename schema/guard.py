@@ -51,6 +51,8 @@ class Guard:
         module = self._module
         row = module.segments[ordinal]
         sound = self._sound.setdefault(ordinal, bytearray(max(1, row.chunks_end - row.chunks_start)))
+        if start >= end:
+            return
         if row.chunks_start == row.chunks_end:
             pieces = [] if sound[WHOLE] else [WHOLE]
         else:
