@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from orchestrion.hal.backend import DeviceInfo
     from orchestrion.schema.manifest import Manifest
     from orchestrion.schema.module import Module
+    from orchestrion.schema.trust_policy import TrustPolicy
 
 #: bytes that tell what a file is
 _HEAD = 16
@@ -20,16 +21,26 @@ def run(options: argparse.Namespace) -> int:
     from orchestrion.vm.check import Verdict, check, subject
 
     infos, missing = _devices(options.device)
+    rules = _policy(options)
+    sets = [] if options.signature is None else [cli.read_bytes(options.signature)]
     try:
-        asked = subject(read(options.module))
+        asked = subject(read(options.module), sets)
     except ModuleError as error:
         raise cli.InputError(f"{options.module}: {Verdict.NOT} on any device: {error}") from None
-    answers = [check(asked, info, options.allow_native_code) for info in infos]
+    answers = [check(asked, info, options.allow_native_code, policy=rules) for info in infos]
     for line in (*map(str, answers), *missing):
         print(line)
     if all(answer.verdict == Verdict.NOT for answer in answers):
         raise cli.InputError(f"{options.module} runs on none of {len(answers)} devices")
     return cli.DONE
+
+
+def _policy(options: argparse.Namespace) -> "TrustPolicy | None":
+    """Of the keys file that `--policy` names."""
+    from orchestrion.schema.trust_policy import TrustPolicy
+
+    given = cli.policy(options).get("policy")
+    return None if given is None else TrustPolicy.read(given)
 
 
 def read(path: str) -> "Module | Manifest":

@@ -8,7 +8,7 @@ others hold) is not seen here.
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from orchestrion.hal.backend import DeviceInfo, Entry
 from orchestrion.hal.errors import InvalidArgument, LibraryUnavailable, PolicyRefused, Unsupported
@@ -19,16 +19,15 @@ from orchestrion.schema.manifest import MOST_ROWS, Executable, Manifest, Program
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import PROFILES
 from orchestrion.schema.signature import parse_signature
+from orchestrion.schema.signers import examine
 from orchestrion.schema.tensor_bytecode import FORMAT
+from orchestrion.schema.trust_policy import TrustPolicy
 from orchestrion.schema.versions import KNOWN_FEATURES, MAJOR, MINOR
 
-from .describe import describe, rows_of
+from .describe import describe, rows_of, signed_subject
 from .errors import UnresolvedImport
 from .native import ImportRow, NativeModule, resolve
 from .selection import explain_programs, find_variant, skipped_programs
-
-if TYPE_CHECKING:
-    from orchestrion.schema.trust_policy import TrustPolicy
 
 #: executables that a reason names
 _MOST_NAMED = 8
@@ -62,9 +61,12 @@ class Subject(NamedTuple):
     described: Module
 
 
-def subject(asked: Module | Manifest) -> Subject:
-    """`ModuleError` for a module whose code or attributes are malformed. A file that has a module is read once."""
-    facts = asked if isinstance(asked, Manifest) else describe(asked)
+def subject(asked: Module | Manifest, sets: Sequence[bytes | memoryview] = ()) -> Subject:
+    """`sets`: signature sets of the module that are not in its file. A module's file is read once.
+
+    `ModuleError` for a module whose code, attributes or signature sets are malformed.
+    """
+    facts = asked if isinstance(asked, Manifest) else describe(asked, sets)
     described = rows_of(facts)
     return Subject(facts, described if isinstance(asked, Manifest) else asked, described)
 
@@ -74,7 +76,7 @@ def check(
     info: DeviceInfo,
     allow_native_code: bool = False,
     natives: Sequence[NativeModule] = (),
-    policy: "TrustPolicy | None" = None,
+    policy: TrustPolicy | None = None,
 ) -> Answer:
     """What `vm.load` would do with the module on this device, given the same arguments."""
     facts, rows = asked.facts, asked.rows
@@ -149,10 +151,15 @@ def _extremes(program: Program, variants: Sequence[Variant]) -> Iterator[Entry]:
 
 
 def _policies(
-    facts: Manifest, variants: Sequence[Variant], allow_native_code: bool, policy: "TrustPolicy | None"
+    facts: Manifest, variants: Sequence[Variant], allow_native_code: bool, policy: TrustPolicy | None
 ) -> Iterator[str]:
     """Why the module, or its native code, may not run here."""
     digest = bytes.fromhex(facts.file.digest)
+    if policy is not None and policy.mode != "off":
+        trust = examine(policy, signed_subject(facts), [bytes.fromhex(row) for row in facts.signatures])
+        allow_native_code = allow_native_code or "native" in trust.scopes
+        if trust.refusal and policy.mode == "require":
+            yield trust.refusal
     for format in dict.fromkeys([row.format for row in variants]):
         try:
             Policy(allow_native_code).check(format, digest)

@@ -24,6 +24,7 @@ from orchestrion.schema.manifest import (
     Model,
     Most,
     Parameter,
+    Part,
     Program,
     Variant,
 )
@@ -33,11 +34,15 @@ from orchestrion.schema.rows import Executable as ExecutableRow
 from orchestrion.schema.rows import Program as ProgramRow
 from orchestrion.schema.rows import Segment as SegmentRow
 from orchestrion.schema.rows import Variant as VariantRow
+from orchestrion.schema.signature_set import Part as SignedPart
+from orchestrion.schema.signature_set import decode as decode_set
+from orchestrion.schema.signers import MOST_SETS, Subject
 from orchestrion.schema.tensor_bytecode import FORMAT, LIBRARY_CALL
 from orchestrion.schema.tensor_encoding import decode
 from orchestrion.schema.tensor_template import decode_template, is_template
 from orchestrion.schema.versions import BYTECODE_MINOR, FORMAT_MINORS
 
+from .admission import needs_of, parts_of, signature_sets
 from .errors import shorten
 from .verifier import verify
 
@@ -48,12 +53,15 @@ _LIMITS_PREFIX = "limits."
 _HAL = "hal."
 
 
-def describe(module: Module) -> Manifest:
-    """The manifest of a module in a file. Reads the whole file once, for its digest.
+def describe(module: Module, sets: Sequence[bytes | memoryview] = ()) -> Manifest:
+    """The manifest of a module in a file. Reads the whole file once, for its digest. `sets`: signature sets of the
+    module that are not in the file.
 
-    `ModuleError`: an attribute is malformed, or the code of a program is.
+    `ModuleError`: an attribute is malformed, or the code of a program or a signature set is.
     """
     file, header = module.container, module.header
+    sets = [*sets, *signature_sets(file)][:MOST_SETS]
+    signers = sorted({row.key_id.hex() for data in sets for row in decode_set(data).signatures})
     parameters = list(_parameters(module))
     return Manifest(
         f"{MAJOR}.{MINOR}",
@@ -65,7 +73,18 @@ def describe(module: Module) -> Manifest:
         sum([row.bytes for row in parameters]),
         tuple(parameters[:MOST_PARAMETERS]),
         tuple(_limits(module)),
+        tuple(sorted(needs_of(module))),
+        tuple([Part(row.name, row.digest.hex()) for row in parts_of(file)]),
+        tuple(signers),
+        tuple([data.hex() for data in sets]),
     )
+
+
+def signed_subject(manifest: Manifest) -> Subject:
+    """What signatures of the module that the manifest describes must say."""
+    digest, model = bytes.fromhex(manifest.file.digest), manifest.model
+    parts = tuple([SignedPart(row.name, bytes.fromhex(row.sha256)) for row in manifest.parts])
+    return Subject("module", digest, frozenset(manifest.scopes), model.name, model.version, parts)
 
 
 def _short(text: str) -> str:

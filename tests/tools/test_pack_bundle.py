@@ -257,6 +257,35 @@ def test_bad_goods(run: Run, compiled: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "b.zip").exists()
 
 
+def test_a_manifest_that_lies_about_its_module(packed: Path, run: Run, tmp_path: Path) -> None:
+    found = open_bundle(packed)
+    lie = dataclasses.replace(found.manifest, programs=found.manifest.programs[:1])
+    rows = [Row(name, bytes(found.content(name))) for name in found.archive.entries if name != "manifest.json.sig"]
+    (tmp_path / "lie.zip").write_bytes(b"".join(build([Row("manifest.json", write_manifest(lie)), *rows[1:]])))
+    open_bundle(tmp_path / "lie.zip").verify()
+    status, said = run("bundle", "--verify", "lie.zip")
+    assert status == 1 and "the manifest says something of the module that is not so" in said
+
+
+def test_who_signed_a_bundle(packed: Path, run: Run, compiled: Path, tmp_path: Path) -> None:
+    """Module and manifest are signed in `packed`; a file of parameters must be, too."""
+    keys = '[[key]]\nname = "publisher"\nfile = "key.pub.pem"\n'
+    (tmp_path / "keys.toml").write_text(keys)
+    status, said = run("bundle", "--verify", packed, "--policy=keys.toml")
+    assert status == 1 and "is not trusted: it is not signed; no signer that counts answers for weights" in said, said
+    assert run("sign", "w.safetensors", "--key=key.pem", "--detached=w.safetensors.sig")[0] == 0
+    arguments = [compiled, "--parameters=w.safetensors", "--detached=m.sig"]
+    assert run("bundle", *arguments, "--key=key.pem", "-o", "signed.zip")[0] == 0
+    status, said = run("bundle", "--verify", "signed.zip", "--policy=keys.toml")
+    assert status == 0 and "6 entries are as the manifest says, signed by publisher" in said, said
+    assert run("bundle", *arguments, "-o", "bare.zip")[0] == 0
+    status, said = run("bundle", "--verify", "bare.zip", "--policy=keys.toml")
+    assert status == 1 and "manifest" in said and "it is not signed" in said, said
+    (tmp_path / "old.toml").write_text(keys + "revoked = true\n")
+    status, said = run("bundle", "--verify", "signed.zip", "--policy=old.toml")
+    assert status == 1 and "the key is revoked" in said
+
+
 # stores
 
 

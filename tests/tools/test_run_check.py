@@ -20,6 +20,7 @@ from orchestrion.schema.manifest import Format, Import, Manifest, read_manifest,
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import FEATURES
 from orchestrion.schema.rows import Access
+from orchestrion.schema.trust_policy import TrustPolicy
 from orchestrion.tools import compile as compiler
 from orchestrion.tools import pack
 from orchestrion.tools import run as runner
@@ -212,6 +213,60 @@ def test_native_code_is_a_question_of_policy(files: dict[str, Path]) -> None:
     answer = check(subject(stranger), info)
     assert answer.verdict == Verdict.NOT and "opencl-c is native code" in str(answer)
     assert check(subject(stranger), info, allow_native_code=True).verdict == Verdict.RUNS
+
+
+def signed(run: Run, files: dict[str, Path], tmp_path: Path) -> Path:
+    """A module with native code and a model's name and version, signed by a key."""
+    text = (tmp_path / "m.mlir").resolve()
+    text.write_text((ROOT / "examples" / "mlp.mlir").read_text())
+    arguments = [text, "--attribute=model.name=mlp", "--attribute=model.version=6", "-o", tmp_path / "m.fb"]
+    assert run(*arguments, tool=compiler.main)[0] == 0
+    assert run("keygen", "--type=ed25519", "-o", "key.pem", tool=pack.main)[0] == 0
+    status, said = run("sign", "m.fb", "--key=key.pem", "-o", "s.fb", tool=pack.main)
+    assert status == 0, said
+    return tmp_path / "s.fb"
+
+
+def test_a_manifest_answers_under_a_policy_as_its_module_does(
+    run: Run, files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signatures are in the manifest: they are checked, not believed."""
+    module = read_module(signed(run, files, tmp_path).read_bytes())
+    bare = read_module((tmp_path / "m.fb").read_bytes())
+    key = '[[key]]\nname = "publisher"\nfile = "key.pub.pem"\n'
+    everything = 'scopes = ["code", "weights", "native"]\n'
+    cases = {
+        "": "is not in the keys file",
+        key: "no signer that counts answers for native code",
+        key + everything: "",
+        key + everything + "revoked = true\n": "the key is revoked",
+        key + everything + "not-after = 2020-01-01\n": "the key expired",
+        key + everything + "[minimum-version]\nmlp = 7\n": "model 'mlp' has version 6, the keys file demands 7",
+    }
+    monkeypatch.setenv("ORCHESTRION_HOME", str(tmp_path / "elsewhere"))
+    for text, words in cases.items():
+        (tmp_path / "keys.toml").write_text(text)
+        policy = TrustPolicy.read(tmp_path / "keys.toml")
+        for info in INFOS:
+            answer = check(subject(module), info, policy=policy)
+            assert answer == check(subject(again(describe(module))), info, policy=policy)
+            assert (answer.verdict == Verdict.NOT) == bool(words) and words in str(answer), answer
+            unsigned = check(subject(again(describe(bare))), info, policy=policy)
+            assert unsigned.verdict == Verdict.NOT and "it is not signed" in str(unsigned)
+    forged = dataclasses.replace(describe(bare), signatures=describe(module).signatures)
+    other = dataclasses.replace(forged, file=dataclasses.replace(forged.file, digest="ab" * 32))
+    (tmp_path / "keys.toml").write_text(key + everything)
+    policy = TrustPolicy.read(tmp_path / "keys.toml")
+    assert "it has the signatures of module" in str(check(subject(again(other)), REFERENCE, policy=policy))
+    assert run("manifest", "s.fb", "-o", "s.json", tool=pack.main)[0] == 0
+    for name in ("s.fb", "s.json"):
+        status, said = run("--check", name, "--policy=keys.toml")
+        assert status == 0 and "will not run" not in said, said
+    assert run("sign", "m.fb", "--key=key.pem", "--detached=d.sig", tool=pack.main)[0] == 0
+    assert run("manifest", "m.fb", "--detached=d.sig", "-o", "d.json", tool=pack.main)[0] == 0
+    assert run("--check", "d.json", "--policy=keys.toml")[0] == 0
+    assert run("--check", "m.fb", "--signature=d.sig", "--policy=keys.toml")[0] == 0
+    assert run("--check", "m.fb", "--policy=keys.toml")[0] == 1
 
 
 def test_newer_formats_are_named() -> None:

@@ -2,10 +2,16 @@
 
 import argparse
 import os
+from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from orchestrion.tools import cli
 
 from .passwords import add_password
+
+if TYPE_CHECKING:
+    from orchestrion.schema.bundle import Bundle
+    from orchestrion.schema.manifest import Manifest
 
 LAYOUTS = ("plain", "play-ai-pack", "apple-asset-pack")
 DELIVERIES = ("install-time", "fast-follow", "on-demand")
@@ -17,6 +23,7 @@ def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
     made.add_argument("file", metavar="M.fb", help="the module; with --verify the bundle")
     made.add_argument("-o", dest="output", metavar="OUT", help="the archive; with --layout of a store a folder")
     made.add_argument("--verify", action="store_true", help="check every byte of a bundle against its manifest")
+    made.add_argument("--policy", metavar="KEYS.toml", help="with --verify: whose signatures all of it must have")
     made.add_argument(
         "--parameters", metavar="FILE", action="append", default=[], help="parameters or an adapter; repeat"
     )
@@ -77,6 +84,8 @@ def verify(options: argparse.Namespace) -> int:
 
     from . import openssf
 
+    if options.policy is not None and os.path.isdir(options.file):
+        raise cli.UsageError("--policy is for a bundle: vm-pack verify checks the signatures of single files")
     if os.path.isdir(options.file):
         folders = [folder for folder, _, names in os.walk(options.file) if MANIFEST in names]
         if not folders:
@@ -86,7 +95,59 @@ def verify(options: argparse.Namespace) -> int:
     else:
         found = open_bundle(options.file)
         found.verify()
-        print(f"{options.file}: {len(found.archive.entries)} entries are as the manifest says")
+        signers = verify_facts(found, options.policy)
+        signed = f", signed by {', '.join(signers)}" if signers else ""
+        print(f"{options.file}: {len(found.archive.entries)} entries are as the manifest says{signed}")
     if options.model_signing_key is not None:
         openssf.verify(options.file, options.model_signing_key)
     return cli.DONE
+
+
+def verify_facts(found: "Bundle", policy: str | None) -> list[str]:
+    """Check that the manifest tells the truth about the module, and who signed both; the names of the signers.
+
+    `ModuleError` for a manifest that says something else. With a keys file, whatever its mode, `Untrusted` for what
+    nobody signed whose signature counts: the module, the manifest, each file of parameters.
+    """
+    from dataclasses import replace
+
+    from orchestrion.schema.bundle import MODULE
+    from orchestrion.schema.decoder import read_module
+    from orchestrion.schema.errors import ModuleError
+    from orchestrion.vm.describe import describe
+
+    pieces = found.module_pieces()
+    module = read_module(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+    name = MODULE + ".sig"
+    sets = [bytes(found.content(name))] if name in found.archive.entries else []
+    facts = replace(describe(module, sets), entries=found.manifest.entries)
+    if facts != found.manifest and found.manifest.manifest == facts.manifest:
+        raise ModuleError("the manifest says something of the module that is not so: vm-pack manifest writes it anew")
+    return [] if policy is None else _signers(found, facts, policy)
+
+
+def _signers(found: "Bundle", facts: "Manifest", path: str) -> list[str]:
+    from orchestrion.schema.bundle import MANIFEST
+    from orchestrion.schema.errors import Untrusted
+    from orchestrion.schema.signature_set import decode
+    from orchestrion.schema.signers import Subject, examine
+    from orchestrion.schema.trust_policy import TrustPolicy
+    from orchestrion.vm.describe import signed_subject
+
+    policy = TrustPolicy.read(path)
+    parameters = [entry.name for entry in facts.entries if entry.role == "parameters"]
+    asked = [(signed_subject(facts), [bytes.fromhex(row) for row in facts.signatures])]
+    for name in (MANIFEST, *parameters):
+        there = name + ".sig" in found.archive.entries
+        sets = [bytes(found.content(name + ".sig"))] if there else []
+        kind, scope = ("params", "weights") if name in parameters else ("manifest", "code")
+        if sets and decode(sets[0]).kind == "adapter":
+            kind = "adapter"
+        asked.append((Subject(kind, sha256(found.content(name)).digest(), frozenset([scope])), sets))
+    signers: set[str] = set()
+    for subject, sets in asked:
+        trust = examine(policy, subject, sets)
+        if trust.refusal:
+            raise Untrusted(trust.refusal)
+        signers |= set(trust.signers)
+    return sorted(signers)

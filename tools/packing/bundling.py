@@ -32,10 +32,13 @@ class Item(NamedTuple):
 
 
 class Goods(NamedTuple):
-    """What is to be shipped: the module, its manifest without entries, and the other files in their order."""
+    """What is to be shipped: the module, its manifest without entries, signature sets of it that are not in its file,
+    and the other files in their order.
+    """
 
     module: Module
     manifest: Manifest
+    sets: list[bytes]
     items: tuple[Item, ...]
 
     @property
@@ -53,7 +56,8 @@ def collect(options: argparse.Namespace) -> Goods:
     for ordinal in range(len(module.segments)):
         if module.container.spans[ordinal][0]:
             module.segment(ordinal)
-    return Goods(module, describe(module), tuple(_items(options)))
+    sets = [] if options.detached is None else [cli.read_bytes(options.detached)]
+    return Goods(module, describe(module, sets), sets, tuple(_items(options)))
 
 
 def _items(options: argparse.Namespace) -> Iterator[Item]:
@@ -130,7 +134,7 @@ def thinned(goods: Goods, targets: Sequence[str]) -> Goods:
     dropped = dropped_segments(goods.module, targets, None)
     kept = [file.segment(at) if span[0] and at not in dropped else None for at, span in enumerate(file.spans)]
     module = read_module(b"".join(container.build(file.root, kept, file.attachments, file.sections)))
-    return Goods(module, describe(module), goods.items)
+    return goods._replace(module=module, manifest=describe(module, goods.sets))
 
 
 def _module_items(module: Module, compress_code: bool) -> list[Item]:
