@@ -34,14 +34,18 @@ def find_steps(old: memoryview, new: memoryview) -> list[Step]:
     """The steps that make the new bytes of the old ones and of literals."""
     matched = _equal_segments(old, new)
     taken = sorted((source, length) for source, _, length in matched)
-    index = _Index(np.frombuffer(old, np.uint8), _gaps(taken, len(old)))
-    data = np.frombuffer(new, np.uint8)
+    one, data = np.frombuffer(old, np.uint8), np.frombuffer(new, np.uint8)
+    index = _Index(one, _gaps(taken, len(old)))
     steps: list[Step] = []
     free = 0
-    for source, target, length in sorted(matched, key=lambda row: row[1]):
+    rows = sorted(matched, key=lambda row: row[1])
+    for number, (source, target, length) in enumerate(rows):
+        end = rows[number + 1][1] if number + 1 < len(rows) else len(data)
         steps += index.steps(data, free, target)
-        steps.append((source, length))
         free = target + length
+        same = _run(one[source + length :], data[free:end])  # the padding behind a segment
+        steps.append((source, length + same))
+        free += same
     return _joined([*steps, *index.steps(data, free, len(data))])
 
 
