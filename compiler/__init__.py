@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .driver import Compilation, compile, compile_to_file
     from .errors import CompileError, Diagnostic, InternalError, ParseError
+    from .placement import Report
 
-__all__ = ["Compilation", "CompileError", "Diagnostic", "InternalError", "ParseError", "compile", "compile_to_file"]
+__all__ = [
+    "Compilation", "CompileError", "Diagnostic", "InternalError", "ParseError", "Report", "compile", "compile_to_file",
+]  # fmt: skip
 
-_DRIVER = ("Compilation", "compile", "compile_to_file")
+_HOMES = {"Compilation": "driver", "compile": "driver", "compile_to_file": "driver", "Report": "placement"}
 
 
 def __getattr__(name: str) -> Any:
@@ -26,6 +29,6 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{'driver' if name in _DRIVER else 'errors'}"), name)
+    found = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)
     globals()[name] = found
     return found

@@ -28,6 +28,7 @@ from orchestrion.compiler.pipeline import (
     FIRST,
     LAST,
     PHASES,
+    AfterPass,
     Options,
     Pass,
     named,
@@ -40,10 +41,14 @@ from orchestrion.schema.attributes import problem
 from orchestrion.schema.profiles import PROFILES
 
 if TYPE_CHECKING:
+    from orchestrion.compiler.placement import Report
+    from orchestrion.compiler.provenance import Recorder
     from orchestrion.schema import writer
 
 #: the first phase whose text decides where values lie and what code runs; modules made from it are not vouched for
 FIRST_UNTRUSTED = "ll_seq"
+#: phases whose text says nothing of the source beyond locations
+LATE = ("ll_seq", "executables", "bytecode")
 
 
 def compile(
@@ -52,6 +57,7 @@ def compile(
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
     attributes: Mapping[str, str] | None = None,
+    report: Report | None = None,
 ) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
@@ -62,6 +68,8 @@ def compile(
     that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
     each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, by key;
     those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
+    `report`: filled with where each op of the source is computed, or with who refuses which, also when CompileError
+    is raised (docs/placement.md).
 
     The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
     program, when the source cannot be used, or when the trust store cannot and the module holds native code.
@@ -70,7 +78,11 @@ def compile(
     from orchestrion.schema.writer import write
 
     job = Compilation(
-        targets=_targets(targets), encodings=encodings, machines=tuple(machines), attributes=attributes or {}
+        targets=_targets(targets),
+        encodings=encodings,
+        machines=tuple(machines),
+        attributes=attributes or {},
+        report=report,
     )
     rows = job.rows(source)
     blob = write(rows)
@@ -85,10 +97,15 @@ def compile_to_file(
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
     attributes: Mapping[str, str] | None = None,
+    report: Report | None = None,
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
     job = Compilation(
-        targets=_targets(targets), encodings=encodings, machines=tuple(machines), attributes=attributes or {}
+        targets=_targets(targets),
+        encodings=encodings,
+        machines=tuple(machines),
+        attributes=attributes or {},
+        report=report,
     )
     job.write(source, path)
 
@@ -114,7 +131,8 @@ def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
 @dataclass(frozen=True)
 class Compilation:
     """What is asked for. `start` is the phase the source is of; `dump` a folder that gets the text of each phase;
-    `print_after` names of passes whose IR goes to `stream` when they have run; `attributes` are the module's."""
+    `print_after` names of passes whose IR goes to `stream` when they have run; `attributes` are the module's; `report`
+    is filled on the way to the last phase, from a phase that still has ops of the source."""
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
@@ -124,6 +142,7 @@ class Compilation:
     print_after: tuple[str, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
     stream: TextIO = field(default_factory=lambda: sys.stderr)
+    report: Report | None = None
 
     def __post_init__(self) -> None:
         known = ", ".join(PROFILES)
@@ -143,6 +162,8 @@ class Compilation:
         named(self.print_after)
         if "hl_seq" not in phases_between(self.start, LAST) and self.machines != (DEFAULT,):
             raise CompileError(f"the text of phase {self.start} says itself which machines its programs are for")
+        if self.report is not None and self.start in LATE:
+            raise CompileError(f"the text of phase {self.start} has no ops of a source, whose places could be reported")
 
     def _check_machines(self) -> None:
         given = ", ".join(self.machines)
@@ -216,10 +237,26 @@ class Compilation:
         if self.dump is not None:
             self._make_folder()
         self._after_phase(self.start, module)
-        options = Options(self.targets, self.encodings, self.machines)
+        recorder = self._recorder(module)
+        options = Options(self.targets, self.encodings, self.machines, recorder)
         with paused():
-            run_phases(module, phases, options, self._after_pass, self._after_phase)
+            try:
+                run_phases(module, phases, options, self._after_pass(recorder), self._after_phase)
+            except CompileError as error:
+                if recorder is not None:
+                    recorder.failed(error)
+                raise
         return module
+
+    def _recorder(self, module: Module) -> Recorder | None:
+        """Who fills in the report."""
+        if self.report is None:
+            return None
+        from orchestrion.compiler.provenance import Recorder
+
+        made = Recorder(self.report, self.targets)
+        made.start(module)
+        return made
 
     def _continued(self, given: Read) -> Module:
         """IR of a later phase: generic text."""
@@ -241,10 +278,15 @@ class Compilation:
         if self.dump is not None:
             _write_text(self.dump / f"{list(PHASES).index(phase)}-{phase}.mlir", print_module(module))
 
-    def _after_pass(self, row: Pass, module: Module) -> None:
-        if row.name in self.print_after:
-            print(f"// IR after {row.name} ({row.phase})", file=self.stream)
-            print(print_module(module), end="", file=self.stream)
+    def _after_pass(self, recorder: Recorder | None) -> AfterPass:
+        def after(row: Pass, module: Module) -> None:
+            if row.name in self.print_after:
+                print(f"// IR after {row.name} ({row.phase})", file=self.stream)
+                print(print_module(module), end="", file=self.stream)
+            if recorder is not None:
+                recorder.after_pass(row, module)
+
+        return after
 
 
 def _write_text(place: Path, text: str) -> None:

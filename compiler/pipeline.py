@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.builtin import Module
@@ -19,6 +19,9 @@ from orchestrion.compiler.ir.dims import UndecidedError
 from orchestrion.compiler.ir.garbage import collect
 from orchestrion.compiler.ir.verifier import check_own
 from orchestrion.compiler.kernel.machine import DEFAULT
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.provenance import Recorder
 
 #: phase -> what its IR is; in order
 PHASES: Final[dict[str, str]] = {
@@ -44,11 +47,13 @@ LAST: Final = list(PHASES)[-1]
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a compilation is asked for. `targets` are names of `schema.profiles.PROFILES`, best first; `encodings` is
-    one of `ENCODINGS`, `machines` are names of `kernel.machine.MACHINES`, best first."""
+    one of `ENCODINGS`, `machines` are names of `kernel.machine.MACHINES`, best first. `recorder`: who is told what was
+    decided, for a placement report."""
 
     targets: tuple[str, ...]
     encodings: str = "default"
     machines: tuple[str, ...] = (DEFAULT,)
+    recorder: Recorder | None = None
 
 
 @dataclass(frozen=True)

@@ -107,9 +107,13 @@ class BackendBuffer(ABC):
 
 
 class BackendExecutable(ABC):
-    """Code of a device, ready to dispatch."""
+    """Code of a device, ready to dispatch.
+
+    `cached`: whether what the driver had built was found in the user's cache; None where nothing is kept there.
+    """
 
     entries: tuple[Entry, ...]
+    cached: bool | None = None
 
     def scratch_bytes(self, entry: int, parameters: bytes) -> int:
         """Memory that a dispatch of the entry takes beside its bindings while it runs; limits are held against it."""

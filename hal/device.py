@@ -100,25 +100,26 @@ class Device:
         self.policy.check(format, digest)
         return self.executables.get(self, format, payload, entries, digest)
 
-    def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None) -> bool:
+    def rehearse(
+        self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None
+    ) -> float | None:
         """Build the code in a helper process, within the build deadline, if it has to be (`BuildBudget.needs_helper`).
 
-        Returns whether the build in this process counts (`BuildBudget.count`): it takes a compiler, and no helper did
-        it. Raises what `create_executable` raises.
+        Returns the seconds that took, 0 if an earlier build is on record, None if it did not have to be.
+        Raises what `create_executable` raises.
         """
         backend = self.home.backend
-        if not backend.compiles:
-            return False
         builds = BuildBudget() if self.builds is None else self.builds
-        if not builds.needs_helper(self.policy, digest):
-            return True
+        if not backend.compiles or not builds.needs_helper(self.policy, digest):
+            return None
         left = builds.take(payload.nbytes)
         try:
-            builds.spend(backend.rehearse(format, payload, entries, left))
+            seconds = backend.rehearse(format, payload, entries, left)
         except DeadlineExceeded as error:
             builds.spend(left)
             raise builds.exceeded(payload.nbytes, left) from error
-        return False
+        builds.spend(seconds)
+        return seconds
 
     def create_command_buffer(self, slots: int = 0) -> CommandBuffer:
         """Start recording; each submission gives one buffer per slot."""

@@ -10,7 +10,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from orchestrion.schema.rows import ACCESSES
 
@@ -25,17 +25,31 @@ if TYPE_CHECKING:
 MOST_KEPT = 1024
 
 
+class Build(NamedTuple):
+    """How an executable came to be. `shared`: it was in this process already. `helper`: the seconds for which a helper
+    process built it first, 0 if an earlier build is on record, None where none had to. `cached`: as that of the
+    backend's executable.
+    """
+
+    shared: bool
+    helper: float | None
+    cached: bool | None
+
+
 class Executable:
     """Built code with its entries. Made by `ExecutableCache.get` or `Device.create_executable`."""
 
-    __slots__ = ("backend", "device", "entries", "home", "lease")
+    __slots__ = ("backend", "build", "device", "entries", "home", "lease")
 
-    def __init__(self, device: Device, backend: BackendExecutable, lease: Lease, entries: tuple[Entry, ...]) -> None:
+    def __init__(
+        self, device: Device, backend: BackendExecutable, lease: Lease, entries: tuple[Entry, ...], build: Build
+    ) -> None:
         self.device = device
         self.home: Home | None = device.home
         self.backend = backend
         self.lease = lease
         self.entries = entries
+        self.build = build
         device.live["executable"] += 1
 
     def check(self, home: Home) -> None:
@@ -82,18 +96,20 @@ class ExecutableCache:
         lock, so that other threads need not wait for it.
         """
         key = format, entries, hashlib.sha256(payload).digest()
+        helper = None
         with self._lock:
-            found = self._find(key)
+            found = earlier = self._find(key)
         if found is None:
             check_entries(entries, device.info.limits)
-            counts = device.rehearse(format, payload, entries, digest)
+            helper = device.rehearse(format, payload, entries, digest)
             with self._lock:
                 started = perf_counter()
-                found = self._find(key) or self._build(device, key, format, payload, entries)
+                earlier = self._find(key)
+                found = earlier or self._build(device, key, format, payload, entries)
                 seconds = perf_counter() - started
-            if counts and device.builds is not None:
+            if helper is None and device.home.backend.compiles and device.builds is not None:
                 device.builds.count(payload.nbytes, seconds)
-        return Executable(device, *found, entries)
+        return Executable(device, *found, entries, Build(earlier is not None, helper, found[0].cached))
 
     def _find(self, key: Key) -> Built | None:
         found = self._built.get(key)

@@ -83,6 +83,28 @@ class Policy:
             "recompile it here, run it with --allow-native-code (allow_native_code=True), or choose another device"
         )
 
+    def refusal(self, format: str, digest: bytes | None) -> str:
+        """Why `check` refuses code in this format; empty where it does not."""
+        try:
+            self.check(format, digest)
+        except PolicyRefused as error:
+            return str(error)
+        return ""
+
+    def standing(self, digest: bytes | None) -> str:
+        """Whether and why the module with this digest of its root is trusted, in words."""
+        if self.allow_native_code:
+            return "trusted: the caller trusts every module"
+        try:
+            found = self._vouched(digest)
+        except SharedFolder as error:
+            return f"not trusted: {error}"
+        return (
+            "trusted: compiled on this machine by this user"
+            if found
+            else "not trusted: not compiled on this machine by this user"
+        )
+
     def _vouched(self, digest: bytes | None) -> bool:
         """Whether the trust store holds the digest. `SharedFolder` when others may write to the store."""
         try:

@@ -5,6 +5,7 @@ Exit status: 0 done, 1 the input is bad (module, program, argument, expectation,
 """
 
 import argparse
+import json
 import math
 import os
 import sys
@@ -120,11 +121,38 @@ def amount(text: str) -> float:
     return math.inf if text == "inf" else int(text)
 
 
+def add_report(made: argparse.ArgumentParser, what: str) -> None:
+    """The flag `--report[=FILE]`; `write_report` writes it."""
+    made.add_argument(
+        "--report",
+        metavar="FILE",
+        nargs="?",
+        const="-",
+        help=f"{what}: as text on standard output or in a file, as JSON in FILE.json",
+    )
+
+
+def write_report(path: str, text: str, data: object) -> None:
+    """A report as `--report` asks for it."""
+    if path == "-":
+        print(text, end="")
+    else:
+        whole = json.dumps(data, indent=2) + "\n" if path.endswith(".json") else text
+        write_whole(path, whole.encode())
+
+
+def _with_values(argv: Sequence[str] | None) -> list[str]:
+    """`--report` alone gets its value, which argparse would look for in the argument behind it."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    end = given.index("--") if "--" in given else len(given)
+    return [f"{text}=-" if text == "--report" else text for text in given[:end]] + given[end:]
+
+
 def run(
     command: str, made: argparse.ArgumentParser, main: Callable[[argparse.Namespace], int], argv: Sequence[str] | None
 ) -> int:
     """Parse, run, and turn every error of the input into one clear line on standard error."""
-    options = made.parse_args(argv)
+    options = made.parse_args(_with_values(argv))
     try:
         return main(options)
     except UsageError as error:

@@ -9,8 +9,9 @@ import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.driver import LATE, Compilation
 from orchestrion.compiler.ir.garbage import paused
 from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
 from orchestrion.compiler.pipeline import ENCODINGS, PASSES, PHASES
@@ -18,6 +19,9 @@ from orchestrion.schema.profiles import PROFILES
 
 from . import cli
 from .attributes import add_attributes, attributes_of
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.placement import Report
 
 
 def names_of(kind: str, known: Sequence[str], text: str) -> tuple[str, ...]:
@@ -41,6 +45,10 @@ def compile_(options: argparse.Namespace) -> int:
     attributes = attributes_of(options)
     if attributes and options.compile_to is not None:
         raise cli.UsageError(f"{', '.join(attributes)}: the text of a phase holds no attributes of a module")
+    if options.report and options.compile_to is not None:
+        raise cli.UsageError("--report needs the whole way to a module, and --compile-to stops before")
+    if options.report and options.compile_from in LATE:
+        raise cli.UsageError(f"the text of --compile-from={options.compile_from} has no ops of a source to report")
     job = Compilation(
         targets=options.target,
         encodings=options.encodings,
@@ -49,6 +57,7 @@ def compile_(options: argparse.Namespace) -> int:
         dump=None if options.dump_phases is None else Path(options.dump_phases),
         print_after=options.print_ir_after,
         attributes=attributes,
+        report=new_report() if options.report else None,
     )
     source = cli.read_bytes("-") if options.input == "-" else Path(options.input)
     if options.compile_to is not None:
@@ -59,10 +68,25 @@ def compile_(options: argparse.Namespace) -> int:
             cli.write_whole(output, text.encode())
         return cli.DONE
     assert output is not None
-    warning = job.write(source, output)
+    try:
+        warning = job.write(source, output)
+    finally:
+        write_report(job, options.report)
     if warning is not None:
         print(f"vm-compile: {warning}", file=sys.stderr)
     return cli.DONE
+
+
+def new_report() -> "Report":
+    from orchestrion.compiler.placement import Report
+
+    return Report()
+
+
+def write_report(job: Compilation, path: str | None) -> None:
+    """Where the ops of the source went, or who refused which; nothing where the source could not be read."""
+    if job.report is not None and path is not None and (job.report.ops or job.report.refusals):
+        cli.write_report(path, job.report.text(), job.report.data())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -114,6 +138,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="print the IR after these passes to standard error (vm-opt --list-passes names them)",
     )
     add_attributes(made)
+    cli.add_report(made, "say where each op of the source is computed, and what was refused or not taken, and why")
     if argv is not None:
         return cli.run("vm-compile", made, compile_, argv)
     with paused():  # the process is ours and ends with this: nobody needs the memory of the IR back

@@ -14,6 +14,7 @@ from . import cli
 #: what only a call has; `--compare` and `--replay` step through dispatches, and refuse it
 OF_CALLS = (
     "list_functions", "output", "expected_output", "repeat", "print_statistics", "trace", "fuel", "deadline", "memory",
+    "report",
 )  # fmt: skip
 #: flags of loading, which `--replay` does not do: it only creates an executable
 OF_LOADING = ("load-fuel", "load-deadline", "load-memory")
@@ -72,21 +73,13 @@ def run(options: argparse.Namespace) -> int:
         return compare_devices(options)
     if options.replay is not None:
         return replay_dispatch(options)
-    from orchestrion import vm
-
-    program = vm.load(
-        options.module,
-        device=options.device,
-        allow_native_code=options.allow_native_code,
-        fuel=options.fuel,
-        deadline=options.deadline,
-        memory=options.memory,
-        load_limits=cli.load_limits(options),
-        profiling=options.trace is not None,
-        build_deadline=options.build_deadline,
-        **cli.policy(options),
-    )
+    program = load(options)
     try:
+        if options.report is not None:
+            placement = program.placement()
+            cli.write_report(options.report, placement.text(), placement.data())
+            if not options.input and options.function is None and not options.list_functions:
+                return cli.DONE
         if options.list_functions:
             for export in program.exports:
                 print(export)
@@ -94,6 +87,45 @@ def run(options: argparse.Namespace) -> int:
         return call(program, options)
     finally:
         program.close()
+
+
+def load(options: argparse.Namespace) -> "Program":
+    """Load the module. Where that fails, `--report` says what the device would have got."""
+    from orchestrion import vm
+    from orchestrion.hal.errors import HalError
+
+    try:
+        return vm.load(
+            options.module,
+            device=options.device,
+            allow_native_code=options.allow_native_code,
+            fuel=options.fuel,
+            deadline=options.deadline,
+            memory=options.memory,
+            load_limits=cli.load_limits(options),
+            profiling=options.trace is not None,
+            build_deadline=options.build_deadline,
+            **cli.policy(options),
+        )
+    except (vm.VmError, HalError) as error:
+        if options.report is not None:
+            report_failure(options, str(error))
+        raise
+
+
+def report_failure(options: argparse.Namespace, failure: str) -> None:
+    """Write the placement of a module that was not loaded, if it can be read and the device can be opened."""
+    from orchestrion.hal.policy import Policy
+    from orchestrion.hal.registry import open_device
+    from orchestrion.schema.container import open_file
+    from orchestrion.schema.decoder import decode
+    from orchestrion.vm.placement import explain
+
+    policy = Policy(options.allow_native_code)
+    module = decode(open_file(options.module))
+    with open_device(options.device or "reference", policy=policy) as device:
+        placement = explain(module, device.info, policy, failure)
+    cli.write_report(options.report, placement.text(), placement.data())
 
 
 def refuse_together(options: argparse.Namespace) -> None:
@@ -286,6 +318,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli.add_policy(made)
     made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
     cli.add_load_limits(made)
+    cli.add_report(
+        made,
+        "say which program and which code of the module were chosen for the device, and why; "
+        "without --input and --function nothing is called",
+    )
     made.add_argument("--list_devices", action="store_true", help="list drivers and devices, and why one is missing")
     made.add_argument("--list_libraries", action="store_true", help="list the library functions that programs may call")
     made.add_argument("--list_functions", action="store_true", help="list the exports with their signatures")

@@ -19,6 +19,7 @@ from orchestrion.hal.fork import ForkedLock, after_fork
 from .call import Call
 from .code import Code
 from .errors import CallerError, LimitError, VmError
+from .facts import LoadFacts
 from .interpreter import abandon, located, run
 from .kept import Kept, Uncached
 from .memory import Memory
@@ -80,6 +81,7 @@ class Context:
         "constant_bytes",
         "device",
         "execute",
+        "facts",
         "globals",
         "kept",
         "lane",
@@ -110,6 +112,7 @@ class Context:
         self.globals: list[Any] = list(program.globals if parent is None else parent.globals)
         self.reliefs: list[weakref.WeakMethod[Callable[[], bool]]] = []
         self.cancelled = False
+        self.facts = LoadFacts()
         self.constant_bytes = 0  #: of constants that were copied to the device
         self.lock: Any = threading.Lock()  #: or a `ForkedLock`
         self.lane: Lane | None = None  #: of submitted calls, once there was one

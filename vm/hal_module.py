@@ -245,6 +245,7 @@ class HalModule(NativeModule):
         )
         if device.statistics.executables_created > count:
             call.count_apart(ordinal, time.monotonic() - started)
+        call.context.facts.builds[ordinal] = executable.build
         return executable
 
     @_hal("recording.create")
@@ -386,7 +387,9 @@ class HalModule(NativeModule):
 
     @_hal("cache.load")
     def cache_load(self, call: Call, buffer: Buffer, number: int) -> int:
-        return derived.load(call, _device(call), buffer, number)
+        found = derived.load(call, _device(call), buffer, number)
+        call.context.facts.derived[number] = bool(found)
+        return found
 
     @_hal("cache.save")
     def cache_save(self, call: Call, buffer: Buffer, number: int) -> None:

@@ -31,14 +31,18 @@ _MOST_SEEN = 256
 
 
 class _Known:
-    """A module that was seen: its rows, and the code of the programs that were asked for."""
+    """A module that was seen: its rows, the code of the programs that were asked for, and which one it was last.
 
-    __slots__ = ("module", "programs", "size")
+    `last`: for which device, of a file from which no segment was taken out.
+    """
+
+    __slots__ = ("last", "module", "programs", "size")
 
     def __init__(self, module: Module, size: int) -> None:
         self.module = module
         self.size = size
         self.programs: dict[int, ProgramCode] = {}
+        self.last: tuple[DeviceInfo, int] | None = None
 
 
 class Loader:
@@ -67,7 +71,7 @@ class Loader:
         module = decode(file) if known is None else decode_again(known.module, file)
         if check is not None:
             check(module)
-        ordinal = choose_program(module, info)
+        ordinal = _choose(module, known, info)
         if natives:
             return link(module, ordinal, verify(module, ordinal), (self._hal, *natives))
         code = None if known is None else known.programs.get(ordinal)
@@ -85,7 +89,7 @@ class Loader:
         module = decode(file) if known is None else decode_again(known.module, file)
         if check is not None:
             check(module)
-        ordinal = choose_program(module, info)
+        ordinal = _choose(module, known, info)
         return link(module, ordinal, verify(module, ordinal), natives)
 
     def _find(self, digest: bytes) -> _Known | None:
@@ -114,3 +118,12 @@ class Loader:
             while self._bytes > self._most_bytes or len(self._known) > self._most_modules:
                 _, last = self._known.popitem(last=False)
                 self._bytes -= last.size
+
+
+def _choose(module: Module, known: _Known | None, info: DeviceInfo) -> int:
+    """The program that the device gets of the file: of whole files always the same one."""
+    if known is None or not module.container.complete:
+        return choose_program(module, info)
+    if known.last is None or known.last[0] is not info:
+        known.last = info, choose_program(module, info)
+    return known.last[1]

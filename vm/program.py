@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from .admission import Admission, AnySignature
     from .code import Code
+    from .placement import Placement
     from .profile import Profile, Profiler
 
 AnyFunction = Function | ScalarFunction
@@ -215,6 +216,17 @@ class Program(ProgramContext):
         if self._profiler is None:
             raise CallerError("the program was not loaded with profiling=True")
         return self._profiler.profile(self.name)
+
+    def placement(self) -> Placement:
+        """Which program and variants were chosen for the device, what was passed over and why; see `placement.py`."""
+        from .facts import LoadFacts
+        from .placement import placed
+
+        facts = LoadFacts()
+        for context in (self._base, self.context):
+            facts.builds |= context.facts.builds
+            facts.derived |= context.facts.derived
+        return placed(self.module, self.device.info, self.device.policy, facts)
 
     def close(self) -> None:
         """Release everything the program holds. Contexts that were created are closed by whoever created them."""

@@ -5,7 +5,7 @@ A program does not run when it is of another profile, of a later version, or whe
 constant of it was taken out of the file, or an executable of it has no variant left that runs. Why is said of each.
 """
 
-from operator import lt
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchestrion.hal.backend import DeviceInfo, Entry
@@ -45,6 +45,12 @@ def skipped_programs(module: Module, ordinal: int, info: DeviceInfo) -> list[tup
     return found
 
 
+def explain_variants(module: Module, row: Executable, info: DeviceInfo) -> list[tuple[Variant, str]]:
+    """Each variant of an executable, in order, and why it does not run on the device; empty when it does."""
+    variants = module.variants[row.variants_start : row.variants_end]
+    return [(variant, _variant_refusal(module, variant, info)) for variant in variants]
+
+
 def _lacking(module: Module, row: Program, info: DeviceInfo) -> str:
     """Why a program does not run; empty when it does."""
     name = module.strings[row.profile]
@@ -79,23 +85,27 @@ def _taken_out(module: Module, row: Program) -> str:
 
 
 def _unusable_executable(module: Module, row: Program, info: DeviceInfo) -> str:
-    """Why an executable has no variant that runs. Variants that differ in nothing that counts are looked at once."""
+    """Why an executable has no variant that runs; empty when each has one."""
     executables = module.executables[row.executables_start : row.executables_end]
-    if not executables:
+    if module.container.complete and _first_ones_run(module, executables, info):
         return ""
-    first, last = executables[0].variants_start, executables[-1].variants_end
-    starts, ends = tuple(zip(*executables, strict=True))[1:3]
-    if module.container.complete and all(map(lt, starts, ends)):
-        features, formats, _, _, _, shared, minors = zip(*module.variants[first:last], strict=True)
-        kinds = dict.fromkeys(zip(features, formats, minors, strict=True))
-        most = max(shared)
-        if not any(_refusal(module, kind, most, info) for kind in kinds):
-            return ""
     for executable in executables:
         reason = _no_variant(module, executable, info)
         if reason:
             return reason
     return ""
+
+
+def _first_ones_run(module: Module, executables: Sequence[Executable], info: DeviceInfo) -> bool:
+    """Whether the first variant of each runs, as it mostly does. Those that differ in nothing that counts are one."""
+    most, variants, kinds = 0, module.variants, set()
+    for _, start, end, _, _ in executables:
+        if start == end:
+            return False
+        features, format, _, _, _, shared, minor = variants[start]
+        kinds.add((features, format, minor))
+        most = max(most, shared)
+    return not any([_refusal(module, kind, most, info) for kind in kinds])
 
 
 def _refusal(module: Module, kind: tuple[int, int, int], shared: int, info: DeviceInfo) -> str:

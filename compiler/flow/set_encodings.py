@@ -44,6 +44,8 @@ Way = tuple[list[Operation], Value]
 ANY_SIZE: Final = ("always", "test")
 #: rows, columns and depth of a dot that is worth an encoding
 LEAST_SIZE: Final = 8
+#: the operands of a dot, in order
+SIDES: Final = ("left", "right")
 #: products of a dot that is worth an encoding
 LEAST_PRODUCTS: Final = 1 << 18
 
@@ -51,16 +53,43 @@ LEAST_PRODUCTS: Final = 1 << 18
 def run(module: Module, options: Options) -> None:
     for region in [op for op in module.walk() if isinstance(op, DispatchRegion)]:
         for dot in [op for op in region.body.block if isinstance(op, DotGeneral)]:
-            sizes = _sizes(dot)
-            if sizes is not None and (options.encodings in ANY_SIZE or _is_large(sizes)):
-                ways = [_way_to_memory(operand, region) for operand in dot.operands]
-                may_be = [_may_be_encoded(dot, sizes, index, way) for index, way in enumerate(ways)]
-                axes = [followed(*way) if may else None for way, may in zip(ways, may_be, strict=True)]
-                one_by_one = options.encodings == "test" or not _is_static(dot)
-                for index, (way, found) in enumerate(zip(ways, axes, strict=True)):
-                    if found is not None and (None not in axes or one_by_one):
-                        _encode(region, dot, index, way, found, sizes)
+            reason = _set_encodings(region, dot, options)
+            if reason and options.recorder is not None:
+                options.recorder.not_taken("", "other layouts for the operands of a dot", dot.loc, reason)
     merge_equal(module, (HoistableDispatch,))
+
+
+def _set_encodings(region: DispatchRegion, dot: DotGeneral, options: Options) -> str:
+    """Encodes the operands that may be; why none is, or empty."""
+    sizes = _sizes(dot)
+    if sizes is None:
+        return "it has no rows, no columns, or a depth that a call brings"
+    if options.encodings not in ANY_SIZE and not _is_large(sizes):
+        rows, columns, depth = sizes
+        size = f"{rows} x {columns} x {depth}"
+        return f"{size}; dots are worth it from {LEAST_SIZE} along each axis and {LEAST_PRODUCTS} products on"
+    ways = [_way_to_memory(operand, region) for operand in dot.operands]
+    may_be = [_may_be_encoded(dot, sizes, index, way) for index, way in enumerate(ways)]
+    axes = [followed(*way) if may else None for way, may in zip(ways, may_be, strict=True)]
+    one_by_one = options.encodings == "test" or not _is_static(dot)
+    done = [
+        _encode(region, dot, index, way, found, sizes)
+        for index, (way, found) in enumerate(zip(ways, axes, strict=True))
+        if found is not None and (None not in axes or one_by_one)
+    ]
+    if any(done):
+        return ""
+    if done:
+        return f"the dispatch has {MAX_BINDINGS} buffers already"
+    operands = zip(SIDES, ways, may_be, axes, strict=True)
+    return "; ".join(_problem(side, way, may) for side, way, may, found in operands if found is None)
+
+
+def _problem(side: str, way: Way, may_be: bool) -> str:
+    """Why an operand of a dot has no encoding."""
+    if not _is_in_memory(way[1]):
+        return f"the {side} operand is computed in the same dispatch"
+    return f"the axes of the {side} operand are not those in memory" if may_be else f"a call brings sizes of the {side}"
 
 
 def _sizes(dot: DotGeneral) -> tuple[int, int, int] | None:
@@ -101,11 +130,11 @@ def _may_be_encoded(dot: DotGeneral, sizes: tuple[int, int, int], index: int, wa
 
 def _encode(
     region: DispatchRegion, dot: DotGeneral, index: int, way: Way, axes: Axes, sizes: tuple[int, int, int]
-) -> None:
-    """Puts an encoding between an operand of the dot and where it lies in memory."""
+) -> bool:
+    """Puts an encoding between an operand of the dot and where it lies in memory, if there is room."""
     chain, source = way
     if len(captures(region)) + len(region.outputs) >= MAX_BINDINGS:
-        return
+        return False
     dims, left = dot.dimensions, index == 0
     batch = dims.lhs_batch if left else dims.rhs_batch
     contract = dims.lhs_contract if left else dims.rhs_contract
@@ -122,6 +151,7 @@ def _encode(
     for op in chain:
         if not op.results[0].uses:
             op.erase()
+    return True
 
 
 def _way_to_memory(value: Value, region: DispatchRegion) -> Way:

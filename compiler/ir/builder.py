@@ -39,8 +39,8 @@ class Builder:
 
     def insert(self, op: Op) -> Op:
         """Inserts a detached operation; one without a location gets the builder's."""
-        if op.loc is UNKNOWN:
-            op.loc = self.loc
+        if not op.loc.known:
+            op.loc = op.loc.at(self.loc)
         self.block.insert_before(op, self.anchor)
         return op
 

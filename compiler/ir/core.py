@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from .attributes import StringAttr
 from .declare import Declaration, declaration_of
-from .locations import UNKNOWN, Location
+from .locations import UNKNOWN, Location, Tracked, origin_of
 from .types import Attribute, Type
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ class Value:
 
     @property
     def loc(self) -> Location:
-        raise NotImplementedError
+        """Unknown for a value that is used before the parser meets its definition."""
+        return UNKNOWN
 
     @property
     def defining_op(self) -> Operation | None:
@@ -69,6 +70,9 @@ class Value:
         """Every use of this value becomes a use of `value`."""
         if value is self:
             return
+        loc = self.loc
+        if isinstance(loc, Tracked):
+            loc.origin.replaced(loc.origin, origin_of(value.loc))
         for operation, index in list(self.uses):
             operation.set_operand(index, value)
 

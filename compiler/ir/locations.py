@@ -5,7 +5,7 @@ Text is MLIR's. `source_text` is the short form for messages: the innermost file
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
@@ -19,6 +19,12 @@ class Location:
     """Where something comes from."""
 
     __slots__ = ()
+    #: whether it says anything
+    known = True
+
+    def at(self, other: Location) -> Location:
+        """This location, said to be `other` where nothing is known."""
+        return self
 
     def children(self) -> tuple[Location, ...]:
         return ()
@@ -37,6 +43,11 @@ def _name(location: Location, of: dict[Location, str] | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnknownLoc(Location):
+    known = False
+
+    def at(self, other: Location) -> Location:
+        return other
+
     def text(self, of: dict[Location, str] | None = None) -> str:
         return "unknown"
 
@@ -105,11 +116,93 @@ class FusedLoc(Location):
         return f"fused{metadata}[{', '.join(_name(child, of) for child in self.locations)}]"
 
 
+class Origin:
+    """Which ops of the source something was made from: numbers, `parts` the origins it was joined from.
+
+    `replaced` is told of this origin, and of another or none, when a value of that takes the place of a value of this.
+    """
+
+    __slots__ = ("_numbers", "parts", "replaced")
+
+    def __init__(
+        self, numbers: frozenset[int], replaced: Callable[[Origin, Origin | None], None], parts: tuple[Origin, ...] = ()
+    ) -> None:
+        self._numbers: frozenset[int] | None = None if parts else numbers
+        self.replaced = replaced
+        self.parts = parts
+
+    @classmethod
+    def joined(cls, origins: Sequence[Origin]) -> Origin:
+        """The origin of what was made from all of these; the first is that of the main one."""
+        return origins[0] if len(origins) == 1 else cls(frozenset(), origins[0].replaced, tuple(origins))
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """All of them. They are put together when first asked for: each of many steps joins two origins."""
+        if self._numbers is None:
+            found: set[int] = set()
+            seen: set[int] = set()
+            stack: list[Origin] = [self]
+            while stack:
+                origin = stack.pop()
+                if id(origin) not in seen:
+                    seen.add(id(origin))
+                    found.update(origin._numbers or ())
+                    stack += origin.parts if origin._numbers is None else ()
+            self._numbers = frozenset(found)
+        return self._numbers
+
+
+class Tracked(Location):
+    """A location that knows its origin, for a placement report. It prints, and is fused, as its `place`."""
+
+    __slots__ = ("origin", "place")
+
+    def __init__(self, place: Location, origin: Origin) -> None:
+        self.place = place
+        self.origin = origin
+
+    @property
+    def known(self) -> bool:  # type: ignore[override]
+        return self.place.known
+
+    def at(self, other: Location) -> Location:
+        return Tracked(self.place.at(place_of(other)), self.origin)
+
+    def children(self) -> tuple[Location, ...]:
+        return (self.place,)
+
+    def text(self, of: dict[Location, str] | None = None) -> str:
+        return self.place.text(of)
+
+
+def place_of(location: Location) -> Location:
+    """The location without its origin."""
+    return location.place if isinstance(location, Tracked) else location
+
+
+def origin_of(location: Location) -> Origin | None:
+    """The origin of a location that is tracked."""
+    return location.origin if isinstance(location, Tracked) else None
+
+
+def called(callee: Location, caller: Location) -> Location:
+    """The location of what was copied from a function to a call of it; what is in the function is its origin."""
+    if isinstance(callee, Tracked):
+        return Tracked(called(callee.place, place_of(caller)), callee.origin)
+    if not caller.known or not callee.known:
+        return callee.at(caller)
+    return CallSiteLoc(callee, place_of(caller))
+
+
 def fused(*locations: Location) -> Location:
     """One location for what was made from several: duplicates and unknown ones go, nested fusions are flattened.
 
     It keeps the first MOST_FUSED places: an op that stands for thousands of equal ones is made in thousands of steps.
+    Origins are all kept.
     """
+    if origins := [location.origin for location in locations if isinstance(location, Tracked)]:
+        return Tracked(fused(*map(place_of, locations)), Origin.joined(origins))
     if locations and _is_full(locations[0]):
         return locations[0]
     flat: dict[Location, None] = {}

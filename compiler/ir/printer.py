@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from .attributes import Resources, entries_text, quote
 from .core import Block, Operation, UnregisteredOp, Value
-from .locations import UNKNOWN, Location
+from .locations import UNKNOWN, Location, Tracked
 from .types import results_text
 
 #: written before the bytes of a resource; a power of two, little endian
@@ -125,13 +125,15 @@ class _Printer:
     def _label(self, block: Block, indent: str) -> None:
         arguments = []
         for argument in block.arguments:
-            loc = f" loc({self._location(argument.loc)})" if self.locations and argument.loc is not UNKNOWN else ""
+            loc = f" loc({self._location(argument.loc)})" if self.locations and argument.loc.known else ""
             arguments.append(f"{self._names[argument]}: {argument.type}{loc}")
         listed = f"({', '.join(arguments)})" if arguments else ""
         self.parts.append(f"{indent}{self._blocks[block]}{listed}:\n")
 
     def _location(self, loc: Location) -> str:
         """An alias for everything but `unknown`; children are defined before what holds them."""
+        if isinstance(loc, Tracked):
+            loc = loc.place
         if loc is UNKNOWN:
             return "unknown"
         alias = self._alias_of_object.get(id(loc))

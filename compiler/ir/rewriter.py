@@ -58,8 +58,8 @@ class Rewriter:
     def insert(self, op: Op) -> Op:
         """Inserts a detached op before the one looked at."""
         assert self._op is not None, "inside a pattern"
-        if op.loc is UNKNOWN:
-            op.loc = self.loc
+        if not op.loc.known:
+            op.loc = op.loc.at(self.loc)
         Builder.before(self._op).insert(op)
         self._worklist[op] = None
         return op
@@ -88,8 +88,8 @@ class Rewriter:
                 self._worklist[user] = None
             old.replace_by(new)
             maker = new.defining_op
-            if maker is not None and maker.loc is UNKNOWN:
-                maker.loc = op.loc
+            if maker is not None and not maker.loc.known:
+                maker.loc = maker.loc.at(op.loc)
         self.erase(op)
 
     def replace_value(self, old: Value, new: Value) -> None:

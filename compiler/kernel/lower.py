@@ -45,6 +45,7 @@ from .indexing import starts_of
 from .lowering import refusal
 from .machine import Machine
 from .packed import packed_tile_of
+from .plan import EntryPlan
 from .row_values import Span, held_spans
 from .rules import INLINE_CONSTANT_BYTES
 from .schedule import SCHEDULES, Output, Schedule, Work, choose, few_of, hero_of, may_tile, narrow_of
@@ -75,6 +76,32 @@ def lower_entry(entry: Operation, machine: Machine) -> None:
     erase_dead(entry)
 
 
+def plan_entry(entry: Operation, machine: Machine) -> list[EntryPlan]:
+    """The schedules that `lower_entry` will choose; none for an entry that it will refuse."""
+    assert isinstance(entry, Entry)
+    if any(True for _ in diagnose(op for op in entry.body.block if not isinstance(op, ABI))):
+        return []
+    plan = _Plan.of(entry, machine)
+    *special, rest = _cases(plan, machine)
+    missed = [_missed(plan, machine)]
+    if any(_name(entry, case) in _names(entry) for case in special):
+        missed = [f"an entry is called {_name(entry, special[0])} already"]
+        special, rest = [], _Case()
+    schedule = (_Plan.of(entry, machine, rest) if rest.span is not None else plan).schedule.name
+    name = entry.sym_name.value
+    return [
+        EntryPlan(name, schedule),
+        *(EntryPlan(_name(entry, case), _Plan.of(entry, machine, case).schedule.name, case.calls) for case in special),
+        *(EntryPlan(name, schedule, missed=why) for why in missed if why),
+    ]
+
+
+def _missed(plan: "_Plan", machine: Machine) -> str:
+    """Why calls that bring few of something have no entry of their own, where on another machine they would."""
+    few = None if machine.few or plan.work.rows is not None else few_of(plan.work, plan.schedule)
+    return "" if few is None else f"calls with {few[0]} <= {few[1]} have no entry of their own on this machine"
+
+
 @dataclass(frozen=True, slots=True)
 class _Case:
     """Calls in which a size is at most a number, and what the code for them is told of it. `of`: what there is so much
@@ -86,6 +113,10 @@ class _Case:
     wide: bool = False
     span: Span | None = None
     of: str = ""
+
+    @property
+    def calls(self) -> str:
+        return f"{self.size} <= {self.most}"
 
 
 def _cases(plan: "_Plan", machine: Machine) -> list[_Case]:

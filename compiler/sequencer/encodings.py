@@ -54,6 +54,23 @@ def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
     return resolve
 
 
+def row_major_because(program: hl_seq.Program, encodings: str, encoding: Encoding, shape: tuple[int, ...]) -> str:
+    """Why `resolver` gives an encoding row-major order, for a placement report; empty where it does not."""
+    made_for = target(program.profile)
+    machine = made_for.machines.get(program.machine_name)
+    match encodings:
+        case "none":
+            return "--encodings=none"
+        case "always":
+            return "" if made_for.tiled(encoding, shape) else f"target {made_for.name} has no tiles for it"
+        case "default" if machine is not None and not machine.packs:
+            return f"kernels for machine {program.machine_name} read row-major order"
+        case "default":
+            return made_for.row_major_because(encoding, shape)
+        case _:
+            return ""
+
+
 def retype(value: Value, type: TensorType, program: hl_seq.Program) -> None:
     """Gives an encoded value of a hoistable dispatch another encoding, and everything it flows to as it is.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region
+from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.kernel.machine import DEFAULT, program_name
 from orchestrion.compiler.targets.target import target
 
@@ -34,4 +35,10 @@ def run(module: Module, options: Options) -> None:
 
 def _machines(name: str, options: Options) -> tuple[str, ...]:
     """The machines that a target has a program for: one where it makes the same code for all."""
-    return options.machines if target(name).machines else (DEFAULT,)
+    if target(name).machines:
+        return options.machines
+    if options.recorder is not None and options.machines != (DEFAULT,):
+        wanted = " or ".join(machine for machine in options.machines if machine != DEFAULT)
+        why = f"target {name} makes the same code for all machines"
+        options.recorder.not_taken(name, f"a program for machine {wanted}", UNKNOWN, why)
+    return (DEFAULT,)

@@ -14,7 +14,6 @@ from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Dim
-from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.ir.types import I32, I64, FunctionType, TensorType
 from orchestrion.compiler.stablehlo.func import Func, Return, aliases, true_types
 
@@ -131,7 +130,7 @@ class Serving:
         for index, type in enumerate(true_types(self.signature.inputs, self.func.arg_attrs)):
             assert isinstance(type, TensorType)
             loc = source.arguments[index].loc
-            with self.builder.at(self.func.loc if loc is UNKNOWN else loc):
+            with self.builder.at(loc.at(self.func.loc)):
                 checked = self.builder.build(ll_seq.Check, type=type, view=views[index], output=ll_seq.BUFFER)
             self.unit.bring(Home("argument", index), checked.output)
         for axis in measured(self.signature):

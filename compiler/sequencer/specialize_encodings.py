@@ -7,32 +7,51 @@ is left.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from orchestrion.compiler.flow.dialect import HoistableDispatch
+from orchestrion.compiler.flow.dialect import HoistableDispatch, SetEncoding
 from orchestrion.compiler.flow.hoist_into_initializers import drop_unused_globals, merge_globals
+from orchestrion.compiler.flow.layout import Encoding, encoding_of
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType, Type
+from orchestrion.compiler.stablehlo.base import tensor_of
 
 from . import hl_seq
-from .encodings import Resolve, drop_idle, resolver
+from .encodings import Resolve, drop_idle, resolver, row_major_because
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.provenance import Recorder
+
+#: what a tensor is to a dot -> in words
+SIDES: Final = {"lhs": "left", "rhs": "right"}
 
 
 def run(module: Module, options: Options) -> None:
     for program in module.block:
         if isinstance(program, hl_seq.Program):
             resolve = resolver(program, options.encodings)
+            if options.recorder is not None:
+                _note_plain(program, options.encodings, options.recorder)
             for op in program.walk():
                 _specialize(op, resolve)
             drop_idle(program)
             merge_equal(program, (HoistableDispatch,))
             merge_globals(program)
             drop_unused_globals(program)
+
+
+def _note_plain(program: hl_seq.Program, encodings: str, recorder: Recorder) -> None:
+    """Say which operands of dots stay in row-major order, and why."""
+    for op in program.walk():
+        encoding = encoding_of(tensor_of(op.output)) if isinstance(op, SetEncoding) else None
+        if isinstance(op, SetEncoding) and isinstance(encoding, Encoding):
+            reason = row_major_because(program, encodings, encoding, tensor_of(op.output).shape)
+            if reason:
+                what = f"another layout for the {SIDES[encoding.role]} operand of a dot"
+                recorder.not_taken(program.sym_name.value, what, op.loc, reason)
 
 
 def _specialize(op: Operation, resolve: Resolve) -> None:

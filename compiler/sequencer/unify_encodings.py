@@ -8,7 +8,7 @@ with it, where nobody else wants those encoded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.flow.dialect import Dispatch, HoistableDispatch, SetEncoding
 from orchestrion.compiler.flow.layout import Layout, encoding_of, plain
@@ -22,15 +22,18 @@ from .encodings import Resolve, drop_idle, fit_entries, resolver, retype
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.provenance import Recorder
+
+TWO_LAYOUTS: Final = "dots want it in layouts that differ in more than tiles, and it is kept once"
 
 
 def run(module: Module, options: Options) -> None:
     for program in module.block:
         if isinstance(program, hl_seq.Program):
-            _unify(program, resolver(program, options.encodings))
+            _unify(program, resolver(program, options.encodings), options.recorder)
 
 
-def _unify(program: hl_seq.Program, resolve: Resolve) -> None:
+def _unify(program: hl_seq.Program, resolve: Resolve, recorder: Recorder | None) -> None:
     changed = False
     for values in _encodings_of_constants(program).values():
         layouts = {resolve(tensor_of(value)) for value in values}
@@ -39,6 +42,9 @@ def _unify(program: hl_seq.Program, resolve: Resolve) -> None:
         chosen = max(values, key=lambda value: _tile(resolve, value))
         serves = len({_groups(resolve, value) for value in values}) == 1
         partners = [] if serves else _partners(values, program)
+        if recorder is not None and not serves:
+            for value in values:
+                recorder.not_taken(program.sym_name.value, "another layout for a constant", value.loc, TWO_LAYOUTS)
         for value in values:
             retype(value, tensor_of(chosen) if serves else plain(tensor_of(chosen)), program)
         for value in partners:

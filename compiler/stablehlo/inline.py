@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.locations import UNKNOWN, CallSiteLoc, Location
+from orchestrion.compiler.ir.locations import Location, called
 
 from .calls import CallGraph
 from .func import Call, Func
@@ -70,16 +70,10 @@ def _inline(call: Call, target: Func) -> None:
     for op in body:
         copy = op.clone(mapping)
         for inner in copy.walk():
-            inner.loc = _placed(inner.loc, call.loc, places)
+            if inner.loc not in places:
+                places[inner.loc] = called(inner.loc, call.loc)
+            inner.loc = places[inner.loc]
         block.insert_before(copy, call)
     for old, value in zip(call.results, last.operands, strict=True):
         old.replace_by(mapping[value])
     call.erase()
-
-
-def _placed(loc: Location, caller: Location, places: dict[Location, Location]) -> Location:
-    if caller is UNKNOWN or loc is UNKNOWN:
-        return caller if loc is UNKNOWN else loc
-    if loc not in places:
-        places[loc] = CallSiteLoc(loc, caller)
-    return places[loc]

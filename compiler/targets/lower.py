@@ -21,6 +21,7 @@ from .target import target
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.provenance import Recorder
 
 
 def run(module: Module, options: Options) -> None:
@@ -28,20 +29,30 @@ def run(module: Module, options: Options) -> None:
     for program in module.block:
         if not isinstance(program, hl_seq.Program):
             continue
-        profile = PROFILES[program.profile]
-        made_for, machine = target(profile.name), program.machine_name
         for entry in [op for op in program.walk() if isinstance(op, ll_seq.Entry)]:
             name_source_ops(entry)
             note_binding_types(entry)
-            if calls := list(_library_calls(entry, profile)):
-                found += calls
-                continue
-            try:
-                made_for.lower(entry, machine)
-            except CompileError as error:
-                found += error.diagnostics
+            refused = _lower(entry, program, options.recorder)
+            if refused and options.recorder is not None:
+                options.recorder.refused(program.profile, refused)
+            found += refused
     if found:
         raise CompileError(dict.fromkeys(found))
+
+
+def _lower(entry: ll_seq.Entry, program: hl_seq.Program, recorder: Recorder | None) -> list[Diagnostic]:
+    """Lower an entry, or say why its target does not."""
+    made_for, machine = target(program.profile), program.machine_name
+    if calls := list(_library_calls(entry, PROFILES[program.profile])):
+        return calls
+    plan = () if recorder is None else made_for.plan(entry, machine)
+    try:
+        made_for.lower(entry, machine)
+    except CompileError as error:
+        return list(error.diagnostics)
+    if recorder is not None:
+        recorder.planned(program.sym_name.value, entry, plan)
+    return []
 
 
 def _library_calls(entry: ll_seq.Entry, profile: Profile) -> Iterator[Diagnostic]:

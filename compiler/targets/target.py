@@ -5,7 +5,7 @@ The `executables` phase calls `lower` on every `ll_seq.entry` of a program, the 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -13,6 +13,7 @@ from importlib import import_module
 from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.kernel.machine import DEFAULT, Machine
+from orchestrion.compiler.kernel.plan import EntryPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,19 @@ class Target(ABC):
         `CompileError` names what cannot be lowered.
         """
 
+    def plan(self, entry: Operation, machine: str = DEFAULT) -> Sequence[EntryPlan]:
+        """The entries that `lower` will make of one, for a placement report; none where there is nothing to choose, or
+        `lower` will refuse it."""
+        return ()
+
     def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
         """How an operand of that shape is to lie in memory for a dot to be faster, though it is put so in every call;
-        None for row-major order."""
+        None for row-major order, and `row_major_because` says why."""
         return None
+
+    def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:
+        """Why `layout` gives none, for a placement report; empty where it gives one."""
+        return f"target {self.name} reads the operands of dots in row-major order"
 
     def tiled(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
         """The tiles that it has for what the encoding is to a dot; None where it has none."""

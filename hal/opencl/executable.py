@@ -89,7 +89,7 @@ class OpenCLExecutable(BackendExecutable):
     ) -> None:
         self.entries = entries
         self._api = api
-        self._program = _build(context, device, cache, payload)
+        self._program, self.cached = _build(context, device, cache, payload)
         for entry in entries:
             kernel = self.kernel(entry)
             try:
@@ -108,12 +108,15 @@ class OpenCLExecutable(BackendExecutable):
         del self._program
 
 
-def _build(context: cl.Context, device: cl.Device, cache: Cache | None, payload: memoryview) -> cl.Program:
+def _build(
+    context: cl.Context, device: cl.Device, cache: Cache | None, payload: memoryview
+) -> tuple[cl.Program, bool | None]:
+    """The program, and whether its binary was in the cache; None without one."""
     options: list[str] = list(OPTIONS)
     if device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT:
         options.append(ROUNDED)
     if cache is None or not cache.usable:
-        return _compile(context, device, payload, options)
+        return _compile(context, device, payload, options), None
     key = (
         device.platform.name,
         device.platform.version,
@@ -127,11 +130,11 @@ def _build(context: cl.Context, device: cl.Device, cache: Cache | None, payload:
     if binary is not None:
         program = _load(context, device, binary)
         if program is not None:
-            return program
+            return program, True
     program = _compile(context, device, payload, options)
     (binary,) = program.binaries
     cache.put(binary, *key)
-    return program
+    return program, False
 
 
 def _load(context: cl.Context, device: cl.Device, binary: bytes) -> cl.Program | None:

@@ -96,7 +96,8 @@ class VulkanExecutable(BackendExecutable):
         info = api.new("VkShaderModuleCreateInfo", codeSize=len(code), pCode=words)
         module = api.create(device.vk.vkCreateShaderModule, device.handle, info, "a shader module")
         try:
-            with pipeline_cache(device, payload) as cache:
+            with pipeline_cache(device, payload) as (cache, known):
+                self.cached = known
                 for entry, layout in zip(self.entries, self.layouts, strict=True):
                     self.pipelines.append(self._pipeline(module, cache, entry.name, layout))
         finally:

@@ -26,15 +26,16 @@ def cache_key(device: VulkanDevice, payload: memoryview) -> tuple[str, str, byte
 
 
 @contextmanager
-def pipeline_cache(device: VulkanDevice, payload: memoryview) -> Generator[Handle]:
-    """A VkPipelineCache with what is known of this payload; what it holds at the end is kept, if that is new."""
+def pipeline_cache(device: VulkanDevice, payload: memoryview) -> Generator[tuple[Handle, bool]]:
+    """A VkPipelineCache, and whether anything was known of this payload; what it holds at the end is kept, if that is
+    new."""
     api, vk = device.api, device.vk
     key = cache_key(device, payload)
     known = device.cache.get(*key) or b""
     info = api.new("VkPipelineCacheCreateInfo", initialDataSize=len(known), pInitialData=api.ffi.new("char[]", known))
     handle = api.create(vk.vkCreatePipelineCache, device.handle, info, "a pipeline cache")
     try:
-        yield handle
+        yield handle, bool(known)
         data = _data(device, handle)
         if len(data) > HEADER_BYTES and data != known:
             device.cache.put(data, *key)

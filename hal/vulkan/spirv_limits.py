@@ -2,8 +2,9 @@
 
 Compilers take more than linear time: lavapipe takes 0.04 s for 2 KiB of straight-line arithmetic, 1.2 s for 28 KiB and
 17 s for 83 KiB. The counts below are what that time grows with. Each limit is about 16 times the largest count
-that the emitter was seen to write. How deep constructs nest is limited where they are checked (`spirv_flow`).
-One pass over the instructions; a module that is malformed elsewhere may pass.
+that the emitter was seen to write. The stack is what the built code takes when it runs (`spirv_stack`): its limit is 4
+times what was seen, and half of what SwiftShader bears. How deep constructs nest is limited where they are checked
+(`spirv_flow`). Two passes over the instructions; a module that is malformed elsewhere may pass.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.spirv import OP_BY_NAME
 
-HEADER_WORDS = 5
+from .spirv_stack import HEADER_WORDS, count_slots, is_shallow
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ LIMITS: dict[str, SpirvLimit] = {
     "blocks": SpirvLimit("blocks in a function", 2_500, 154),
     "block": SpirvLimit("instructions in a block", 40_000, 2_415),
     "phis": SpirvLimit("OpPhi in a block", 1_000, 65),
+    "stack": SpirvLimit("slots of stack in a function", 16_000, 3_965),
 }
 
 _NAMES = ("OpFunction", "OpLabel", "OpPhi")
@@ -72,6 +74,7 @@ def _is_small(words: npt.NDArray[np.uint32]) -> bool:
         found["OpFunction"] <= LIMITS["functions"].most
         and found["OpLabel"] <= LIMITS["blocks"].most
         and found["OpPhi"] <= LIMITS["phis"].most
+        and is_shallow(codes, LIMITS["stack"].most)
     )
 
 
@@ -79,6 +82,7 @@ def count_words(words: Sequence[int]) -> dict[str, tuple[int, int]]:
     """Each count of LIMITS at its largest, with the word where that ends."""
     most = dict.fromkeys(LIMITS, (0, 0))
     most["module"] = len(words), 0
+    most["stack"] = count_slots(words)
     at, end, instructions, counted = HEADER_WORDS, len(words), 0, _CODES
     function = block = blocks = phis = functions = 0
 

@@ -31,7 +31,7 @@ FAULTY = {
 
 #: target -> a fault in what it watches, which it must find
 PLANTED = {
-    "container": "from orchestrion.schema import container\ncontainer._check_spans = lambda *_: None",
+    "container": "from orchestrion.schema import container\ncontainer._refuse_place = lambda *_: None",
     "dims": "from orchestrion.compiler.ir import dims\ndims._is_remainder = lambda size, _: dims.bounds(size)[0] >= 0",
     "root": "from orchestrion.schema import structure\nstructure.verify = lambda tables: None",
     "bytecode": "from orchestrion.vm import verifier\nverifier._CHECKS['target'] = lambda *_: None",

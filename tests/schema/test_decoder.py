@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import later_format
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -293,6 +294,16 @@ def _agree(root: memoryview) -> None:
     assert quick is not None
     for name in ("header", *(vector.name for vector in layout().vectors)):
         assert list(getattr(quick, name)) == list(getattr(slow, name))
+
+
+@pytest.mark.parametrize("file", later_format.files().values(), ids=list(later_format.files()))
+def test_both_decoders_take_the_same_roots_of_later_versions(file: later_format.Later) -> None:
+    try:
+        root = container.open_bytes(file.data).root
+    except ModuleError as error:
+        assert file.refusal in str(error)
+        return
+    _agree(root)
 
 
 def test_the_written_decoder_is_up_to_date() -> None:

@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
-from orchestrion.schema import container, versions
+from orchestrion.schema import container, rows, versions
 from orchestrion.schema.layout import layout
 
+NOTE = container.Attachment("NOTE", b"")
 TEXT = (Path(__file__).parents[2] / "docs" / "module-format.md").read_text(encoding="utf-8")
 
 
@@ -30,3 +31,14 @@ def test_the_directory_has_the_size_of_its_fields() -> None:
     size = sum(int(n) for n in re.findall(r"^\| (\d+) \|", fields, re.MULTILINE))
     middle, _ = container.directory(bytes(64), [])
     assert size == len(middle)
+    more = len(container.directory(bytes(64), [5])[0]) - size, len(container.directory(bytes(64), [], [NOTE])[0]) - size
+    assert more == tuple(int(n) for n in re.findall(r"^\| (\d+) each \|", fields, re.MULTILINE))
+    assert f"A section's header, {len(container.section_header(container.Section('s', b'')))} bytes:" in fields
+
+
+def test_kinds_of_segments_and_known_tags_are_listed() -> None:
+    assert re.findall(r"^\| `([A-Z]\w+)` \| ", TEXT.split("### Segments")[1], re.MULTILINE) == [
+        kind.name for kind in rows.SegmentKind
+    ]
+    assert all(f"attachment `{tag}`" in TEXT for tag in container.ATTACHMENTS)
+    assert not container.SECTIONS

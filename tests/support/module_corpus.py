@@ -203,6 +203,20 @@ def written() -> Iterator[bytes]:
         yield writer.write(module)
     for path in sorted((TESTS / "golden").glob("*.fb")):
         yield path.read_bytes()
+    yield writer.write(beyond_programs())
+
+
+def beyond_programs() -> writer.Module:
+    """A small module with all that stands beside programs: attributes, custom segments, attachments, sections."""
+    text = """
+    attribute "model.name" = "n" attribute "icon" = hex "89" custom "a" = hex "00" attachment "NOTE" = hex "01"
+    section "appended" = hex "0203"
+    export @f attributes ["task" = "t"]
+    program @p profile "reference" { attribute "k" = hex "" func @f () -> () { return () } entry @f }
+    """
+    module = assembler.assemble(text)
+    constant = writer.Constant("c", bytes(8), dtypes.BY_NAME["f32"], (2,), chunked=True)
+    return replace(module, programs=(replace(module.programs[0], constants=(constant,)),))
 
 
 def for_device(profile: str) -> Iterator[writer.Module]:

@@ -52,6 +52,8 @@ MUTATORS: dict[str, Mutator] = {
     "exports": _rows(3, mutate_rows.exports),
     "imports": _rows(2, mutate_rows.imports),
     "programs": _rows(1, mutate_rows.programs),
+    "attributes": _rows(1, mutate_rows.attributes),
+    "versions": _rows(1, mutate_rows.versions),
     "crossover": _rows(2, mutate_rows.crossover),
     "tensor instructions": _rows(8, mutate_tensor.instructions),
     "tensor bytes": _rows(3, mutate_tensor.raw),
@@ -63,6 +65,8 @@ MUTATORS: dict[str, Mutator] = {
     "strings": _file(2, mutate_file.strings),
     "directory": _file(2, mutate_file.directory),
     "segments": _file(3, mutate_file.segments),
+    "thinned": _file(2, mutate_file.thinned),
+    "behind": _file(1, mutate_file.behind),
     "any bytes": _file(4, mutate_file.any_bytes),
 }
 _NAMES = list(MUTATORS)

@@ -1,4 +1,5 @@
-"""Mutators of a written file: rows, counts and offsets of the root's vectors, strings, directory, segments.
+"""Mutators of a written file: rows, counts and offsets of the root's vectors, strings, directory, segments, what stands
+behind these.
 
 They find their way by `structure.structure`, and seal what they damaged.
 """
@@ -130,10 +131,10 @@ def strings(choose: random.Random, data: bytes) -> bytes:
 
 @_or_any
 def directory(choose: random.Random, data: bytes) -> bytes:
-    """Offsets and sizes of segments, their number, the kind of directory."""
+    """Offsets and sizes of segments and attachments, their numbers, the kind of directory."""
     file = container.open_bytes(data)
     start = container.place(len(file.root), 0)
-    end = start + 48 + 16 * len(file.spans)
+    end = start + 48 + 16 * len(file.spans) + 32 * len(file.attachments)
     if choose.random() < 0.3 and len(file.spans) > 1:
         changed = bytearray(data)
         one, other = (start + 48 + 16 * choose.randrange(len(file.spans)) for _ in range(2))
@@ -145,6 +146,42 @@ def directory(choose: random.Random, data: bytes) -> bytes:
         changed[taken : taken + 16] = bytes(16)
         return bytes(changed)
     return damaged(choose, data, start + 8, end)
+
+
+@_or_any
+def thinned(choose: random.Random, data: bytes) -> bytes:
+    """Packed anew without some segments, with other attachments and sections."""
+    file = container.open_bytes(data)
+    kept = [None if choose.random() < 0.2 else _present(file, at) for at in range(len(file.spans))]
+    attachments, sections = list(file.attachments), list(file.sections)
+    for _ in range(choose.choice((0, 1, 1, 2))):
+        tag = choose.choice(("SIGN", "NEW1", "A"))
+        attachments.append(container.Attachment(tag, choose.randbytes(choose.choice((0, 3, 64, 100))), _flags(choose)))
+    for _ in range(choose.choice((0, 1, 1, 2))):
+        name = choose.choice(("notes", "twelve-bytes", "SIGN"))
+        sections.append(container.Section(name, choose.randbytes(choose.choice((0, 3, 64, 100))), _flags(choose)))
+    choose.shuffle(attachments)
+    return b"".join(container.build(file.root, kept, attachments, sections))
+
+
+def _present(file: container.Container, ordinal: int) -> memoryview | None:
+    return file.segment(ordinal) if file.spans[ordinal][0] else None
+
+
+def _flags(choose: random.Random) -> int:
+    return choose.choice((0, 0, 0, 1, 2, 1 << 31))
+
+
+@_or_any
+def behind(choose: random.Random, data: bytes) -> bytes:
+    """What stands behind the segments: data of attachments, headers of sections, gaps; cut short or made longer."""
+    file = container.open_bytes(data)
+    start = max([0, *(offset + size for offset, size in file.spans)])
+    if choose.random() < 0.2:
+        return data[: choose.randrange(start, len(data) + 1)]
+    if choose.random() < 0.2 or start == len(data):
+        return data + choose.choice((bytes(64), b"\0", data[start:], choose.randbytes(40)))
+    return damaged(choose, data, start, len(data))
 
 
 @_or_any

@@ -252,6 +252,47 @@ def programs(choose: random.Random, module: writer.Module, _: Modules) -> writer
     return replace(module, programs=replaced(choose, tuple(module.programs), one))
 
 
+def attributes(choose: random.Random, module: writer.Module, _: Modules) -> writer.Module:
+    """Attributes of module, exports and programs, custom segments, constants with digests of their pieces."""
+    found = {
+        choose.choice(("model.name", "model.version", "", "a")): choose.choice(("7", "-1", "\N{SNOWMAN}", b"\xff", b""))
+        for _ in range(choose.randrange(4))
+    }
+    match choose.randrange(4):
+        case 0:
+            return replace(module, attributes=found)
+        case 1:
+            rows = replaced(choose, tuple(module.exports), lambda row: replace(row, attributes=found))
+            return replace(module, exports=rows)
+        case 2:
+            rows = replaced(choose, tuple(module.programs), lambda row: replace(row, attributes=found))
+            return replace(module, programs=rows)
+    custom = {choose.choice(("a", "", "org.example")): choose.randbytes(choose.choice((0, 5)))}
+    module = replace(module, custom=custom)
+    return in_program(
+        choose,
+        module,
+        lambda row: replace(row, constants=[replace(constant, chunked=True) for constant in row.constants]),
+    )
+
+
+def versions(choose: random.Random, module: writer.Module, _: Modules) -> writer.Module:
+    """Versions of bytecode and of variants that are later than they need to be."""
+
+    def change(program: writer.Program) -> writer.Program:
+        minor = choose.choice((1, 2, 9, 0xFFFF))
+        if choose.random() < 0.3:
+            return replace(program, bytecode_minor=minor)
+
+        def one(row: writer.Executable) -> writer.Executable:
+            later = replaced(choose, tuple(row.variants), lambda old: replace(old, format_minor=minor))
+            return replace(row, variants=later)
+
+        return replace(program, executables=replaced(choose, tuple(program.executables), one))
+
+    return in_program(choose, module, change)
+
+
 def crossover(choose: random.Random, module: writer.Module, others: Modules) -> writer.Module:
     """Rows of one kind from another module."""
     other = choose.choice(others)

@@ -4,14 +4,16 @@ The driver builds it with correctly rounded division and square root; contractio
 """
 
 import re
+from collections.abc import Sequence
 from math import prod
 
 from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim
-from orchestrion.compiler.kernel.lower import lower_entry
+from orchestrion.compiler.kernel.lower import lower_entry, plan_entry
 from orchestrion.compiler.kernel.machine import DEFAULT, Machine
+from orchestrion.compiler.kernel.plan import EntryPlan
 from orchestrion.compiler.kernel.signature import Signature, signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.target import Payload, Target
@@ -40,15 +42,31 @@ class OpenCLTarget(Target):
     def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
         """Columns that are no neighbours in memory would be gathered one by one. Tiles serve where a dot's last one has
         no need to be moved back, order is worth it for many rows (docs/decisions/packed-dot.md)."""
-        if encoding.role == "lhs" or max(encoding.contract, default=0) < max(encoding.free, default=0):
+        if self.row_major_because(encoding, shape):
             return None
+        return self.tiled(encoding, shape) if self._fills_tiles(encoding, shape) else encoding.ordered
+
+    def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:
+        if encoding.role == "lhs":
+            return "kernels read the left operand of a dot in row-major order"
+        if max(encoding.contract, default=0) < max(encoding.free, default=0):
+            return "the columns of the dot are neighbours in memory already"
+        if self._fills_tiles(encoding, shape) or encoding.sizes[0] >= ORDERED_ROWS:
+            return ""
+        return (
+            f"the columns of the dot are no multiple of {self.tiles[1]}, and another order is worth it from "
+            f"{ORDERED_ROWS} rows on, of which there are {encoding.sizes[0]}"
+        )
+
+    def _fills_tiles(self, encoding: Encoding, shape: tuple[int, ...]) -> bool:
         columns = prod(shape[axis] for axis in encoding.free)
-        if not isinstance(columns, Dim) and columns % self.tiles[1] == 0:
-            return self.tiled(encoding, shape)
-        return encoding.ordered if encoding.sizes[0] >= ORDERED_ROWS else None
+        return not isinstance(columns, Dim) and columns % self.tiles[1] == 0
 
     def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
         lower_entry(entry, self.machines[machine])
+
+    def plan(self, entry: Operation, machine: str = DEFAULT) -> Sequence[EntryPlan]:
+        return plan_entry(entry, self.machines[machine])
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)

@@ -1,10 +1,13 @@
 """The target of the `spirv` profile: a SPIR-V 1.3 module per executable, for Vulkan 1.1, an entry point per entry."""
 
+from collections.abc import Sequence
+
 from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim
-from orchestrion.compiler.kernel.lower import lower_entry
+from orchestrion.compiler.kernel.lower import lower_entry, plan_entry
 from orchestrion.compiler.kernel.machine import DEFAULT, Machine
+from orchestrion.compiler.kernel.plan import EntryPlan
 from orchestrion.compiler.kernel.signature import signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.target import Payload, Target
@@ -18,6 +21,8 @@ MACHINES = {
     "cpu": Machine(tile=(8, 8), vectors=True, short_row=32, few=True, long_tiles=True),
     "gpu": Machine(tile=(8, 8), vectors=True, block=(8, 4), packs=False, holders=32, few=True),
 }
+#: how often an element of a dot's operand is read, and how many products there are, for tiles to be worth it
+LEAST_REUSE, LEAST_PRODUCTS = 32, 1 << 20
 
 
 class SpirvTarget(Target):
@@ -29,14 +34,22 @@ class SpirvTarget(Target):
 
     def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
         """Loads in fours are worth tiles of what is read often enough (docs/decisions/packed-dot.md)."""
+        return None if self.row_major_because(encoding, shape) else self.tiled(encoding, shape)
+
+    def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:
         rows, columns, depth = encoding.sizes
-        reuse = rows * columns // (rows + columns)
-        gains = reuse >= 32 and rows * columns * depth >= 1 << 20
-        is_static = not any(isinstance(size, Dim) for size in shape)
-        return self.tiled(encoding, shape) if gains and is_static else None
+        reuse, products = rows * columns // (rows + columns), rows * columns * depth
+        if reuse < LEAST_REUSE:
+            return f"an element is read for some {reuse} results, tiles are worth it from {LEAST_REUSE} on"
+        if products < LEAST_PRODUCTS:
+            return f"the dot has {products} products, tiles are worth it from {LEAST_PRODUCTS} on"
+        return "a call brings a size of the operand" if any(isinstance(size, Dim) for size in shape) else ""
 
     def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
         lower_entry(entry, self.machines[machine])
+
+    def plan(self, entry: Operation, machine: str = DEFAULT) -> Sequence[EntryPlan]:
+        return plan_entry(entry, self.machines[machine])
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)

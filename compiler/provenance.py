@@ -1,0 +1,312 @@
+"""Follows the ops of the source through the passes, for a placement report (`placement.py`). Off unless one is asked
+for.
+
+Each op gets a number, which its location carries (`ir/locations.py`, `Tracked`): whatever is made of the op carries
+it, too. After every pass the numbers that are left are counted. A number that is gone ends there: the pass is its
+reason, and values that took the place of its values (`Value.replace_by`) are what it became. What is left when programs
+are formed and executables are final is placed in dispatches, copies, fills and the host's code. Tracked locations
+print as others do: the same module comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from orchestrion.schema.profiles import PROFILES
+
+from .bytecode import vm
+from .errors import CompileError, Diagnostic
+from .flow import dialect as flow
+from .flow import util
+from .ir.attributes import StringAttr
+from .ir.core import Operation, Trait
+from .ir.locations import Location, Origin, Tracked, origin_of, place_of, source_text
+from .kernel.plan import EntryPlan
+from .placement import EntryRow, NotTaken, Place, ProgramRow, Refusal, Report, SourceOp
+from .sequencer import hl_seq, ll_seq
+from .stablehlo.custom_call import CustomCall
+from .stablehlo.func import Func, Return
+from .stablehlo.structural import Constant
+
+if TYPE_CHECKING:
+    from .ir.builtin import Module
+    from .pipeline import Pass
+
+P = TypeVar("P", bound=Operation)
+
+#: dialects of the compiler's own, whose ops are no ops of a source
+_OWN: Final = frozenset({"builtin", "flow", "util", "hl_seq", "ll_seq", "vm", "kernel", "tensor_bytecode"})
+#: pass -> why an op that it removed is gone, where that is known of all of them
+_REMOVED_BY: Final[dict[str, str]] = {
+    "erase-private": "removed: it is in a function that nobody calls",
+    "drop-annotations": "removed: an annotation, which changes no value",
+    "refine-shapes": "removed: it computes sizes, which types say",
+    "inline": "inlined: the ops of the function stand in its place",
+    "unroll-short-loops": "unrolled: copies of the loop's body stand in its place",
+}
+#: ops that hold a constant, in whatever phase
+_CONSTANTS: Final = (Constant, util.Global, util.GlobalLoad, flow.Splat, hl_seq.Splat)
+#: op before memory is planned -> kind of place, and whether it only counts where nothing else has the op
+_KINDS: Final[tuple[tuple[tuple[type[Operation], ...], str, bool], ...]] = (
+    ((hl_seq.Splat,), "fill", False),
+    ((util.BranchOp, *util.HOST_OPS), "host", False),
+    ((util.Assert,), "check", False),
+    ((util.GlobalLoad, util.GlobalStore), "variable", True),
+    ((hl_seq.Import, hl_seq.Export, hl_seq.Empty, hl_seq.Clone, Return), "boundary", True),
+)
+
+
+class Recorder:
+    """Fills a report during one compilation."""
+
+    def __init__(self, report: Report, targets: tuple[str, ...]) -> None:
+        self.report = report
+        for rows in (report.programs, report.ops, report.refusals, report.not_taken):
+            rows.clear()  # of an earlier compilation
+        self.targets = targets
+        self._ops: list[Operation] = []
+        self._alive: dict[int, bool] = {}  #: number -> whether constants are all that is left of it
+        self._became: list[tuple[Origin, Origin | None]] = []  #: in the pass that runs
+        self._folded: dict[int, str] = {}  #: number -> the pass after which only constants were left
+        self._plans: dict[tuple[str, str, str], EntryPlan] = {}
+        self._refusals: dict[tuple[str, str, str], list[str]] = {}
+        self._not_taken: dict[tuple[str, str, str], list[str]] = {}
+
+    # before the passes
+
+    def start(self, module: Module) -> None:
+        """Number the ops of the source."""
+        for function in module.block:
+            if not isinstance(function, Func | flow.Executable | hl_seq.Program):
+                continue
+            numbers: dict[Operation, int] = {}
+            for op in function.walk():
+                if op is not function and op.name.partition(".")[0] not in _OWN and not isinstance(op, Func):
+                    numbers[op] = self._number(op, function, numbers)
+
+    def _number(self, op: Operation, function: Operation, numbers: dict[Operation, int]) -> int:
+        number = len(self.report.ops)
+        parent = numbers.get(op.parent_op) if op.parent_op is not None else None
+        row = SourceOp(number, _name(op), source_text(op.loc), function.symbol or "", parent)
+        self.report.ops.append(row)
+        self._ops.append(op)
+        self._alive[number] = isinstance(op, Constant)
+        op.loc = Tracked(op.loc, Origin(frozenset({number}), self._replaced))
+        return number
+
+    def _replaced(self, origin: Origin, by: Origin | None) -> None:
+        self._became.append((origin, by))
+
+    # after each pass
+
+    def after_pass(self, row: Pass, module: Module) -> None:
+        self._count(row.name, module)
+        self._became.clear()
+        if row.name == "hoist-into-initializers":
+            _join_regions(module)
+        elif row.name == "link-executables":
+            for program in module.block:
+                if isinstance(program, hl_seq.Program):
+                    self._place(program)
+        elif row.name == "convert-to-ll-seq":
+            for program in module.block:
+                if isinstance(program, hl_seq.Program):
+                    self._place_copies(program)
+        elif row.name == "lower-executables":
+            self._lowered(module)
+        elif row.name == "convert-to-vm":
+            self._featured(module)
+
+    def _count(self, name: str, module: Module) -> None:
+        """Find the numbers that a pass removed, or left as constants only."""
+        if name in ("lower-executables", "convert-to-vm", "assign-registers"):
+            return  # everything has its place by now
+        left: dict[int, bool] = {}
+        for op in module.walk():
+            origin = origin_of(op.loc)
+            for number in origin.numbers if origin is not None else ():
+                left[number] = left.get(number, True) and isinstance(op, _CONSTANTS)
+        for number, constant in self._alive.items():
+            if number not in left:
+                self._end(number, name)
+            elif left[number] and not constant:
+                self._folded.setdefault(number, name)
+        self._alive = {number: self._alive[number] or left[number] for number in self._alive if number in left}
+
+    def _end(self, number: int, name: str) -> None:
+        row, op = self.report.ops[number], self._ops[number]
+        if row.places:
+            return
+        values = [to for origin, to in self._became if number in origin.numbers]
+        others = {other for to in values if to is not None and number not in to.numbers for other in to.numbers}
+        row.stands_for = tuple(sorted(others))
+        row.end = self._reason(number, op, name, None in values)
+
+    def _reason(self, number: int, op: Operation, name: str, is_argument: bool) -> str:
+        if number in self._folded:
+            return f"folded into a constant by {self._folded[number]}, which nothing needs after {name}"
+        if op.has(Trait.TERMINATOR) and name != "erase-private":
+            return f"removed by {name}: it ends a region or a function, whose values go where they are needed"
+        if name in _REMOVED_BY:
+            return _REMOVED_BY[name]
+        if self.report.ops[number].stands_for:
+            return f"removed by {name}: its values are those of other ops"
+        if is_argument:
+            return f"removed by {name}: its values are arguments"
+        return f"removed by {name}: nothing needs its values"
+
+    # places
+
+    def _place(self, program: hl_seq.Program) -> None:
+        name = program.sym_name.value
+        row = ProgramRow(name, program.profile, program.machine_name, PROFILES[program.profile].format)
+        self.report.programs.append(row)
+        entries = {ref: op for exe in program.walk() if isinstance(exe, ll_seq.Executable) for ref, op in exe.entries()}
+        weak: list[tuple[Operation, Place]] = []
+        for top in program.body.block:
+            if isinstance(top, util.Global) and top.value is not None:
+                kind = "constant" if top.mutable is None else "variable"
+                self._add(top.loc, Place(name, kind, "", detail=top.sym_name.value))
+            if not isinstance(top, Func | util.Initializer):
+                continue
+            function = (top.symbol or "") if isinstance(top, Func) else "initializer"
+            for op in top.walk():
+                if isinstance(op, hl_seq.Dispatch):
+                    self._dispatch(op, entries[op.entry], Place(name, "dispatch", function, op.entry.root))
+                    continue
+                for kinds, kind, is_weak in _KINDS:
+                    if isinstance(op, kinds):
+                        place = Place(name, kind, function)
+                        weak += [(op, place)] if is_weak else []
+                        if not is_weak:
+                            self._add(op.loc, place)
+        for op, place in weak:
+            self._add(op.loc, place, alone=True)
+
+    def _dispatch(self, op: hl_seq.Dispatch, entry: ll_seq.Entry, place: Place) -> None:
+        """The ops of a dispatch: those of its region, or of the entry where the source has dispatches already."""
+        origin = origin_of(op.loc)
+        main: frozenset[int] = frozenset()
+        if origin is None:
+            inside = [found for inner in entry.walk() if (found := origin_of(inner.loc)) is not None]
+            if not inside:
+                return
+            origin = Origin.joined(inside)
+        else:
+            main = origin.parts[0].numbers if origin.parts else origin.numbers
+        calls = {number for inner in entry.walk() if isinstance(inner, CustomCall) for number in _numbers(inner)}
+        for number in sorted(origin.numbers):
+            source = self._ops[number]
+            is_call = number in calls and isinstance(source, CustomCall)
+            self._put(
+                number,
+                Place(
+                    place.program,
+                    "library call" if is_call else "dispatch",
+                    place.function,
+                    place.executable,
+                    entry.sym_name.value,
+                    number in main,
+                    source.function if is_call and isinstance(source, CustomCall) else "",
+                ),
+            )
+
+    def _place_copies(self, program: hl_seq.Program) -> None:
+        """Copies that are left when memory is planned."""
+        for op in program.walk():
+            if isinstance(op, ll_seq.Copy):
+                outer: Operation | None = op
+                while outer is not None and not isinstance(outer, ll_seq.Serve):
+                    outer = outer.parent_op
+                function = outer.sym_name.value if isinstance(outer, ll_seq.Serve) else "initializer"
+                self._add(op.loc, Place(program.sym_name.value, "copy", function))
+
+    def _add(self, loc: Location, place: Place, alone: bool = False) -> None:
+        origin = origin_of(loc)
+        for number in sorted(origin.numbers) if origin is not None else ():
+            if not alone or all(other.program != place.program for other in self.report.ops[number].places):
+                self._put(number, place)
+
+    def _put(self, number: int, place: Place) -> None:
+        places = self.report.ops[number].places
+        if number in self._folded:
+            place = replace(place, detail=f"folded into a constant by {self._folded[number]}")
+        if place not in places:
+            places.append(place)
+
+    # what passes say
+
+    def refused(self, target: str, diagnostics: Iterable[Diagnostic]) -> None:
+        """A target refuses ops. The pass raises CompileError when all targets were asked."""
+        for one in diagnostics:
+            self._refusals.setdefault((one.op, source_text(one.loc), one.message), []).append(target)
+
+    def failed(self, error: CompileError) -> None:
+        """Nothing is compiled: what the report says of programs and places is of none."""
+        if not self._refusals:  # nobody has said that only some targets refuse it
+            targets = self.targets if not self.report.programs else ()
+            self._refusals = {(one.op, source_text(one.loc), one.message): [*targets] for one in error.diagnostics}
+        self.report.programs.clear()
+        for row in self.report.ops:
+            row.places.clear()
+            row.end, row.stands_for = "", ()
+        self.report.refusals = [
+            Refusal(tuple(dict.fromkeys(targets)), op, location, reason)
+            for (op, location, reason), targets in self._refusals.items()
+        ]
+
+    def not_taken(self, program: str, what: str, loc: Location, reason: str) -> None:
+        """A faster form that exists is not used in a program, or in none where that has no name."""
+        key = (what, source_text(loc), reason)
+        self._not_taken.setdefault(key, []).extend([program] if program else [])
+        self.report.not_taken = [NotTaken(tuple(dict.fromkeys(p)), *row) for row, p in self._not_taken.items()]
+
+    def planned(self, program: str, entry: ll_seq.Entry, plans: Iterable[EntryPlan]) -> None:
+        """The kernels that were made of an entry."""
+        executable = entry.parent_op
+        for plan in plans:
+            if plan.missed:
+                self.not_taken(program, f"specialization of {plan.entry}", entry.loc, plan.missed)
+            else:
+                self._plans[program, (executable and executable.symbol) or "", plan.entry] = plan
+
+    def _lowered(self, module: Module) -> None:
+        for program, row in self._rows(module, hl_seq.Program):
+            for op in program.walk():
+                if isinstance(op, ll_seq.Executable):
+                    row.entries += [self._kernel(row.name, op.sym_name.value, entry) for _, entry in op.entries()]
+
+    def _kernel(self, program: str, executable: str, entry: ll_seq.Entry) -> EntryRow:
+        name, size = entry.sym_name.value, entry.workgroup_size
+        plan = self._plans.get((program, executable, name), EntryPlan(name, ""))
+        return EntryRow(executable, name, plan.schedule, () if size is None else size.ints, plan.calls)
+
+    def _featured(self, module: Module) -> None:
+        for program, row in self._rows(module, vm.Program):
+            row.features = tuple(item.value for item in program.features if isinstance(item, StringAttr))
+
+    def _rows(self, module: Module, kind: type[P]) -> Iterator[tuple[P, ProgramRow]]:
+        rows = {row.name: row for row in self.report.programs}
+        for op in module.block:
+            if isinstance(op, kind):
+                yield op, rows[op.symbol or ""]
+
+
+def _join_regions(module: Module) -> None:
+    """The location of a region that becomes a dispatch gets the origins of all that is in it, the main op's first."""
+    for region in [op for op in module.walk() if isinstance(op, flow.DispatchRegion)]:
+        main = origin_of(region.loc)
+        inside = [found for op in region.body.walk() if (found := origin_of(op.loc)) is not None]
+        if main is not None and inside:
+            region.loc = Tracked(place_of(region.loc), Origin.joined([main, *inside]))
+
+
+def _numbers(op: Operation) -> frozenset[int]:
+    origin = origin_of(op.loc)
+    return frozenset() if origin is None else origin.numbers
+
+
+def _name(op: Operation) -> str:
+    return f"{op.name}({op.function})" if isinstance(op, CustomCall) else op.name

@@ -1,0 +1,234 @@
+"""Where a module runs on a device, and why not otherwise: `Program.placement()`, and `explain` without loading.
+
+    print(vm.load("model.fb", device="vulkan").placement().text())
+
+Selection decides (`selection.py`), the policy permits (`hal/policy.py`), loading builds (`facts.py`): this page of rows
+says what they found, and decides nothing. What each entry computes is read from the module's source map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.profiles import PROFILES, feature_names
+
+from .selection import explain_programs, explain_variants
+
+if TYPE_CHECKING:
+    from orchestrion.hal.backend import DeviceInfo
+    from orchestrion.hal.executable import Build
+    from orchestrion.hal.policy import Policy
+    from orchestrion.schema.module import Module
+    from orchestrion.schema.rows import Executable, Program
+
+    from .facts import LoadFacts
+
+#: version of the JSON form; new keys may be added without a new one
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A program of the module. `reason`: why it does not run on the device, or why it was not chosen though it would;
+    empty for the one that was chosen."""
+
+    name: str
+    target: str
+    chosen: bool
+    runs: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class VariantRow:
+    """One of the forms in which a program holds an executable. `reason` as that of `Candidate`."""
+
+    format: str
+    features: tuple[str, ...]
+    shared_memory_bytes: int
+    chosen: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """What can be dispatched. `source_ops`: ops of the source that it computes, the main one first; empty where the
+    module does not say."""
+
+    name: str
+    workgroup_size: tuple[int, ...]
+    source_ops: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutableRow:
+    """Code of the chosen program. `built`: how it came to be on the device; empty where nothing was loaded."""
+
+    name: str
+    variants: tuple[VariantRow, ...]
+    entries: tuple[EntryRow, ...]
+    built: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A module on a device. `program` is empty where none runs. `trust`: whether the module is trusted, and why.
+    `refusal`: why the policy refuses the program's code; empty where it does not. `derived`: how many constants that
+    initializers compute were found in the user's cache, and how many were computed. `failure`: why loading failed."""
+
+    device: str
+    device_name: str
+    driver_version: str
+    formats: tuple[str, ...]
+    features: tuple[str, ...]
+    digest: str
+    programs: tuple[Candidate, ...]
+    program: str
+    trust: str
+    refusal: str
+    executables: tuple[ExecutableRow, ...]
+    derived: tuple[int, int] = (0, 0)
+    failure: str = ""
+
+    def data(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"version": VERSION, **asdict(self)}
+
+    def text(self) -> str:
+        """For people; ends with a line break."""
+        return "\n".join(_lines(self)) + "\n"
+
+
+def explain(module: Module, info: DeviceInfo, policy: Policy, failure: str = "") -> Placement:
+    """Where a module would run, without loading it. `failure`: what loading ended with, if it was tried."""
+    return _placement(module, info, policy, None, failure)
+
+
+def placed(module: Module, info: DeviceInfo, policy: Policy, facts: LoadFacts) -> Placement:
+    """Where a module runs, after it was loaded."""
+    return _placement(module, info, policy, facts, "")
+
+
+def _placement(module: Module, info: DeviceInfo, policy: Policy, facts: LoadFacts | None, failure: str) -> Placement:
+    programs = tuple(_candidates(module, info))
+    ordinal = next((number for number, row in enumerate(programs) if row.chosen), None)
+    executables: tuple[ExecutableRow, ...] = ()
+    refusal = ""
+    if ordinal is not None:
+        row = module.programs[ordinal]
+        executables = tuple(_executables(module, ordinal, row, info, facts))
+        profile = PROFILES[module.strings[row.profile]]
+        refusal = policy.refusal(profile.format, module.container.digest) if executables else ""
+    derived = list(facts.derived.values()) if facts is not None else []
+    return Placement(
+        device=info.id,
+        device_name=info.name,
+        driver_version=info.version,
+        formats=info.formats,
+        features=tuple(sorted(info.features)),
+        digest=module.container.digest.hex(),
+        programs=programs,
+        program="" if ordinal is None else programs[ordinal].name,
+        trust=policy.standing(module.container.digest),
+        refusal=refusal,
+        executables=executables,
+        derived=(sum(derived), len(derived) - sum(derived)),
+        failure=failure,
+    )
+
+
+def _candidates(module: Module, info: DeviceInfo) -> Iterator[Candidate]:
+    """The first program that runs is chosen, as `selection.choose_program` does."""
+    first = ""
+    for (name, reason), row in zip(explain_programs(module, info), module.programs, strict=True):
+        chosen = not reason and not first
+        why = reason or ("" if chosen else f"it would run, and {first} stands in front of it")
+        yield Candidate(name, module.strings[row.profile], chosen, not reason, why)
+        first = first or ("" if reason else name)
+
+
+def _executables(
+    module: Module, program: int, row: Program, info: DeviceInfo, facts: LoadFacts | None
+) -> Iterator[ExecutableRow]:
+    for ordinal, executable in enumerate(module.executables[row.executables_start : row.executables_end]):
+        name = module.strings[executable.name]
+        variants = tuple(_variants(module, executable, info))
+        built = "" if facts is None else _built(facts.builds.get(ordinal), facts)
+        yield ExecutableRow(name, variants, tuple(_entries(module, program, ordinal, executable, variants)), built)
+
+
+def _variants(module: Module, row: Executable, info: DeviceInfo) -> Iterator[VariantRow]:
+    """The first variant that runs is chosen, as `selection.choose_variant` does."""
+    first = ""
+    for variant, reason in explain_variants(module, row, info):
+        format, chosen = module.strings[variant.format], not reason and not first
+        why = reason or ("" if chosen else f"it would run, and one of {first} stands in front of it")
+        yield VariantRow(format, feature_names(variant.features), variant.shared_memory_bytes, chosen, why)
+        first = first or ("" if reason else format)
+
+
+def _entries(
+    module: Module, program: int, ordinal: int, row: Executable, variants: tuple[VariantRow, ...]
+) -> Iterator[EntryRow]:
+    """Workgroup sizes are those of the chosen variant; empty without one."""
+    chosen = next((number for number, variant in enumerate(variants) if variant.chosen), None)
+    sizes: list[tuple[int, ...]] = []
+    if chosen is not None:
+        variant = module.variants[row.variants_start + chosen]
+        sizes = [tuple(s) for s in module.workgroup_sizes[variant.workgroup_sizes_start : variant.workgroup_sizes_end]]
+    for number, entry in enumerate(module.executable_entries[row.entries_start : row.entries_end]):
+        try:
+            ops = module.source_ops(program, ordinal, number)
+        except ModuleError:  # a damaged source map: the program runs without it
+            ops = ()
+        yield EntryRow(module.strings[entry.name], sizes[number] if sizes else (), ops)
+
+
+def _built(build: Build | None, facts: LoadFacts) -> str:
+    """How code came to be on the device, in words."""
+    if build is None:
+        cached = ", where computed constants were found in the user's cache" if any(facts.derived.values()) else ""
+        return f"not built: nothing needed it at load{cached}"
+    if build.shared:
+        return "built earlier in this process"
+    cached = {True: ", found in the user's cache", False: ", not found in the user's cache", None: ""}[build.cached]
+    if build.helper is None:
+        return f"built in this process{cached}"
+    first = f"in {build.helper:.2f} s" if build.helper else "by an earlier process"
+    return f"built in a helper process first, {first}, then in this process{cached}"
+
+
+def _lines(found: Placement) -> Iterator[str]:
+    features = ", ".join(found.features) or "none"
+    yield f"device {found.device}: {found.device_name}, {found.driver_version}"
+    yield f"  runs {', '.join(found.formats) or 'nothing'}; features {features}"
+    yield f"module {found.digest[:16]}: {found.trust}"
+    for program in found.programs:
+        yield f"  program {program.name}: {'chosen' if program.chosen else f'not chosen: {program.reason}'}"
+    if found.refusal:
+        yield f"  refused by the policy: {found.refusal}"
+    if found.failure:
+        yield f"not loaded: {found.failure}"
+    if found.program:
+        yield f"executables of {found.program}:"
+    for executable in found.executables:
+        yield from _executable_lines(executable)
+    if any(found.derived):
+        hits, misses = found.derived
+        yield f"constants that initializers compute: {hits} found in the user's cache, {misses} computed"
+
+
+def _executable_lines(row: ExecutableRow) -> Iterator[str]:
+    chosen = next((variant for variant in row.variants if variant.chosen), None)
+    wants = f" with {', '.join(chosen.features)}" if chosen is not None and chosen.features else ""
+    which = "no variant runs" if chosen is None else f"{chosen.format}{wants}"
+    yield f"  {row.name}: {which}" + (f"; {row.built}" if row.built else "")
+    for variant in row.variants:
+        if not variant.chosen:
+            yield f"    variant not chosen: {variant.reason}"
+    for entry in row.entries:
+        size, ops = "x".join(map(str, entry.workgroup_size)), ", ".join(entry.source_ops)
+        yield f"    entry {entry.name}, workgroups of {size}: {ops or 'the module does not say what it computes'}"
