@@ -27,7 +27,7 @@ from orchestrion.schema.versions import KNOWN_FEATURES, MAJOR, MINOR
 from .describe import describe, rows_of, signed_subject
 from .errors import UnresolvedImport
 from .native import ImportRow, NativeModule, resolve
-from .selection import explain_programs, find_variant, skipped_programs
+from .selection import explain_programs, explain_variants, skipped_programs
 
 #: executables that a reason names
 _MOST_NAMED = 8
@@ -114,8 +114,9 @@ def _chosen(asked: Subject, ordinal: int, info: DeviceInfo) -> Iterator[tuple[Ex
     program = rows.programs[ordinal]
     executables = rows.executables[program.executables_start : program.executables_end]
     for row, fact in zip(executables, asked.facts.programs[ordinal].executables, strict=True):
-        place, reason = find_variant(rows, row, info)
-        yield fact, fact.variants[place], reason
+        refusals = [reason for _, reason in explain_variants(rows, row, info)]
+        place = refusals.index("")
+        yield fact, fact.variants[place], "; ".join(dict.fromkeys(refusals[:place]))
 
 
 def _against(

@@ -151,17 +151,6 @@ class Choice(NamedTuple):
     cost: int
 
 
-def find_variant(module: Module, row: Executable, info: DeviceInfo) -> tuple[int, str]:
-    """Which of its variants a device gets of an executable, and why it does not get the first; empty if it does."""
-    refusals: list[str] = []
-    for place, variant in enumerate(module.variants[row.variants_start : row.variants_end]):
-        refusal = _variant_refusal(module, variant, info)
-        if not refusal:
-            return place, "; ".join(dict.fromkeys(refusals))
-        refusals.append(refusal)
-    raise DeviceError(_no_variant(module, row, info))
-
-
 _ACCESS: dict[int, str] = {code: name for name, code in ACCESSES.items()}
 #: looked at for an entry, and for each of its bindings
 _BINDING_BYTES = 256

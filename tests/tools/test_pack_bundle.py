@@ -108,6 +108,16 @@ def test_the_same_goods_give_the_same_bytes(run: Run, compiled: Path, tmp_path: 
     assert (tmp_path / "1.zip").read_bytes() == (tmp_path / "2.zip").read_bytes()
 
 
+def test_licence_and_model_card_of_the_module(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "l").write_text("as you like\n")
+    arguments = [str(ROOT / "examples" / "simple_mul.mlir"), "--target=reference", "-o", str(tmp_path / "m.fb")]
+    assert compiler.main([*arguments, f"--licence={tmp_path / 'l'}", "--attribute=model.card=It multiplies."]) == 0
+    assert run("bundle", "m.fb", "-o", "b.zip")[0] == 0
+    found = open_bundle(tmp_path / "b.zip")
+    assert bytes(found.content("licence.txt")).strip() == b"as you like"
+    assert bytes(found.content("model-card.txt")) == b"It multiplies."
+
+
 def verified(data: bytes) -> str:
     """What is wrong with a bundle; empty if nothing is."""
     try:

@@ -27,8 +27,8 @@ def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
     made.add_argument(
         "--parameters", metavar="FILE", action="append", default=[], help="parameters or an adapter; repeat"
     )
-    made.add_argument("--licence", metavar="FILE", help="the licence of the model")
-    made.add_argument("--model-card", metavar="FILE", help="the model card")
+    made.add_argument("--licence", metavar="FILE", help="the licence of the model (default: that in the module)")
+    made.add_argument("--model-card", metavar="FILE", help="the model card (default: that in the module)")
     made.add_argument("--detached", metavar="F", help="the module's signatures, where they lie in a file of their own")
     made.add_argument("--compress-code", action="store_true", help="deflate code; the module is unpacked before use")
     made.add_argument("--key", metavar="KEY.pem", action="append", default=[], help="sign the manifest; repeat")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: signatures of a file of parameters lie beside it
 SIGNATURES = ".sig"
+#: role -> the module's attribute that has the text where no file is given
+ATTRIBUTES = {"licence": "model.licence", "model-card": "model.card"}
 _NAMED = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
@@ -57,10 +59,10 @@ def collect(options: argparse.Namespace) -> Goods:
         if module.container.spans[ordinal][0]:
             module.segment(ordinal)
     sets = [] if options.detached is None else [cli.read_bytes(options.detached)]
-    return Goods(module, describe(module, sets), sets, tuple(_items(options)))
+    return Goods(module, describe(module, sets), sets, tuple(_items(module, options)))
 
 
-def _items(options: argparse.Namespace) -> Iterator[Item]:
+def _items(module: Module, options: argparse.Namespace) -> Iterator[Item]:
     for path in options.parameters:
         content = map_file(path)
         name = f"parameters/{sha256(content).hexdigest()}.safetensors"
@@ -70,6 +72,8 @@ def _items(options: argparse.Namespace) -> Iterator[Item]:
     for path, role in ((options.licence, "licence"), (options.model_card, "model-card")):
         if path is not None:
             yield Item(role + _suffix(path), role, cli.read_bytes(path))
+        elif isinstance(text := module.attribute(ATTRIBUTES[role]), str):
+            yield Item(role + ".txt", role, text.encode())
     if options.detached is not None:
         yield _signatures(bundle.MODULE, options.detached)
 
