@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets programs stress clean
+.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets programs stress frozen-app clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -65,6 +65,9 @@ programs: $(VENV)/ready-test ## networks, training steps and others as people ex
 
 stress: $(VENV)/ready-test ## eight threads, one program, 10,000 calls each on every device, and Ctrl-C (minutes per device)
 	ORCHESTRION_STRESS=10000 $(BIN)/python -m pytest -q -rs tests/e2e/test_shared_program.py tests/e2e/test_interrupted.py
+
+frozen-app: $(VENV)/ready-test ## freeze examples/app with PyInstaller, run it, and have it refuse modules (minutes; asks the package index)
+	ORCHESTRION_FROZEN_APP=1 $(BIN)/python -m pytest -q -rs tests/tools/test_frozen_app.py
 
 clean: ## remove what make made
 	rm -rf $(VENV) build dist *.egg-info

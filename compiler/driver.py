@@ -56,8 +56,10 @@ def compile(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
-    attributes: Mapping[str, str] | None = None,
+    attributes: Mapping[str, str | bytes] | None = None,
     report: Report | None = None,
+    parameters: str | os.PathLike[str] | None = None,
+    parameter_arguments: Sequence[str] = (),
 ) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
@@ -66,10 +68,13 @@ def compile(
     MLIR module of jaxlib. `targets`: names of `schema.profiles.PROFILES`, best first; all of them by default.
     `encodings`: how the operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device
     that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
-    each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, by key;
-    those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
+    each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, texts or
+    bytes by key; those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
     `report`: filled with where each op of the source is computed, or with who refuses which, also when CompileError
     is raised (docs/placement.md).
+    `parameters`: a safetensors file to be written, with all constants of 4 KiB and more, which the module then names
+    instead. `parameter_arguments`: names of arguments (`w`, `arg0`, or `params` for all of `params[...]`) whose values
+    come from such files, too, when the module is loaded, not from callers (docs/parameters.md).
 
     The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
     program, when the source cannot be used, or when the trust store cannot and the module holds native code.
@@ -77,14 +82,8 @@ def compile(
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
-    job = Compilation(
-        targets=_targets(targets),
-        encodings=encodings,
-        machines=tuple(machines),
-        attributes=attributes or {},
-        report=report,
-    )
-    rows = job.rows(source)
+    job = _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments)
+    rows = job.write_parameters(job.rows(source))
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
     return blob
@@ -96,18 +95,13 @@ def compile_to_file(
     targets: Sequence[str] | None = None,
     encodings: str = "default",
     machines: Sequence[str] = (DEFAULT,),
-    attributes: Mapping[str, str] | None = None,
+    attributes: Mapping[str, str | bytes] | None = None,
     report: Report | None = None,
+    parameters: str | os.PathLike[str] | None = None,
+    parameter_arguments: Sequence[str] = (),
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
-    job = Compilation(
-        targets=_targets(targets),
-        encodings=encodings,
-        machines=tuple(machines),
-        attributes=attributes or {},
-        report=report,
-    )
-    job.write(source, path)
+    _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments).write(source, path)
 
 
 def holds_native_code(module: writer.Module) -> bool:
@@ -116,23 +110,41 @@ def holds_native_code(module: writer.Module) -> bool:
     return any(profile is None or profile.native_code for profile in profiles)
 
 
-def _wrong_attribute(key: str, value: str) -> str | None:
-    if not isinstance(key, str) or not isinstance(value, str):
-        return f"attribute {key!r} is {value!r}, a text expected"
-    if "\0" in key + value:
-        return f"attribute {key!r} holds a NUL"
+def _wrong_attribute(key: str, value: str | bytes) -> str | None:
+    """Why an attribute cannot be written; None if it can. Those that have a meaning are text, others may be bytes."""
+    if not isinstance(key, str) or not isinstance(value, str | bytes):
+        return f"attribute {key!r} is {value!r}, a text or bytes expected"
+    if "\0" in key:
+        return f"the key of an attribute holds a NUL: {key!r}"
     return problem(key, value)
 
 
-def _targets(given: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(PROFILES) if given is None else tuple(given)
+def _job(
+    targets: Sequence[str] | None,
+    encodings: str,
+    machines: Sequence[str],
+    attributes: Mapping[str, str | bytes] | None,
+    report: Report | None,
+    parameters: str | os.PathLike[str] | None,
+    parameter_arguments: Sequence[str],
+) -> Compilation:
+    return Compilation(
+        targets=tuple(PROFILES) if targets is None else tuple(targets),
+        encodings=encodings,
+        machines=tuple(machines),
+        attributes=attributes or {},
+        report=report,
+        parameters=None if parameters is None else Path(parameters),
+        parameter_arguments=tuple(parameter_arguments),
+    )
 
 
 @dataclass(frozen=True)
 class Compilation:
     """What is asked for. `start` is the phase the source is of; `dump` a folder that gets the text of each phase;
     `print_after` names of passes whose IR goes to `stream` when they have run; `attributes` are the module's; `report`
-    is filled on the way to the last phase, from a phase that still has ops of the source."""
+    is filled on the way to the last phase, from a phase that still has ops of the source; `parameters` is the file that
+    large constants go to, `parameter_arguments` the arguments that become parameters."""
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
@@ -140,9 +152,11 @@ class Compilation:
     start: str = FIRST
     dump: Path | None = None
     print_after: tuple[str, ...] = ()
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str | bytes] = field(default_factory=dict)
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     report: Report | None = None
+    parameters: Path | None = None
+    parameter_arguments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = ", ".join(PROFILES)
@@ -164,6 +178,8 @@ class Compilation:
             raise CompileError(f"the text of phase {self.start} says itself which machines its programs are for")
         if self.report is not None and self.start in LATE:
             raise CompileError(f"the text of phase {self.start} has no ops of a source, whose places could be reported")
+        if self.start != FIRST and self.parameter_arguments:
+            raise CompileError(f"the text of phase {self.start} says itself what is a parameter")
 
     def _check_machines(self) -> None:
         given = ", ".join(self.machines)
@@ -186,8 +202,16 @@ class Compilation:
         """Write the module's file. Returns the warning of `vouch`, or None."""
         from orchestrion.schema.writer import write_file
 
-        rows = self.rows(source)
+        if self.parameters is not None and os.path.realpath(self.parameters) == os.path.realpath(path):
+            raise CompileError(f"{path}: module and parameters cannot go to one file")
+        rows = self.write_parameters(self.rows(source))
         return self.vouch(write_file(path, rows), holds_native_code(rows))
+
+    def write_parameters(self, rows: writer.Module) -> writer.Module:
+        """Write the file of parameters, if any is asked for. Gives the module that names it."""
+        from orchestrion.compiler.bytecode.parameter_file import write_parameters
+
+        return write_parameters(rows, self.parameters)
 
     def vouch(self, digest: bytes, native: bool) -> str | None:
         """Record in the user's trust store that the module was made here. `native`: whether it holds native code.
@@ -238,7 +262,8 @@ class Compilation:
             self._make_folder()
         self._after_phase(self.start, module)
         recorder = self._recorder(module)
-        options = Options(self.targets, self.encodings, self.machines, recorder)
+        takes = self.parameters is not None
+        options = Options(self.targets, self.encodings, self.machines, recorder, takes, self.parameter_arguments)
         with paused():
             try:
                 run_phases(module, phases, options, self._after_pass(recorder), self._after_phase)

@@ -48,12 +48,15 @@ LAST: Final = list(PHASES)[-1]
 class Options:
     """What a compilation is asked for. `targets` are names of `schema.profiles.PROFILES`, best first; `encodings` is
     one of `ENCODINGS`, `machines` are names of `kernel.machine.MACHINES`, best first. `recorder`: who is told what was
-    decided, for a placement report."""
+    decided, for a placement report. `parameters`: large constants lie outside the module, and so do the arguments
+    called `parameter_arguments`."""
 
     targets: tuple[str, ...]
     encodings: str = "default"
     machines: tuple[str, ...] = (DEFAULT,)
     recorder: Recorder | None = None
+    parameters: bool = False
+    parameter_arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class Pass:
 PASSES: Final[tuple[Pass, ...]] = (
     Pass("expand-quantized", "stablehlo", "stablehlo.expand_quantized:run", "plain types for all that follows", True),
     Pass("flatten-tuples", "stablehlo", "stablehlo.tuples:run", "what is in a tuple is expanded by itself", True),
+    Pass("mark-parameters", "stablehlo", "stablehlo.mark_parameters:run", "types are plain, names the source's", True),
     Pass("expand", "stablehlo", "stablehlo.expand:run", "ops in disguise need no refusal; a composite is a call", True),
     Pass("erase-private", "stablehlo", "stablehlo.erase_private:run", "what nobody calls need not be supported", True),
     Pass("dce", "stablehlo", "ir.effects:run", "what nobody uses need not be supported", True),
@@ -86,6 +90,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("check-legality", "stablehlo", "stablehlo.legality:run", "every refusal at once, before any rewriting", True),
     Pass("drop-annotations", "stablehlo", "stablehlo.annotations:run", "the check has read them; nobody else does"),
     Pass("inline", "stablehlo", "stablehlo.inline:run", "all that follows looks at one function at a time"),
+    Pass("take-parameters", "stablehlo", "stablehlo.take_parameters:run", "before constants are looked into or folded"),
     Pass("expand-complex", "stablehlo", "stablehlo.expand_complex:run", "devices compute on parts; no calls are left"),
     Pass("expand-narrow", "stablehlo", "stablehlo.expand_narrow:run", "no later pass meets a type that is only stored"),
     Pass("canonicalize", "stablehlo", "stablehlo.canonicalize:run", "constants and identities across former calls"),
@@ -102,6 +107,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("cse", "flow", "ir.cse:run", "a loop's body and its predicate share work now"),
     Pass("split-reductions", "flow", "flow.split_reductions:run", "sums of windows are reductions now, and canonical"),
     Pass("simplify-branches", "flow", "flow.simplify_branches:run", "known predicates, and what blocks carry in vain"),
+    Pass("hoist-parameters", "flow", "flow.hoist_parameters:run", "branches no longer hand arguments on"),
     Pass("hoist-constants", "flow", "flow.hoist_constants:run", "constants are globals before regions form"),
     Pass("elide-empty", "flow", "flow.elide_empty:run", "tensors without elements need no dispatch"),
     Pass("split-wide-concatenates", "flow", "flow.split_wide_concatenates:run", "any op alone must fit a dispatch"),

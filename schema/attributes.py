@@ -53,7 +53,7 @@ KNOWN: dict[str, KnownAttribute] = {row.key: row for row in _ROWS}
 LIMITS: tuple[str, ...] = tuple(key.removeprefix(LIMITS_PREFIX) for key in KNOWN if key.startswith(LIMITS_PREFIX))
 
 
-def problem(key: str, value: str) -> str | None:
+def problem(key: str, value: str | bytes) -> str | None:
     """Why an attribute may not be written: a malformed value of a known key, an unknown limit. None if it may."""
     row = KNOWN.get(key)
     if row is None:
@@ -63,8 +63,10 @@ def problem(key: str, value: str) -> str | None:
     return None if is_value(row.kind, value) else f"{key} is {shown(value)}, {VALUE_KINDS[row.kind]} expected"
 
 
-def is_value(kind: str, value: str) -> bool:
-    """Whether a text is a value of this kind of `VALUE_KINDS`."""
+def is_value(kind: str, value: str | bytes) -> bool:
+    """Whether it is a value of this kind of `VALUE_KINDS`; bytes are of none."""
+    if isinstance(value, bytes):
+        return False
     match kind:
         case "amount":
             return bool(_AMOUNT.fullmatch(value)) and int(value) <= MOST_AMOUNT
@@ -74,8 +76,10 @@ def is_value(kind: str, value: str) -> bool:
             return bool(value.strip())
 
 
-def shown(value: str) -> str:
+def shown(value: str | bytes) -> str:
     """A value in a message: quoted, and its beginning if it is long."""
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
     return repr(value if len(value) <= 40 else f"{value[:37]}...")
 
 
@@ -91,8 +95,7 @@ def declared_limits(attributes: Mapping[str, str | bytes]) -> dict[str, int | fl
         if value is None:
             continue
         kind = KNOWN[key].kind
-        if not isinstance(value, str) or not is_value(kind, value):
-            text = shown(value) if isinstance(value, str) else f"{len(value)} bytes"
-            raise ModuleError(f"attribute {key} is {text}, {VALUE_KINDS[kind]} expected")
+        if not is_value(kind, value):
+            raise ModuleError(f"attribute {key} is {shown(value)}, {VALUE_KINDS[kind]} expected")
         found[name] = int(value) if kind == "amount" else float(value)
     return found

@@ -4,6 +4,9 @@ For code that foreign input may crash, hang or fill with memory: compilers of dr
 this Python with the parent's import path and environment, and calls one function, `answer`, for each request. It does
 not see PYTHONPATH, whose relative entries would name other folders than when the parent started.
 
+A frozen application (PyInstaller) has no Python to run. There the child is the application itself, started again with
+an argument that `freeze_support`, the first line of its main, reads. The child has the same limits.
+
 - A message is a JSON object and bytes, in frames that say both lengths. Nothing is unpickled.
 - Each request has a deadline, counted from when the child is ready. A child that is late, or dies, is killed with all
   processes that it started. The next request starts another one.
@@ -12,6 +15,8 @@ not see PYTHONPATH, whose relative entries would name other folders than when th
 - It ends at the parent's exit, when the parent dies (end of its input; a deadline of its own while it works), and when
   it had no request for a while.
 - Requests of several threads are answered one after the other. A process that was forked starts a child of its own.
+- A process that was started as a child and did not become one starts no children: an application that opens its
+  window again, say, does not go on to do so for ever.
 """
 
 from __future__ import annotations
@@ -47,6 +52,9 @@ IDLE, ORPHAN = 75, 76
 #: attribute of `sys.flags` -> the option of Python: the child ignores what the parent ignores of its environment
 _FLAGS = {"isolated": "-I", "ignore_environment": "-E", "no_user_site": "-s", "no_site": "-S"}
 _LENGTHS = struct.Struct("<QQ")
+#: the argument and the variable by which an application that was started again knows that it is a child
+_MARKER, _PARENT = "--orchestrion-child", "ORCHESTRION_CHILD_OF"
+_ADVICE = "an application calls orchestrion.vm.freeze_support() at the top of its main, before it does anything else"
 _BOOT = "import sys,json;p=json.loads(sys.argv[1]);sys.path[:]=p['path'];import {0};{0}.main(p)"
 
 
@@ -183,6 +191,7 @@ class _Process:
         self.fresh = True
         self.status: int | None = None
         self._killing = threading.Lock()
+        self._is_python = _runs_python()
         self._popen = _spawn(options)
         self.pid = self._popen.pid
 
@@ -211,7 +220,14 @@ class _Process:
         self.close()
 
     def _wait_until_ready(self) -> None:
-        hello = self._within(START_SECONDS, self._receive)
+        try:
+            hello = self._within(START_SECONDS, self._receive)
+        except (ChildDied, ChildLate) as error:
+            if self._is_python:
+                raise
+            raise ChildUnavailable(
+                f"no child process: {sys.executable}, started again, did not become one ({error}); {_ADVICE}"
+            ) from error
         if "raised" in hello.fields:
             raise ChildUnavailable(f"the child process cannot start: {hello.fields['raised']}")
 
@@ -254,23 +270,63 @@ class _Process:
         return _read(self._popen.stdout)
 
 
+def freeze_support() -> None:
+    """For the first line of an application's main: lets its executable be started again as a child process.
+
+    In that process it does not return. Elsewhere it returns at once. Programs that Python runs do not need it.
+    """
+    global _supported
+    _supported = True
+    if sys.argv[1:2] == [_MARKER] and len(sys.argv) == 3 and _PARENT in os.environ:
+        main(json.loads(sys.argv[2]))
+
+
+def _runs_python() -> bool:
+    """Whether `sys.executable` is a Python. In frozen applications and where Python is embedded (Briefcase on macOS,
+    uWSGI) it is the application, which would start again.
+    """
+    name = os.path.basename(sys.executable or "").casefold()
+    return not getattr(sys, "frozen", False) and any(python in name for python in ("python", "pypy", "graalpy"))
+
+
+def _is_on_a_phone() -> bool:
+    """Android, where `sys.executable` is the system's, and iOS, which has no child processes."""
+    return sys.platform == "ios" or hasattr(sys, "getandroidapilevel")
+
+
+def _command(options: dict[str, Any]) -> list[str]:
+    """What starts a child. Raises ChildUnavailable."""
+    if _PARENT in os.environ:
+        raise ChildUnavailable(
+            f"no child process: this process was started as one by process {os.environ[_PARENT]}, and goes on as the "
+            f"program that it was; {_ADVICE}"
+        )
+    if not sys.executable:
+        raise ChildUnavailable("no child process: this program is no Python that can be started again")
+    if not _runs_python():
+        if _is_on_a_phone():
+            raise ChildUnavailable("no child process: an application on a phone cannot start itself again")
+        if not _supported:
+            raise ChildUnavailable(f"no child process: {sys.executable} is an application and no Python; {_ADVICE}")
+        return [sys.executable, _MARKER, json.dumps(options)]
+    # an entry that is no path is for an import hook (editable installs have such entries) and stays as it is
+    path = [os.path.abspath(entry) if not entry or os.path.exists(entry) else entry for entry in sys.path]
+    flags = [flag for name, flag in _FLAGS.items() if getattr(sys.flags, name)]
+    return [sys.executable, *flags, "-P", "-c", _BOOT.format(__name__), json.dumps(options | {"path": path})]
+
+
 def _spawn(options: dict[str, Any]) -> subprocess.Popen[bytes]:
     import subprocess  # here: the child, which imports this file too, has no use for it
 
-    if not sys.executable or getattr(sys, "frozen", False):
-        raise ChildUnavailable("no child process: this program is no Python that can be started again")
-    boot = _BOOT.format(__name__)
-    flags = [flag for name, flag in _FLAGS.items() if getattr(sys.flags, name)]
     try:
-        # an entry that is no path is for an import hook (editable installs have such entries) and stays as it is
-        path = [os.path.abspath(entry) if not entry or os.path.exists(entry) else entry for entry in sys.path]
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         return subprocess.Popen(
-            [sys.executable, *flags, "-P", "-c", boot, json.dumps(options | {"path": path})],
+            _command(options),
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+            env=environment | {_PARENT: str(os.getpid())},
             start_new_session=True,
         )
     except (OSError, ValueError, subprocess.SubprocessError) as error:
@@ -298,6 +354,9 @@ def _how(status: int | None, error: Exception) -> str:
     except ValueError:
         return f"was ended by signal {-status}"
 
+
+#: whether `freeze_support` was called
+_supported = False
 
 _children: weakref.WeakSet[Child] = weakref.WeakSet()
 
@@ -355,6 +414,7 @@ def _exactly(pipe: IO[bytes], size: int) -> bytearray:
 def main(options: dict[str, Any]) -> NoReturn:
     """The child process: takes over its pipes, limits its memory, imports the function, and serves requests."""
     requests, answers = _take_pipes()
+    os.environ.pop(_PARENT, None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if options["memory"] is not None:
         limit_memory(options["memory"])

@@ -9,6 +9,7 @@ A type that has no row does not exist yet and is refused by name.
 NumPy has no type of its own for some of them: those are of the package ml_dtypes, which is asked for when one is used.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -108,6 +109,11 @@ BY_CODE: dict[int, DType] = {row.code: row for row in DTYPES}
 #: those of NumPy itself; `of_numpy` knows all
 BY_NUMPY: "dict[np.dtype[Any], DType]" = {row.numpy: row for row in DTYPES if not row.foreign}
 _BY_FOREIGN_NAME: dict[str, DType] = {row.numpy_name: row for row in DTYPES if row.foreign}
+
+
+def describe(dtype: DType, dims: Sequence[int]) -> str:
+    """A tensor type as MLIR writes it between the brackets of `tensor<>`: `4x8xf32`."""
+    return "x".join((*map(str, dims), dtype.name))
 
 
 def of_numpy(dtype: "np.dtype[Any]") -> DType | None:

@@ -40,13 +40,12 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
     """
     file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
     try:
-        mode = os.fstat(file).st_mode
-        if stat.S_ISFIFO(mode):
+        state = os.fstat(file)
+        if stat.S_ISFIFO(state.st_mode):
             return read_pipe(file)
-        if not stat.S_ISREG(mode):
-            raise no_file(mode, path)
-        with open(file, "rb", closefd=False) as regular:
-            return regular.read()
+        if not stat.S_ISREG(state.st_mode):
+            raise no_file(state.st_mode, path)
+        return _read_regular(file, state.st_size)
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     finally:
@@ -61,6 +60,17 @@ def map_file(path: str | os.PathLike[str]) -> memoryview:
         return memoryview(mmap.mmap(file, 0, access=mmap.ACCESS_READ) if size else b"")
     finally:
         os.close(file)
+
+
+def _read_regular(file: int, size: int) -> bytes:
+    """All bytes of an open file: `size` is what it says, and what is wrong where the system makes its bytes up."""
+    data = os.read(file, size + 1)
+    if len(data) == size and size:
+        return data
+    parts = [data]
+    while parts[-1]:
+        parts.append(os.read(file, 1 << 20))
+    return b"".join(parts)
 
 
 def read_pipe(file: int) -> bytes:
@@ -81,9 +91,9 @@ def write_whole(path: str | os.PathLike[str], pieces: Iterable[bytes | memoryvie
     reads, or a device, such as `/dev/stdout`, is written to. `OSError` that begins with `failed`.
     """
     target = os.path.realpath(path)
-    plain = os.path.isfile(target) or not os.path.exists(target)
+    plain = os.path.isfile(target) or not os.path.exists(path)  # `/dev/stdout` may be a pipe, which has no real path
     folder, name = os.path.split(target)
-    place = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.tmp") if plain else target
+    place = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.tmp") if plain else os.fspath(path)
     try:
         with open(place, "xb") if plain else open(_open_stream(place), "wb") as file:
             file.writelines(pieces)

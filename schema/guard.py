@@ -4,6 +4,8 @@
   changes meanwhile cannot exchange it.
 - Constants stay where they are, mapped. They are hashed before their first use: piece by piece where the root has
   digests of pieces (1 MiB), else whole. What somebody writes into the mapped file later is not noticed.
+- What was hashed is remembered in this process for as long as nobody writes to the file, by its times
+  (`Container.identity`).
 
 A guard belongs to one opened file, and may be used from any thread.
 """
@@ -12,13 +14,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from .rows import SegmentKind
 from .segments import CHUNK, verify_chunk, verify_segment
 
 if TYPE_CHECKING:
+    from .container import Container
     from .module import Module
 
 #: threads that hash pieces of one segment, which takes no lock
@@ -26,7 +29,13 @@ MOST_THREADS = 4
 #: stands for a whole segment where the number of a piece would
 WHOLE = -1
 
+#: files of which it is remembered what was verified
+_MOST_FILES = 64
+
 Item = TypeVar("Item")
+Sound = dict[int, bytearray]  # segment -> per piece, whether it was verified
+
+_files: dict[Hashable, Sound] = {}
 
 
 class Guard:
@@ -34,7 +43,7 @@ class Guard:
 
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._sound: dict[int, bytearray] = {}  #: segment -> per piece, whether it was verified
+        self._sound = _sound_of(module.container)
 
     def segment(self, ordinal: int) -> memoryview:
         """A copy of a segment, verified; a constant itself. `ModuleError` when it is damaged or not in the file."""
@@ -60,6 +69,15 @@ class Guard:
         in_threads(lambda piece: _verify_piece(module, ordinal, piece), pieces)
         for piece in pieces:
             sound[piece] = 1
+
+
+def _sound_of(file: Container) -> Sound:
+    """What is known about the file; another file with the same root may be damaged."""
+    if file.identity is None:
+        return {}
+    if len(_files) >= _MOST_FILES:
+        _files.clear()
+    return _files.setdefault((file.identity, file.digest), {})
 
 
 def verify_all(module: Module) -> None:

@@ -27,8 +27,9 @@ ALGORITHMS = {ED25519: "Ed25519", P256: "ECDSA P-256"}
 SIGNATURE_BYTES, DIGEST_BYTES = 64, 32
 #: what may be signed
 KINDS = ("module", "params", "adapter", "delta", "manifest")
-#: signatures of a set, parts of a signature: what checking one costs is bounded
+#: signatures of a set, parts of a signature, bytes of a set: what checking one costs is bounded
 MOST_SIGNATURES, MOST_PARTS = 64, 256
+MOST_BYTES = 1 << 20
 
 _CONTEXT = b"orchestrion signature 1\n"
 _HEAD = struct.Struct("<4sI8s32sI")
@@ -95,6 +96,8 @@ def _encoded(row: Signature) -> bytes:
 
 def decode(data: bytes | memoryview) -> SignatureSet:
     """Read a set. `ModuleError` unless `encode` gives the same bytes; offsets in errors count within the set."""
+    if len(data) > MOST_BYTES:
+        raise ModuleError(f"signature set: {len(data)} bytes; {MOST_BYTES} are the most", 0)
     data = bytes(data)
     end = len(data) - _COUNT.size
     if end < _HEAD.size:

@@ -4,8 +4,8 @@ A signature counts if its key is in the keys file, it is right, the key is not r
 model, and every part that it covers is in the file. The scopes of all signers that count must together cover what the
 file needs, and their parts all parts of the file. The model's version must not be below the least one (no rollback).
 
-Whether a signature is right depends on nothing but the key and what is signed: that is remembered. Everything else is
-looked at anew each time.
+Whether a signature is right depends on nothing but the key and what is signed, and all else but time on the policy and
+the file: that is remembered, with the policy. A changed keys file is another policy. Time is looked at anew.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import KeysError, ModuleError
 from .keys import is_valid
-from .signature_set import ALGORITHMS, Part, Signature, SignatureSet, decode
+from .signature_set import ALGORITHMS, MOST_BYTES, Part, Signature, decode
 
 if TYPE_CHECKING:
     from .trust_policy import TrustedKey, TrustPolicy
 
 #: signature sets of one file at the most: what checking them costs is bounded
 MOST_SETS = 16
-#: characters of a name from a file that a message shows
-_SHOWN = 60
+#: characters of a name from a file that a message shows; names and reasons that it lists
+_SHOWN, _LISTED = 60, 20
 #: scope -> how a refusal says that nobody answers for it
 _SCOPE_WORDS = {"code": "code", "weights": "weights", "native": "native code"}
 
 _is_valid = lru_cache(512)(is_valid)
 _decoded = lru_cache(32)(decode)
-#: bytes of a set that is remembered in decoded form
-_MOST_REMEMBERED = 4096
+#: bytes of a set that is remembered in decoded form; files of which a policy remembers who signed them
+_MOST_REMEMBERED, _MOST_STANDINGS = 4096, 256
 
 
 class Subject(NamedTuple):
@@ -59,15 +59,27 @@ class Trust(NamedTuple):
     refusal: str = ""
 
 
+class Standing(NamedTuple):
+    """What a policy says of a file at any time: `keys` signed it, and `trust` follows while all of them are valid."""
+
+    keys: tuple[TrustedKey, ...]
+    trust: Trust
+
+
 def examine(
     policy: TrustPolicy, subject: Subject, sets: Sequence[bytes | memoryview], now: float | None = None
 ) -> Trust:
     """What the signatures in `sets` are worth under the policy. `now`: Unix time, else that of the machine."""
     moment = time.time() if now is None else now
-    signers: dict[str, TrustedKey] = {}
-    covered: set[Part] = set()
+    data = tuple([bytes(one[: MOST_BYTES + 1]) for one in sets[: MOST_SETS + 1]])
+    question = subject, data
+    known = policy.remembered.get(question)
+    if known is not None and not any([_expired(key, moment) for key in known.keys]):
+        return known.trust
     reasons: dict[str, str] = {}
-    for source, signature in _signatures(subject, sets, reasons):
+    signers: dict[str, tuple[TrustedKey, Signature]] = {}
+    settled = True
+    for source, signature in _signatures(subject, data, reasons):
         key = policy.by_id.get(signature.key_id)
         if key is None:
             reasons[source] = f"key {signature.key_id.hex()[:16]} is not in the keys file"
@@ -75,29 +87,41 @@ def examine(
         reason = _objection(key, subject, signature, moment)
         if reason:
             reasons[source] = f"{key.name}: {reason}"
+            settled = False
             continue
-        signers[key.name] = key
-        covered.update(signature.parts)
-    scopes = frozenset().union(*[key.scopes for key in signers.values()])
+        signers[key.name] = key, signature
+    trust = _judge(policy, subject, signers, reasons if sets else {"": "it is not signed"})
+    if settled and not trust.refusal:
+        if len(policy.remembered) >= _MOST_STANDINGS:
+            policy.remembered.clear()
+        policy.remembered[question] = Standing(tuple([key for key, _ in signers.values()]), trust)
+    return trust
+
+
+def _judge(
+    policy: TrustPolicy,
+    subject: Subject,
+    signers: dict[str, tuple[TrustedKey, Signature]],
+    reasons: dict[str, str],
+) -> Trust:
+    """Whether signers that count suffice. `reasons`: why others do not count."""
+    scopes = frozenset().union(*[key.scopes for key, _ in signers.values()])
+    covered = {row for _, signature in signers.values() for row in signature.parts}
     problems = [*_uncovered(subject, scopes, covered), *_rollback(policy, subject)]
     if not problems:
         return Trust(tuple(signers), scopes)
-    if not sets:
-        reasons[""] = "it is not signed"
-    text = "; ".join([*dict.fromkeys(reasons.values()), *problems])
+    text = "; ".join([_listed(dict.fromkeys(reasons.values()), "; "), *problems]).removeprefix("; ")
     return Trust(tuple(signers), scopes, f"{subject.kind} {subject.digest.hex()[:16]} is not trusted: {text}")
 
 
-def _signatures(
-    subject: Subject, sets: Sequence[bytes | memoryview], reasons: dict[str, str]
-) -> Iterable[tuple[str, Signature]]:
+def _signatures(subject: Subject, sets: Sequence[bytes], reasons: dict[str, str]) -> Iterable[tuple[str, Signature]]:
     """The signatures of all sets that are of this file, each with a name for its reason."""
     for number, data in enumerate(sets):
         if number == MOST_SETS:
-            reasons["sets"] = f"{len(sets)} signature sets; {MOST_SETS} are the most"
+            reasons["sets"] = f"more than {MOST_SETS} signature sets"
             return
         try:
-            found = _read(bytes(data))
+            found = _decoded(data) if len(data) <= _MOST_REMEMBERED else decode(data)
         except ModuleError as error:
             reasons[f"{number}"] = str(error)
             continue
@@ -107,10 +131,6 @@ def _signatures(
             reasons[f"{number}"] = "it is not signed"
         else:
             yield from [(f"{number} {row.key_id.hex()}", row) for row in found.signatures]
-
-
-def _read(data: bytes) -> SignatureSet:
-    return _decoded(data) if len(data) <= _MOST_REMEMBERED else decode(data)
 
 
 def _objection(key: TrustedKey, subject: Subject, signature: Signature, now: float) -> str:
@@ -124,14 +144,21 @@ def _objection(key: TrustedKey, subject: Subject, signature: Signature, now: flo
         return str(error)
     if key.revoked:
         return "the key is revoked"
+    if expired := _expired(key, now):
+        return expired
+    if key.models is not None and subject.model not in key.models:
+        return f"the key may not sign {_model(subject)}"
+    missing = [row.name for row in signature.parts if row not in subject.parts]
+    return f"it signed {_listed(missing)}, which is not in this file" if missing else ""
+
+
+def _expired(key: TrustedKey, now: float) -> str:
+    """Why a key is not valid at a moment; empty if it is."""
     if key.not_before is not None and now < key.not_before:
         return f"the key is not valid before {_moment(key.not_before)}"
     if key.not_after is not None and now >= key.not_after:
         return f"the key expired at {_moment(key.not_after)}"
-    if key.models is not None and subject.model not in key.models:
-        return f"the key may not sign {_model(subject)}"
-    missing = [row.name for row in signature.parts if row not in subject.parts]
-    return f"it signed {', '.join(missing)}, which is not in this file" if missing else ""
+    return ""
 
 
 def _uncovered(subject: Subject, scopes: frozenset[str], covered: set[Part]) -> Iterable[str]:
@@ -140,7 +167,7 @@ def _uncovered(subject: Subject, scopes: frozenset[str], covered: set[Part]) -> 
         yield f"no signer that counts answers for {' and '.join(missing)}"
     names = [row.name for row in subject.parts if row not in covered]
     if names:
-        yield f"no signer that counts covers {', '.join(names)}"
+        yield f"no signer that counts covers {_listed(names)}"
 
 
 def _rollback(policy: TrustPolicy, subject: Subject) -> Iterable[str]:
@@ -156,6 +183,12 @@ def _rollback(policy: TrustPolicy, subject: Subject) -> Iterable[str]:
         yield f"{_model(subject)} has no model.version, the keys file demands {least}"
     elif subject.version < least:
         yield f"{_model(subject)} has version {subject.version}, the keys file demands {least}"
+
+
+def _listed(names: Iterable[str], between: str = ", ") -> str:
+    found = list(names)
+    left = len(found) - _LISTED
+    return between.join(found if left <= 0 else [*found[:_LISTED], f"{left} more"])
 
 
 def _model(subject: Subject) -> str:

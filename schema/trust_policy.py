@@ -19,7 +19,7 @@ What is not in this list is refused by its name: a misspelt `revoked` must not p
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import lru_cache
@@ -29,7 +29,7 @@ from typing import Any
 from .errors import KeysError, Untrusted
 from .files import read_whole
 from .keys import PublicKey, read_public
-from .signers import Subject, Trust, examine
+from .signers import Standing, Subject, Trust, examine
 
 #: what becomes of a module whose signatures do not suffice: refused, loaded with a warning, never looked at
 MODES = ("require", "warn", "off")
@@ -69,6 +69,8 @@ class TrustPolicy:
     mode: str = "require"
     minimum_versions: Mapping[str, int] = field(default_factory=dict)
     by_id: Mapping[bytes, TrustedKey] = field(init=False, repr=False)
+    #: what `signers.examine` found: it depends on the file and on this policy, which does not change
+    remembered: dict[Hashable, "Standing"] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -91,9 +93,12 @@ class TrustPolicy:
         """
         name = os.fspath(path)
         data = _bounded(name)
-        folder = os.path.dirname(name)
         try:
-            return _policy(data, tuple([_bounded(os.path.join(folder, file)) for file in _files(data)]))
+            files = _files(data)
+            if not files:
+                return _policy(data, ())
+            folder = os.path.dirname(name)
+            return _policy(data, tuple([_bounded(os.path.join(folder, file)) for file in files]))
         except KeysError as error:
             raise KeysError(f"{name}: {error}") from None
 

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from math import prod
 from typing import Any
 
 import flatbuffers
@@ -29,7 +30,7 @@ from .needs import bytecode_minor, format_minor, header_minor
 from .profiles import feature_bits
 from .rows import NONE, Access, AttributeKind, GlobalFlags, ImportFlags, InitializerKind, SegmentKind
 from .rules import NUMBERS
-from .segments import chunk_digests
+from .segments import DIGEST, chunk_digests
 from .versions import MAJOR
 
 _DIGEST_OFFSET = 8  # in a row of `segments`
@@ -161,6 +162,18 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """A constant whose bytes lie outside the module. `data`: those that it stands for, of which the root has the
+    digest; None for any. Programs that call a parameter alike mean the same one.
+    """
+
+    name: str
+    dtype: DType
+    dims: tuple[int, ...]
+    data: Data | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """`entries` gives the function behind each export of the module, in their order.
 
@@ -174,7 +187,7 @@ class Program:
     globals: Sequence[Global] = ()
     initializers: Sequence[Initializer] = ()
     executables: Sequence[Executable] = ()
-    constants: Sequence[Constant] = ()
+    constants: Sequence[Constant | Parameter] = ()
     features: frozenset[str] = frozenset()
     attributes: Attributes = field(default_factory=dict)
     bytecode_minor: int = 0
@@ -250,7 +263,8 @@ class _Tables:
         self.expressions: dict[str, int] = {}
         self.bytecode = bytearray()
         self.shared: dict[tuple[bytes, int], tuple[int, int]] = {}
-        self.segments: list[memoryview] = []
+        self.segments: list[memoryview | None] = []
+        self.parameters: dict[str, int] = {}
         self.stored: dict[tuple[SegmentKind, bytes, str], int] = {}
         self.values = bytearray()
         self.header = (0, MAJOR, header_minor(module), self.string(module.producer))
@@ -408,9 +422,30 @@ class _Tables:
         bindings = self.own("bindings", ((binding.length, binding.access) for binding in entry.bindings))
         return self.string(entry.name), *bindings, entry.parameter_words
 
-    def _constant(self, constant: Constant) -> tuple[Any, ...]:
-        segment = self.segment(SegmentKind.Constant, constant.data, chunked=constant.chunked)
+    def _constant(self, constant: Constant | Parameter) -> tuple[Any, ...]:
+        if isinstance(constant, Parameter):
+            segment = self._parameter(constant)
+        else:
+            segment = self.segment(SegmentKind.Constant, constant.data, chunked=constant.chunked)
         return self.string(constant.name), segment, constant.dtype.code, *self.dims(constant.dims)
+
+    def _parameter(self, row: Parameter) -> int:
+        """The segment of a parameter, which never is in the file: programs that call it alike share one."""
+        size = prod(row.dims) * row.dtype.itemsize
+        data = None if row.data is None else _view(row.data)
+        if data is not None and len(data) != size:
+            raise ValueError(f"parameter {row.name!r} has {len(data)} bytes, its type and dimensions say {size}")
+        digest = bytes(DIGEST) if data is None else sha256(data).digest()
+        number = self.parameters.setdefault(row.name, len(self.segments))
+        if number < len(self.segments):
+            known = self.rows["segments"][number][:2]
+            if known != (size, digest):
+                raise ValueError(f"two parameters are called {row.name!r}")
+            return number
+        none = self.own("chunks", iter(()))
+        self.segments.append(None)
+        self.rows["segments"].append((size, digest, *none, SegmentKind.Parameter, NONE))
+        return number
 
     def root(self) -> bytes:
         """Size prefix and root."""

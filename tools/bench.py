@@ -33,7 +33,9 @@ def bench(options: argparse.Namespace) -> int:
         load_limits=cli.load_limits(options),
         profiling=options.profile,
         build_deadline=options.build_deadline,
+        **cli.parameters(options),
         **cli.policy(options),
+        **cli.part(options),
     )
     load = time.perf_counter() - start
     try:
@@ -114,8 +116,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--profile", action="store_true", help="a row for each dispatch: where it comes from, how long")
     made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
     cli.add_load_limits(made)
+    cli.add_parameters(made)
     cli.add_build_deadline(made)
     cli.add_policy(made)
+    cli.add_part(made)
     made.add_argument("--json", action="store_true", help="print the numbers as JSON")
     return cli.run("vm-bench", made, bench, argv)
 

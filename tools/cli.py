@@ -76,6 +76,32 @@ def add_build_deadline(made: argparse.ArgumentParser) -> None:
     )
 
 
+def add_parameters(made: argparse.ArgumentParser) -> None:
+    """Flags for the values of a module's parameters; `parameters` gives them to `vm.load`."""
+    made.add_argument(
+        "--parameters",
+        metavar="FILE",
+        action="append",
+        help="safetensors file, or a folder of them, with the module's parameters; repeat "
+        "(default: what vm-compile wrote, beside the module)",
+    )
+    made.add_argument(
+        "--adapter", metavar="FILE", action="append", default=[], help="low-rank adapter, added to parameters; repeat"
+    )
+    made.add_argument(
+        "--extra-parameters", action="store_true", help="files may hold more parameters than the module wants"
+    )
+
+
+def parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `vm.load` that those flags stand for."""
+    return {
+        "parameters": options.parameters,
+        "adapters": options.adapter,
+        "extra_parameters": options.extra_parameters,
+    }
+
+
 def add_policy(made: argparse.ArgumentParser) -> None:
     """Flags for whose signatures a module must have; `policy` gives them to `vm.load`."""
     made.add_argument(
@@ -98,6 +124,16 @@ def policy(options: argparse.Namespace) -> dict[str, Any]:
     warnings.simplefilter("always", vm.TrustWarning)
     warnings.showwarning = show
     return {"policy": options.policy, "signature": options.signature}
+
+
+def add_part(made: argparse.ArgumentParser) -> None:
+    """Flags for a module that is a part of a file; `part` gives them to whoever opens it."""
+    made.add_argument("--offset", metavar="BYTES", type=int, default=0, help="where in the file the module begins")
+    made.add_argument("--length", metavar="BYTES", type=int, help="and how long it is (default: to the end)")
+
+
+def part(options: argparse.Namespace) -> dict[str, Any]:
+    return {"offset": options.offset, "length": options.length}
 
 
 def add_load_limits(made: argparse.ArgumentParser) -> None:

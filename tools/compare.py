@@ -24,7 +24,7 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.module import Module
 
 from .arrays import mismatch, type_text
-from .cli import InputError, load_limits, policy
+from .cli import InputError, load_limits, parameters, policy
 from .entries import called, entries_by_name, specialized
 from .layouts import decode, tensor_type
 from .replay import save
@@ -74,27 +74,20 @@ class Difference:
 class Side:
     """A program on one device. `run` gives its results, or None when it was stopped."""
 
-    def __init__(
-        self,
-        module: Any,
-        device: str,
-        allow_native_code: bool,
-        load_limits: Any,
-        build_deadline: float | None,
-        policy: dict[str, Any],
-    ) -> None:
+    def __init__(self, module: Any, device: str, options: Any) -> None:
         from orchestrion import vm
 
         self.name = device
-        self.device = open_stepping(device, Policy(allow_native_code))
+        self.device = open_stepping(device, Policy(options.allow_native_code))
         try:
             self.program = vm.load(
                 module,
                 device=self.device,
-                load_limits=load_limits,
+                load_limits=load_limits(options),
                 profiling=True,
-                build_deadline=build_deadline,
-                **policy,
+                build_deadline=options.build_deadline,
+                **parameters(options),
+                **policy(options),
             )
         finally:
             self.device.close()  # the program has a share of its own
@@ -299,9 +292,8 @@ def run(
 
     sides: list[Side] = []
     try:
-        given = options.allow_native_code, load_limits(options), options.build_deadline, policy(options)
         for device in devices:
-            sides.append(Side(module, device, *given))
+            sides.append(Side(module, device, options))
         tolerances = options.expected_rtol, options.expected_atol
         name = choose(sides[0].program, function)
         report = compare((sides[0], sides[1]), name, arguments, tolerances)

@@ -58,6 +58,8 @@ def compile_(options: argparse.Namespace) -> int:
         print_after=options.print_ir_after,
         attributes=attributes,
         report=new_report() if options.report else None,
+        parameters=None if options.parameters is None else Path(options.parameters),
+        parameter_arguments=options.parameter_arguments,
     )
     source = cli.read_bytes("-") if options.input == "-" else Path(options.input)
     if options.compile_to is not None:
@@ -139,6 +141,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     add_attributes(made)
     cli.add_report(made, "say where each op of the source is computed, and what was refused or not taken, and why")
+    made.add_argument(
+        "--parameters",
+        metavar="FILE.safetensors",
+        help="take all constants of 4 KiB and more out of the module and write them to this file",
+    )
+    made.add_argument(
+        "--parameter-arguments",
+        metavar="NAME,...",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        help="arguments whose values come from parameter files when the module is loaded: w, arg0, or params for all "
+        "of params[...]",
+    )
     if argv is not None:
         return cli.run("vm-compile", made, compile_, argv)
     with paused():  # the process is ours and ends with this: nobody needs the memory of the IR back

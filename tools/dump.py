@@ -10,11 +10,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrion.schema.decoder import open_module
+from orchestrion.schema.container import Attachment, open_file
+from orchestrion.schema.decoder import decode
 from orchestrion.schema.dtypes import BY_CODE
+from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import feature_names
 from orchestrion.schema.rows import NONE, Access, Attribute, Program, SegmentKind
+from orchestrion.schema.signature_set import decode as decode_set
 from orchestrion.schema.versions import MAJOR
 
 from . import cli
@@ -47,12 +50,23 @@ def describe(module: Module) -> Description:
             for ordinal, row in enumerate(module.segments)
         ],
         "attachments": [
-            {"tag": row.tag, "flags": row.flags, "bytes": len(row.data)} for row in module.container.attachments
+            {"tag": row.tag, "flags": row.flags, "bytes": len(row.data), "keys": _keys(row)}
+            for row in module.container.attachments
         ],
         "sections": [
             {"name": row.name, "flags": row.flags, "bytes": len(row.data)} for row in module.container.sections
         ],
     }
+
+
+def _keys(row: Attachment) -> list[str]:
+    """The ids of the keys that a signature set names; none for other attachments, and for one that is malformed."""
+    if row.tag != "SIGN":
+        return []
+    try:
+        return [signature.key_id.hex() for signature in decode_set(row.data).signatures]
+    except ModuleError:
+        return []
 
 
 def _kind(code: int) -> str:
@@ -119,6 +133,7 @@ def _program(module: Module, program: Program) -> Description:
                 "type": tensor(module, row.dtype, row.dims_start, row.dims_end),
                 "bytes": module.segments[row.segment].size,
                 "segment": row.segment,
+                "parameter": module.segments[row.segment].kind == SegmentKind.Parameter,
             }
             for row in constants
         ],
@@ -164,13 +179,14 @@ def listing(found: Description) -> Iterator[str]:
         yield from _lines(export["attributes"], "    ")
     for program in found["programs"]:
         payload = sum(variant["bytes"] for row in program["executables"] for variant in row["variants"])
-        constants = sum({row["segment"]: row["bytes"] for row in program["constants"]}.values())
+        constants = _bytes(program, False)
+        outside = f", parameters {size:,} bytes outside the module" if (size := _bytes(program, True)) else ""
         code = sum(row["bytecode_bytes"] for row in program["functions"])
         needs = f", needs {', '.join(program['features'])}" if program["features"] else ""
         yield (
             f"program {program['name']}: profile {program['profile']}{needs}; bytecode {code:,} bytes in "
             f"{len(program['functions'])} functions, {program['initializers']} initializers, executables {payload:,} "
-            f"bytes, constants {constants:,} bytes"
+            f"bytes, constants {constants:,} bytes{outside}"
         )
         yield from _lines(program["attributes"], "  ")
         for row in program["executables"]:
@@ -180,18 +196,26 @@ def listing(found: Description) -> Iterator[str]:
             formats = ", ".join(f"{v['format']} {v['bytes']:,} bytes" for v in row["variants"])
             yield f"  executable {row['name']}: {formats} (bindings: {bindings})"
         for row in program["constants"]:
-            yield f"  constant {row['name']}: {row['type']}, {row['bytes']:,} bytes, segment {row['segment']}"
+            word = "parameter" if row["parameter"] else "constant"
+            yield f"  {word} {row['name']}: {row['type']}, {row['bytes']:,} bytes, segment {row['segment']}"
     total = sum(row["bytes"] for row in found["segments"])
     missing = sum(row["missing"] for row in found["segments"])
     taken = f", {missing} of them taken out of this file" if missing else ""
     yield f"segments: {len(found['segments'])}, {total:,} bytes{taken}"
     for row in found["segments"]:
-        if row["kind"] not in ("constant", "executable", "debug"):
+        if row["kind"] not in ("constant", "executable", "debug", "parameter"):
             yield f"  {row['kind']} segment {row['name'] or ''}: {row['bytes']:,} bytes"
     for row in found["attachments"]:
-        yield f"attachment {row['tag']}: {row['bytes']:,} bytes"
+        keys = f", by {', '.join(key[:16] for key in row['keys'])}, not verified" if row["keys"] else ""
+        yield f"attachment {row['tag']}: {row['bytes']:,} bytes{keys}"
     for row in found["sections"]:
         yield f"section {row['name']}: {row['bytes']:,} bytes"
+
+
+def _bytes(program: Description, parameters: bool) -> int:
+    """Of a program's constants, or of its parameters, each segment once."""
+    rows = [row for row in program["constants"] if row["parameter"] == parameters]
+    return sum({row["segment"]: row["bytes"] for row in rows}.values())
 
 
 def _lines(attributes: Description, indent: str) -> Iterator[str]:
@@ -228,7 +252,10 @@ def readable(format: str, payload: memoryview) -> str:
 
 
 def dump(options: argparse.Namespace) -> int:
-    module = open_module(options.module)
+    try:
+        module = decode(open_file(options.module, **cli.part(options)))
+    except ValueError as error:
+        raise cli.InputError(f"{options.module}: {error}") from None
     if options.verify:
         for ordinal, (offset, _) in enumerate(module.container.spans):
             if offset:
@@ -254,6 +281,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--json", action="store_true", help="the same, as JSON")
     made.add_argument("--disassemble", action="store_true", help="also bytecode and executables, as text to read")
     made.add_argument("--verify", action="store_true", help="read every segment and check its digest")
+    cli.add_part(made)
     return cli.run("vm-dump", made, dump, argv)
 
 

@@ -17,6 +17,7 @@ from .packing import (
     keygen,
     lint,
     manifest,
+    parameters,
     sign,
     strip,
     thin,
@@ -26,11 +27,12 @@ from .packing import (
 
 COMMANDS: tuple[ModuleType, ...] = (
     keygen,
-    lint,
     sign,
-    strip,
-    thin,
     verify,
+    lint,
+    thin,
+    strip,
+    parameters,
     delta,
     apply,
     manifest,

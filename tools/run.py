@@ -17,12 +17,14 @@ OF_CALLS = (
     "report",
 )  # fmt: skip
 #: flags of loading, which `--replay` does not do: it only creates an executable
-OF_LOADING = ("load-fuel", "load-deadline", "load-memory")
+OF_LOADING = ("load-fuel", "load-deadline", "load-memory", "parameters", "adapter", "extra-parameters")
+#: `--compare` and `--replay` take whole files
+OF_PARTS = ("offset", "length")
 #: flag -> the flags that mean nothing beside it
 ALONE = {
-    "compare": ("replay", *OF_CALLS),
-    "replay": ("input", "function", *OF_LOADING, *OF_CALLS),
-    "check": ("compare", "replay", "input", "function", *OF_LOADING, *OF_CALLS),
+    "compare": ("replay", *OF_PARTS, *OF_CALLS),
+    "replay": ("input", "function", *OF_PARTS, *OF_LOADING, *OF_CALLS),
+    "check": ("compare", "replay", "input", "function", *OF_PARTS, *OF_LOADING, *OF_CALLS),
 }
 
 if TYPE_CHECKING:
@@ -75,6 +77,8 @@ def run(options: argparse.Namespace) -> int:
         return replay_dispatch(options)
     program = load(options)
     try:
+        for name, reason in program.skipped:
+            print(f"vm-run: note: program {name} was passed over: {reason}", file=sys.stderr)
         if options.report is not None:
             placement = program.placement()
             cli.write_report(options.report, placement.text(), placement.data())
@@ -105,7 +109,9 @@ def load(options: argparse.Namespace) -> "Program":
             load_limits=cli.load_limits(options),
             profiling=options.trace is not None,
             build_deadline=options.build_deadline,
+            **cli.parameters(options),
             **cli.policy(options),
+            **cli.part(options),
         )
     except (vm.VmError, HalError) as error:
         if options.report is not None:
@@ -154,7 +160,7 @@ def call(program: "Program", options: argparse.Namespace) -> int:
         if i < len(options.output):
             save_array(options.output[i].removeprefix("@"), result)
         else:
-            print(f"result[{i}]: {format_array(result)}")
+            print(f"result[{i}]: {format_array(result) if hasattr(result, 'shape') else result}")
     if options.print_statistics is not None:
         statistics(program, options.print_statistics)
     if options.trace is not None:
@@ -316,6 +322,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--deadline", metavar="SECONDS", type=float, help="longest time of a call")
     cli.add_build_deadline(made)
     cli.add_policy(made)
+    cli.add_part(made)
     made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
     cli.add_load_limits(made)
     cli.add_report(
@@ -323,6 +330,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "say which program and which code of the module were chosen for the device, and why; "
         "without --input and --function nothing is called",
     )
+    cli.add_parameters(made)
     made.add_argument("--list_devices", action="store_true", help="list drivers and devices, and why one is missing")
     made.add_argument("--list_libraries", action="store_true", help="list the library functions that programs may call")
     made.add_argument("--list_functions", action="store_true", help="list the exports with their signatures")

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from orchestrion.schema.child_process import freeze_support
 from orchestrion.schema.errors import KeysError, ModuleError, Untrusted
 
 from .array import DeviceArray
@@ -26,6 +27,7 @@ __all__ = [
     "TrustedKey",
     "Untrusted",
     "VmError",
+    "freeze_support",
     "load",
 ]
 

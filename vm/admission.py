@@ -44,21 +44,24 @@ _facts: dict[bytes, Facts] = {}
 
 
 class Admission:
-    """One load of a file under a policy. `trust` is what `check` found."""
+    """One load under a policy. `trust` is what `check` found."""
 
-    def __init__(self, policy: TrustPolicy, file: Container, signature: AnySignature | None = None) -> None:
-        """`signature`: signatures that are not in the file, a path or bytes. `OSError` where it cannot be read."""
+    __slots__ = ("_digest", "_signature", "policy", "trust")
+
+    def __init__(self, policy: TrustPolicy, signature: AnySignature | None = None) -> None:
+        """`signature`: signatures that are not in the file, a path or bytes."""
         self.trust = Trust((), frozenset())
-        self._policy = policy
+        self.policy = policy
+        self._signature = signature
         self._digest = b""
-        self._sets = signature_sets(file, signature)
-        self._parts = parts_of(file)
 
     def check(self, module: Module) -> None:
-        """`Untrusted` under `require` when the signatures do not suffice."""
-        self.trust = self._policy.check(subject_of(module, self._parts), self._sets)
-        self._digest = module.container.digest
-        if self._policy.mode == "require":
+        """`Untrusted` under `require` when the signatures do not suffice; `OSError` where they cannot be read."""
+        file = module.container
+        sets = signature_sets(file, self._signature)
+        self.trust = self.policy.check(subject_of(module, parts_of(file)), sets)
+        self._digest = file.digest
+        if self.policy.mode == "require":
             module.guard = Guard(module)
 
     def grant(self, share: Device) -> Trust:
@@ -78,19 +81,20 @@ def admit(
 ) -> None:
     """The same for who runs code of a module without loading it: all of its segments are used through `Module.segment`.
 
-    The file was opened with `private`. Errors as `Admission`, `check` and `read_policy`.
+    The file was opened with `private`. Errors as `admission_of` and `check`.
     """
-    rules = read_policy(policy)
-    if rules is not None:
-        admission = Admission(rules, module.container, signature)
+    admission = admission_of(policy, signature)
+    if admission is not None:
         admission.check(module)
         admission.grant(share)
 
 
-def read_policy(policy: str | os.PathLike[str] | TrustPolicy) -> TrustPolicy | None:
-    """The policy of a keys file; None if nothing is to be checked. Errors as `TrustPolicy.read`."""
+def admission_of(
+    policy: str | os.PathLike[str] | TrustPolicy, signature: AnySignature | None = None
+) -> Admission | None:
+    """Who decides under the policy of a keys file; None if nothing is to be checked. Errors as `TrustPolicy.read`."""
     found = policy if isinstance(policy, TrustPolicy) else TrustPolicy.read(policy)
-    return None if found.mode == "off" else found
+    return None if found.mode == "off" else Admission(found, signature)
 
 
 def signature_sets(file: Container, signature: AnySignature | None = None) -> list[bytes | memoryview]:

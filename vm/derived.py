@@ -1,7 +1,8 @@
 """Derived constants on disk: what a program initializer computed on the device, for the next load of the same module.
 
-- A row's key is all that the bytes depend on: the module's digest, the program, the number that the compiler gave, the
-  device and its driver's version, and the size. Whatever does not fit is a miss, and is computed.
+- A row's key is all that the bytes depend on: the module's digest, that of its parameters with their adapters, the
+  program, the number that the compiler gave, the device and its driver's version, and the size. Whatever does not fit
+  is a miss, and is computed.
 - Only a program initializer may ask: it has seen nothing but the module. Any other code could leave what callers gave
   it to whoever loads the module next.
 - Constants are read without comparing their digests, but what is derived from them is kept only when those are right.
@@ -61,7 +62,8 @@ def save(call: Call, device: Device, buffer: Buffer, number: int) -> None:
         return
     program, module = call.program.row, call.program.module
     for constant in module.constants[program.constants_start : program.constants_end]:
-        module.segment(constant.segment)
+        if constant.segment not in call.program.parameters.by_segment:
+            module.segment(constant.segment)
     call.spend_bytes(buffer.size)
     with _room(call, buffer) as there:
         if there:
@@ -98,4 +100,5 @@ def _is_complete(call: Call) -> bool:
 def _key(call: Call, device: Device, buffer: Buffer, number: int) -> tuple[str | bytes, ...]:
     info, program = device.info, call.program
     parts = (program.ordinal, number, buffer.size)
-    return (program.module.container.digest, info.driver, info.name, info.vendor, info.version, *map(str, parts))
+    digests = (program.module.container.digest, program.parameters.digest())
+    return (*digests, info.driver, info.name, info.vendor, info.version, *map(str, parts))

@@ -1,9 +1,11 @@
 """A verified program joined with native functions: code ready to run, the same for all contexts and threads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
 
 from orchestrion.schema.decoder import initial_value
 from orchestrion.schema.module import Module
+from orchestrion.schema.parameters import parameters_of
 from orchestrion.schema.rows import InitializerKind, Program
 
 from .code import Code, Link
@@ -22,6 +24,7 @@ class ProgramCode:
 
     `chosen` has, by executable, the variant that was found for a device: the same for every device of that profile.
     `further_natives`: whether it calls native modules beside `hal`. `declared`: the limits that the module declares.
+    `parameters`: the rows of what it wants.
     """
 
     __slots__ = (
@@ -34,6 +37,7 @@ class ProgramCode:
         "exports",
         "further_natives",
         "globals",
+        "parameters",
         "program_initializers",
     )
 
@@ -51,6 +55,7 @@ class ProgramCode:
         self.entries = [codes[at] for at in module.entries[row.entries_start : row.entries_end]]
         self.exports = read_exports(module)
         self.declared = declared_by(module)
+        self.parameters = parameters_of(module, row)
         self.chosen: dict[int, Choice] = {}
         self._release_order: tuple[int, ...] | None = None
 
@@ -67,8 +72,33 @@ class ProgramCode:
             self.codes.clear()
 
 
+class Values:
+    """The values of a program's parameters, by segment. Never changed once made; they keep their files mapped."""
+
+    __slots__ = ("_digest", "_names", "by_segment")
+
+    def __init__(self, by_segment: Mapping[int, memoryview], names: Sequence[str]) -> None:
+        self.by_segment = by_segment
+        self._names = names  #: in the order of `by_segment`
+        self._digest = b""
+
+    def digest(self) -> bytes:
+        """SHA-256 over all names and values, adapters applied; empty without parameters. Reads them, the first time."""
+        if not self._digest and self.by_segment:
+            whole = sha256()
+            for name, data in zip(self._names, self.by_segment.values(), strict=True):
+                whole.update(sha256(name.encode()).digest() + sha256(data).digest())
+            self._digest = whole.digest()
+        return self._digest
+
+
+_NO_VALUES = Values({}, ())
+
+
 class LinkedProgram:
-    """One program of a module in a file. Never changed once made."""
+    """One program of a module in a file. Never changed once made, but for the values of its parameters, which are set
+    before it runs.
+    """
 
     __slots__ = (
         "code",
@@ -79,6 +109,7 @@ class LinkedProgram:
         "globals",
         "module",
         "ordinal",
+        "parameters",
         "program_initializers",
         "row",
     )
@@ -94,20 +125,28 @@ class LinkedProgram:
         self.context_initializers = code.context_initializers
         self.entries = code.entries
         self.exports = code.exports
+        self.parameters = _NO_VALUES
 
     def constant(self, ordinal: int) -> memoryview:
-        """The bytes of a constant, neither copied nor read. `ModuleError` when its segment is not in the file."""
+        """The bytes of a constant or parameter, neither copied nor read. `ModuleError` when its segment is not in the
+        file.
+        """
         row = self.module.constants[self.row.constants_start + ordinal]
-        return self.module.segment(row.segment, verify=False)
+        value = self.parameters.by_segment.get(row.segment)
+        return self.module.segment(row.segment, verify=False) if value is None else value
 
     def verify_constant(self, ordinal: int, start: int, end: int) -> None:
         """Bytes `start` to `end` of a constant are about to be used: under a trust policy, see that they are sound.
+        Parameters were looked at when they were bound.
 
         `ModuleError` when they are damaged. Without a policy constants are not read.
         """
         guard = self.module.guard
-        if guard is not None:
-            guard.verify(self.module.constants[self.row.constants_start + ordinal].segment, start, end)
+        if guard is None:
+            return
+        segment = self.module.constants[self.row.constants_start + ordinal].segment
+        if segment not in self.parameters.by_segment:
+            guard.verify(segment, start, end)
 
     def location(self, function: int, pc: int) -> str | None:
         return self.module.location(self.ordinal, function, pc)

@@ -56,7 +56,7 @@ class LoadLimits(NamedTuple):
 
 
 def default_limits(constant_bytes: int, device_bytes: int) -> Limits:
-    """For a module that is not trusted. `constant_bytes`: of the program's constants that are in the file."""
+    """For a module that is not trusted. `constant_bytes`: of the program's constants and parameters that are there."""
     return Limits(
         fuel=FUEL + constant_bytes // CONSTANT_BYTES_PER_UNIT,
         deadline=DEADLINE + constant_bytes / CONSTANT_BYTES_PER_SECOND,
@@ -152,11 +152,16 @@ def _first(*limits: float | None) -> float | None:
     return next((limit for limit in limits if limit is not None), None)
 
 
-def defaults_of(module: Module, program: int, device: Device) -> Limits | None:
-    """The defaults for a program of a module on a device; None if the module is trusted there."""
+def defaults_of(
+    module: Module, program: int, device: Device, parameters: Mapping[int, memoryview] | None = None
+) -> Limits | None:
+    """The defaults for a program of a module on a device; None if the module is trusted there. `parameters`: the values
+    of its parameters, by segment.
+    """
     if device.policy.trusts(module.container.digest):
         return None
     row = module.programs[program]
     segments = {constant.segment for constant in module.constants[row.constants_start : row.constants_end]}
     size = sum([module.container.spans[segment][1] for segment in segments])
+    size += sum(map(len, (parameters or {}).values()))
     return default_limits(size, device.info.memory_bytes)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
     from .admission import Admission, AnySignature
     from .code import Code
+    from .parameters import Source
     from .placement import Placement
     from .profile import Profile, Profiler
 
@@ -159,7 +161,8 @@ class Program(ProgramContext):
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
-        """The programs that stand before this one and are of a format of the device, each with why it does not run."""
+        """The programs that stand before this one and are for this device, each with why it does not run: its segments
+        were taken out of the file, or it is of a later version."""
         return skipped_programs(self.module, self.ordinal, self.device.info)
 
     def create_context(
@@ -269,6 +272,9 @@ def load(
     load_limits: Limits | None = None,
     profiling: bool = False,
     build_deadline: float | None = None,
+    parameters: Source | Sequence[Source] | None = None,
+    adapters: Sequence[str | os.PathLike[str]] = (),
+    extra_parameters: bool = False,
     offset: int = 0,
     length: int | None = None,
     policy: str | os.PathLike[str] | TrustPolicy | None = None,
@@ -291,19 +297,23 @@ def load(
     `allow_native_code`). `math.inf` is no limit. Limits that the module declares hold where they are tighter. All of
     this is in docs/limits.md.
 
-    `policy`: a keys file or what was read from one; it says whose signatures a module must have. `signature`: a file of
-    signatures, or its bytes, beside those in the module (docs/signatures.md). Without `policy` nobody looks at them.
+    `parameters` are safetensors files, folders of them, or arrays by name, with the values of the module's parameters;
+    None: the file that the compiler wrote, beside the module. `adapters` are low-rank adapters, added to them in order.
+    `extra_parameters`: both may hold more than the module wants (docs/parameters.md).
 
-    `OSError`: the file cannot be read. `ModuleError`: it is no sound module. `LoadError`: module and device do not fit.
-    `HalError`: the device cannot be opened. Other `VmError`: an initializer failed. `Untrusted`: the policy refuses the
-    module. `KeysError`: the keys file is malformed.
+    `policy`: a keys file or what was read from one; it says whose signatures the module must have, and parameters and
+    adapters. `signature`: a file of signatures, or its bytes, beside those in the module (docs/signatures.md). Without
+    `policy` nobody looks at them.
+
+    `OSError`: a file cannot be read. `ModuleError`: it is not sound. `LoadError`: module and device do not fit, or
+    module and parameters (`ParameterError`). `HalError`: the device cannot be opened. Other `VmError`: an initializer
+    failed. `Untrusted`: the policy refuses the module. `KeysError`: the keys file is malformed.
     """
     started = perf_counter()
     calls = Limits(fuel, deadline, memory, depth)
     limits, builds = finite(calls), BuildBudget(build_deadline)
-    rules = _rules(policy, signature)
-    file = _open_module(module, offset, length, rules is not None)
-    admission = None if rules is None else _admission(rules, file, signature)
+    admission = _admission(policy, signature)
+    file = _open_module(module, offset, length, admission is not None)
     share, budget = _open(device, allow_native_code, limits, profiling, builds)
     try:
         check = None if admission is None else admission.check
@@ -315,7 +325,12 @@ def load(
         trust = None if admission is None else admission.grant(share)
         declared = linked.code.declared
         builds.declared = declared.build_deadline
-        defaults = defaults_of(linked.module, linked.ordinal, share)
+        if linked.code.parameters or parameters is not None or adapters:
+            from .parameters import bind  # few modules have any
+
+            rules = None if admission is None else admission.policy
+            linked.parameters = bind(linked, _folder(module), parameters, adapters, extra_parameters, budget, rules)
+        defaults = defaults_of(linked.module, linked.ordinal, share, linked.parameters.by_segment)
         found = find_limits(load_limits, calls, defaults, declared)
         base = Context(linked, tighten(limits, declared.calls), budget, share)
         _initialize(base, linked.program_initializers, found, "program", profiler)
@@ -329,21 +344,20 @@ def load(
         raise
 
 
-def _rules(policy: str | os.PathLike[str] | TrustPolicy | None, signature: AnySignature | None) -> TrustPolicy | None:
-    """The policy that holds for a load; None if nobody looks at signatures. What that takes is imported here."""
-    if policy is None:
-        if signature is not None:
-            raise CallerError("a signature says nothing without a policy: policy='keys.toml'")
-        return None
-    from .admission import read_policy
-
-    return read_policy(policy)
+def _folder(module: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Path | None:
+    """Where a module lies; None for one in memory."""
+    return None if isinstance(module, bytes | bytearray | memoryview) else Path(module).parent
 
 
-def _admission(rules: TrustPolicy, file: Container, signature: AnySignature | None) -> Admission:
-    from .admission import Admission
+def _admission(policy: str | os.PathLike[str] | TrustPolicy | None, signature: AnySignature | None) -> Admission | None:
+    """Who decides whether a module may be loaded; None if nobody looks at signatures. Imports what that takes."""
+    if policy is not None:
+        from .admission import admission_of
 
-    return Admission(rules, file, signature)
+        return admission_of(policy, signature)
+    if signature is not None:
+        raise CallerError("a signature says nothing without a policy: policy='keys.toml'")
+    return None
 
 
 def _profiled(

@@ -36,11 +36,11 @@ def explain_programs(module: Module, info: DeviceInfo) -> list[tuple[str, str]]:
 
 
 def skipped_programs(module: Module, ordinal: int, info: DeviceInfo) -> list[tuple[str, str]]:
-    """Of the programs before `ordinal`, those that are of a format which the device runs, and why each was skipped."""
+    """Of the programs before `ordinal`, those whose format and features the device has, and why each was skipped."""
     found = []
     for row in module.programs[:ordinal]:
         profile = PROFILES.get(module.strings[row.profile])
-        if profile is not None and profile.format in info.formats:
+        if profile is not None and profile.format in info.formats and not _lacking_features(row.features, info):
             found.append((module.strings[row.name], _lacking(module, row, info)))
     return found
 

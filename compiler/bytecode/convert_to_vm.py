@@ -108,7 +108,12 @@ class _Program:
     def _constant(self, op: ll_seq.Constant) -> None:
         self.constants[op] = len(self.constants)
         built = vm.Constant.build(
-            sym_name=self.names.fresh(op.label.value), values=op.values, offsets=op.offsets, size=op.size, loc=op.loc
+            sym_name=self.names.fresh(op.label.value),
+            values=op.values,
+            offsets=op.offsets,
+            size=op.size,
+            parameter=op.parameter,
+            loc=op.loc,
         )
         self.block.append(built)
 

@@ -19,6 +19,7 @@ from orchestrion.compiler.ir.attributes import (
 )
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.parameters import name_of, type_of, value_of
 from orchestrion.compiler.ir.types import Attribute, TensorType
 from orchestrion.schema import writer
 from orchestrion.schema.dtypes import BY_NAME
@@ -155,8 +156,10 @@ def _binding(item: Attribute) -> writer.Binding:
     return writer.Binding(ACCESSES[access.value], length.value)
 
 
-def _constant(op: vm.Constant) -> writer.Constant:
+def _constant(op: vm.Constant) -> writer.Constant | writer.Parameter:
     """A constant on its own keeps its type; several in one segment are bytes."""
+    if op.parameter is not None:
+        return _parameter(op.parameter)
     values = [value for value in op.values if isinstance(value, DenseElements)]
     name, size = op.sym_name.value, op.size.value
     if len(values) == 1 and values[0].nbytes == size:
@@ -166,6 +169,12 @@ def _constant(op: vm.Constant) -> writer.Constant:
     for value, offset in zip(values, op.offsets.ints, strict=True):
         data[offset : offset + value.nbytes] = _data(value)
     return writer.Constant(name, data, BY_NAME["ui8"], (size,))
+
+
+def _parameter(given: DictAttr) -> writer.Parameter:
+    type, value = type_of(given), value_of(given)
+    data = None if value is None else _data(value)
+    return writer.Parameter(name_of(given), BY_NAME[str(type.element)], type.shape, data)
 
 
 def _data(value: DenseElements) -> bytes | memoryview:

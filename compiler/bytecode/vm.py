@@ -18,6 +18,7 @@ from typing import Any, Final
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
     DenseArray,
+    DictAttr,
     FloatAttr,
     IntegerAttr,
     StringAttr,
@@ -91,13 +92,15 @@ class Export(Operation):
 
 
 class Constant(Operation):
-    """A constant segment of `size` bytes with each of the values at its offset, zero between."""
+    """A constant segment of `size` bytes with each of the values at its offset, zero between. Or a parameter, which has
+    no values here."""
 
     name = "vm.constant"
     sym_name = attr(StringAttr)
     values = attr(ArrayAttr)
     offsets = attr(DenseArray)
     size = attr(IntegerAttr)
+    parameter = optional(DictAttr)
     traits = frozenset({Trait.SYMBOL})
 
 

@@ -2,7 +2,7 @@
 
 A global that is not mutable is a constant with its value, or is stored to exactly once, by an initializer, before any
 function runs; functions only load it. A mutable one is a variable of each context, which functions load and store; it
-may have a value to begin with.
+may have a value to begin with. A parameter is a constant whose value lies outside the module (`ir/parameters.py`).
 
 Branches end the blocks of a function of several blocks and give the arguments of the blocks they go to. Values of any
 type may travel; a value is used in other blocks freely, too, where its definition dominates.
@@ -23,10 +23,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from orchestrion.compiler.ir.attributes import DenseArray, DenseElements, IntegerAttr, StringAttr, SymbolRef, UnitAttr
+from orchestrion.compiler.ir.attributes import (
+    DenseArray,
+    DenseElements,
+    DictAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRef,
+    UnitAttr,
+)
 from orchestrion.compiler.ir.core import Block, Operation, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, successor, successors
 from orchestrion.compiler.ir.dialect import Dialect
+from orchestrion.compiler.ir.parameters import problem
 from orchestrion.compiler.ir.types import I32, Type
 
 #: kind of initializer -> when it runs
@@ -44,7 +53,21 @@ class Global(Operation):
     type = attr(Type)
     mutable = optional(UnitAttr)
     value = optional(DenseElements)
+    parameter = optional(DictAttr)
     traits = frozenset({Trait.SYMBOL})
+
+    @property
+    def is_constant(self) -> bool:
+        """Nothing stores to it: it has its value from the start, or is a parameter."""
+        return self.mutable is None and (self.value is not None or self.parameter is not None)
+
+    def check(self) -> Iterator[str]:
+        if self.parameter is None:
+            return
+        if self.value is not None or self.mutable is not None:
+            yield "is a parameter, which has no value here and is never stored to"
+        if found := problem(self.parameter):
+            yield found
 
 
 class GlobalLoad(Operation):

@@ -57,7 +57,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
         case vm.Export():
             yield from _export(op)
         case vm.Constant():
-            yield from values_fit(op.values, op.offsets.ints, op.size.value)
+            yield from values_fit(op.values, op.offsets.ints, op.size.value, op.parameter)
         case vm.Executable():
             yield from _executable(op)
         case vm.Global() if not is_value_type(vm.type_name(op.type)):

@@ -18,7 +18,7 @@ from orchestrion.compiler.flow.dialect import (
 )
 from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.flow.groups import MAX_BINDINGS
-from orchestrion.compiler.flow.layout import problem, storage_elements
+from orchestrion.compiler.flow.layout import problem, storage_bytes, storage_elements
 from orchestrion.compiler.flow.mark_in_place import candidates
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.row_solve import RowSolve
@@ -40,6 +40,7 @@ from orchestrion.compiler.flow.util import Return as InitializerReturn
 from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
+from orchestrion.compiler.ir.parameters import bytes_of, name_of
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
 from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
@@ -304,6 +305,8 @@ def constant(op: Global) -> Iterator[str]:
         yield f"is of type {op.type}, its value of type {op.value.type}"
     elif not op.type.is_static:
         yield f"is of type {op.type}, whose size depends on a call"
+    elif op.parameter is not None and bytes_of(op.parameter) != storage_bytes(op.type):
+        yield f"is of type {op.type}, which has not the bytes of parameter {name_of(op.parameter)}"
     elif not op.type.num_elements:
         yield f"is of type {op.type}, which has no elements: it is made where it is used"
 

@@ -12,8 +12,9 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 def stored_once(scope: Operation) -> Iterator[str]:
     """Initializers run in the order of the text, functions after all of them."""
     members = scope.regions[0].block.ops
-    ready = {op.sym_name.value: op.value is not None for op in members if isinstance(op, Global)}
-    mutable = {op.sym_name.value for op in members if isinstance(op, Global) and op.mutable is not None}
+    globals_ = [op for op in members if isinstance(op, Global)]
+    ready = {op.sym_name.value: op.value is not None or op.is_constant for op in globals_}
+    mutable = {op.sym_name.value for op in globals_ if op.mutable is not None}
     for initializer in members:
         if not isinstance(initializer, Initializer):
             continue

@@ -24,6 +24,7 @@ from orchestrion.compiler.ir.attributes import ELEMENT_BYTES
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import symbols_of
+from orchestrion.compiler.ir.parameters import bytes_of
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, TensorType, Type
 from orchestrion.compiler.kernel.machine import DEFAULT, program_name
@@ -221,7 +222,7 @@ def _store(op: GlobalStore, tables: SymbolTables) -> Iterator[str]:
     variable = tables.lookup(op, op.ref)
     if not isinstance(variable, Global):
         yield f"{op.ref} is no global"
-    elif isinstance(op.parent_op, Initializer) and (variable.value is not None or variable.mutable is not None):
+    elif isinstance(op.parent_op, Initializer) and (variable.is_constant or variable.mutable is not None):
         yield f"{op.ref} is no global that an initializer may store to"
     elif isinstance(op.parent_op, Func) and variable.mutable is None:
         yield f"{op.ref} is not mutable"
@@ -246,6 +247,8 @@ def _fits(op: Operation) -> Iterator[str]:
             yield f"must be a constant, or mutable and a variable, is {op.type}"
         case Global() if op.value is not None and op.value.nbytes != size_of(op.type):
             yield f"is of {size_of(op.type)} bytes, its value of {op.value.nbytes}"
+        case Global() if op.parameter is not None and bytes_of(op.parameter) != size_of(op.type):
+            yield f"is of {size_of(op.type)} bytes, its parameter of {bytes_of(op.parameter)}"
         case Global() if op.mutable is None and size_of(op.type) == 0:
             yield f"is of type {op.type}, which has no bytes: it is made where it is used"
         case Import() if not isinstance(op.source, BlockArgument) or not isinstance(op.source.type, TensorType):

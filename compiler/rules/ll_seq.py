@@ -21,6 +21,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.declare import size_in
 from orchestrion.compiler.ir.dims import Symbol, bounds, symbols_of
+from orchestrion.compiler.ir.parameters import bytes_of, name_of, problem
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, I64, NONE, Attribute, TensorType, Type
 from orchestrion.compiler.sequencer import ll_seq
@@ -102,7 +103,7 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
             yield from same_exports(op, _signatures)
         case ll_seq.Entry():
             yield from _entry(op)
-        case util.Global() if op.value is not None or op.type not in _GLOBAL_TYPES:
+        case util.Global() if op.value is not None or op.parameter is not None or op.type not in _GLOBAL_TYPES:
             yield f"must be a variable of the runtime, is {op.type}"
         case util.GlobalLoad():
             yield from load(op, tables)
@@ -133,7 +134,7 @@ def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str
         case ll_seq.Check() | ll_seq.Destination() if not is_known(op.type):
             yield f"checks for {op.type}, which is not supported"
         case ll_seq.Constant():
-            yield from values_fit(op.values, op.offsets.ints, op.size.value)
+            yield from values_fit(op.values, op.offsets.ints, op.size.value, op.parameter)
         case ll_seq.Allocate() if bounds(op.size)[1] < 1:
             yield f"allocates {op.size} bytes"
         case ll_seq.Copy():
@@ -330,8 +331,15 @@ def _dispatch(op: ll_seq.Dispatch, tables: SymbolTables) -> Iterator[str]:
         yield f"offsets {list(op.offsets.ints)} are negative"
 
 
-def values_fit(values: ArrayAttr, offsets: Sequence[int], size: int) -> Iterator[str]:
-    """Dense values at their offsets, in order, inside `size` bytes."""
+def values_fit(
+    values: ArrayAttr, offsets: Sequence[int], size: int, parameter: DictAttr | None = None
+) -> Iterator[str]:
+    """Dense values at their offsets, in order, inside `size` bytes; or a parameter of as many, without values."""
+    if parameter is not None:
+        wrong = problem(parameter) or (f"has values beside parameter {name_of(parameter)}" if values else "")
+        if wrong or bytes_of(parameter) != size:
+            yield wrong or f"parameter {name_of(parameter)} is of {bytes_of(parameter)} bytes, size is {size}"
+        return
     if len(values) != len(offsets):
         yield f"{len(values)} values, {len(offsets)} offsets"
     end = 0

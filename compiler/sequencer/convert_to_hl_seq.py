@@ -47,7 +47,9 @@ def _convert(op: Operation, lifetimes: dict[str, str]) -> Operation:
             return hl_seq.Executable.build(sym_name=op.sym_name, body=body, loc=op.loc)
         case util.Global():
             type = _resource(op.type, _lifetime(op))
-            return util.Global.build(sym_name=op.sym_name, type=type, mutable=op.mutable, value=op.value, loc=op.loc)
+            return util.Global.build(
+                sym_name=op.sym_name, type=type, mutable=op.mutable, value=op.value, parameter=op.parameter, loc=op.loc
+            )
         case util.Initializer():
             return util.Initializer.build(kind=op.kind, body=_Body(op.body, lifetimes).convert(), loc=op.loc)
         case Func():

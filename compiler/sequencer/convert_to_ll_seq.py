@@ -37,10 +37,10 @@ def run(module: Module, options: Options) -> None:
 def _convert(program: hl_seq.Program) -> None:
     block = program.body.block
     variables = [op for op in block if isinstance(op, util.Global)]
-    constants = Constants([v for v in variables if v.value is not None and v.mutable is None])
+    constants = Constants([v for v in variables if v.is_constant])
     body = Block()
     builder = Builder(body, loc=program.loc)
-    others = [v for v in variables if (v.value is None or v.mutable is not None) and hl_seq.size_of(v.type)]
+    others = [v for v in variables if not v.is_constant and hl_seq.size_of(v.type)]
     buffers = {v.sym_name.value: _global(v, builder) for v in others}
     first = 0
     for op in block.ops:

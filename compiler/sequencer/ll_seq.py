@@ -197,13 +197,15 @@ class CreateExecutable(Operation):
 
 
 class Constant(Operation):
-    """A read-only buffer of `size` bytes with each of the values at its offset, zero between; named in the module."""
+    """A read-only buffer of `size` bytes with each of the values at its offset, zero between; named in the module. Or
+    one over a parameter, without values."""
 
     name = "ll_seq.constant"
     label = attr(StringAttr)
     values = attr(ArrayAttr)
     offsets = attr(DenseArray)
     size = attr(IntegerAttr)
+    parameter = optional(DictAttr)
     output = result(is_buffer)
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from orchestrion.compiler.flow import util
-from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, SymbolRef, dense_ints
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, SymbolRef, dense_ints
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value
+from orchestrion.compiler.ir.parameters import bytes_of
 
 from . import hl_seq, ll_seq
 from .arena import align
@@ -37,22 +38,40 @@ class Constants:
 
     def __init__(self, variables: Iterable[util.Global]) -> None:
         self.places: dict[str, tuple[str, int]] = {}
-        self.buffers: dict[str, Content] = {}
+        self.buffers: dict[str, Content | DictAttr] = {}
+        pooled: Content = []
         end = 0
         for variable in variables:
             name, value = variable.sym_name.value, variable.value
+            if variable.parameter is not None:
+                self.places[name] = name, 0
+                self.buffers[name] = variable.parameter
+                continue
             assert value is not None
             if value.nbytes >= self.POOLED_BELOW:
                 self.places[name] = name, 0
                 self.buffers[name] = [(value, 0)]
                 continue
             self.places[name] = self.POOL, end
-            self.buffers.setdefault(self.POOL, []).append((value, end))
+            pooled.append((value, end))
             end += align(value.nbytes)
+        if pooled:
+            self.buffers[self.POOL] = pooled
 
 
-def constant(label: str, content: Content, builder: Builder) -> Value:
-    """A constant buffer with this content."""
+def constant(label: str, content: Content | DictAttr, builder: Builder) -> Value:
+    """A constant buffer with this content, or over a parameter."""
+    if isinstance(content, DictAttr):
+        values = ArrayAttr(())
+        return builder.build(
+            ll_seq.Constant,
+            label=label,
+            values=values,
+            offsets=dense_ints(),
+            size=bytes_of(content),
+            parameter=content,
+            output=ll_seq.BUFFER,
+        ).output
     last, offset = content[-1]
     return builder.build(
         ll_seq.Constant,

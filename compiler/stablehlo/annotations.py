@@ -1,6 +1,7 @@
 """drop-annotations: what only a partitioner or another runtime reads goes.
 
-Kept are the names that the frontend gave, and what says that a result may take an argument's storage.
+Kept are the names that the frontend gave, what is a parameter, and what says that a result may take an argument's
+storage.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.types import Attribute
 
 from .func import Func
+from .parameters import KEY
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
 
 #: attributes that mean something to the phases behind
-KEPT: Final = frozenset({"orchestrion.name", "orchestrion.doc", "tf.aliasing_output", "jax.buffer_donor"})
+KEPT: Final = frozenset({"orchestrion.name", "orchestrion.doc", KEY, "tf.aliasing_output", "jax.buffer_donor"})
 
 #: ops of the module that only a partitioner reads
 MESHES: Final = frozenset({"sdy.mesh"})

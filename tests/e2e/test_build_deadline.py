@@ -1,6 +1,9 @@
 """Modules from elsewhere on Vulkan: loaded by way of the helper process, and refused at the build deadline."""
 
 import math
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -63,6 +66,39 @@ def test_its_deadline_is_named(module: Path, monkeypatch: pytest.MonkeyPatch) ->
         program = vm.load(module, device="vulkan", build_deadline=deadline)
         np.testing.assert_array_equal(program.simple_mul(X, Y), X * Y)
         program.close()
+
+
+FROZEN = """
+import sys
+sys.path[:], sys.frozen, sys.executable = {path!r}, True, {executable!r}
+from orchestrion import vm
+from orchestrion.hal.vulkan.rehearsal import helper
+{first}
+import numpy as np
+try:
+    program = vm.load({module!r}, device="vulkan")
+except vm.errors.DeviceError as error:
+    print(error)
+else:
+    print(program.simple_mul(np.arange(4, dtype="f"), np.arange(4, dtype="f")).tolist(), helper.pid is not None)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the application is a shell script")
+@pytest.mark.parametrize("supported", [True, False])
+def test_a_frozen_application(module: Path, tmp_path: Path, supported: bool) -> None:
+    """Its executable, started again, is the helper. It was refused before, whatever the application called."""
+    app, source = tmp_path / "app", tmp_path / "source"
+    first = "vm.freeze_support()" if supported else ""
+    source.write_text(FROZEN.format(path=sys.path, executable=str(app), first=first, module=str(module)))
+    app.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{source}" "$@"\n')
+    app.chmod(0o755)
+    done = subprocess.run([str(app)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    if supported:
+        assert done.stdout == "[0.0, 1.0, 4.0, 9.0] True\n"
+    else:
+        assert "calls orchestrion.vm.freeze_support() at the top" in done.stdout and "build_deadline=inf" in done.stdout
 
 
 def test_a_crash_of_the_driver_is_an_error(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,12 @@ def test_what_cannot_be_imported_is_named() -> None:
 
 
 def test_a_program_that_is_no_python_has_no_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    for attribute, value in (("executable", ""), ("executable", "/no/such/python"), ("frozen", True)):
+    for attribute, value in (
+        ("executable", ""),
+        ("executable", None),
+        ("executable", "/no/such/python"),
+        ("frozen", True),
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(sys, attribute, value, raising=False)
             with pytest.raises(ChildUnavailable, match="no child process"):

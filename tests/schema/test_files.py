@@ -74,6 +74,16 @@ def test_a_device_is_written_to_and_stays() -> None:
     os.close(other)
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="descriptors have no names here")
+def test_a_pipe_without_a_name_is_written_to() -> None:
+    """As `/dev/stdout` is where a shell pipes it on: its real path is none of a file."""
+    reader, other = os.pipe()
+    write_whole(f"/proc/self/fd/{other}", (b"abc",), "no good")
+    assert os.read(reader, 10) == b"abc"
+    os.close(reader)
+    os.close(other)
+
+
 def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()

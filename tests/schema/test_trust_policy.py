@@ -10,7 +10,7 @@ pytest.importorskip("cryptography")
 
 from orchestrion.schema import keys, signers
 from orchestrion.schema.errors import KeysError, Untrusted
-from orchestrion.schema.signature_set import Part, SignatureSet, encode
+from orchestrion.schema.signature_set import Part, Signature, SignatureSet, encode
 from orchestrion.schema.signers import Subject
 from orchestrion.schema.trust_policy import SCOPES, TrustedKey, TrustPolicy, named_files, parse
 
@@ -109,6 +109,30 @@ def test_the_clock_is_read_at_each_check(pair: list[keys.PrivateKey], monkeypatc
         policy.check(SUBJECT, sets)
 
 
+def test_what_is_remembered_holds_as_long_as_it_is_true(pair: list[keys.PrivateKey]) -> None:
+    """A signer that becomes valid or expires between two checks of the same file counts, or no longer."""
+    later = text_of(pair[1], 'scopes = ["native"]\nnot-before = 2026-01-01\nnot-after = 2026-01-01', "later")
+    policy = parse((text_of(pair[0], "not-after = 2026-12-31") + later).encode())
+    sets = [signed(SUBJECT, *pair)]
+    for now, names in ((-1, 1), (-1, 1), (0, 2), (0, 2), (DAY, 1), (DAY, 1), (0, 2), (-1, 1)):
+        trust = policy.check(SUBJECT, sets, NEW_YEAR + now)
+        assert len(trust.signers) == names and ("native" in trust.scopes) == (names == 2)
+    assert "publisher: the key expired" in refusal(policy, SUBJECT, sets, NEW_YEAR + 365 * DAY)
+    unknown = policy_of(pair[0], "not-after = 2031-01-01")
+    for _ in range(2):
+        assert unknown.check(SUBJECT, sets, NEW_YEAR).signers == ("publisher",)
+    assert len(unknown.remembered) == 1
+
+
+def test_what_is_remembered_is_bounded(pair: list[keys.PrivateKey], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signers, "_MOST_STANDINGS", 3)
+    policy = policy_of(pair[0], "not-after = 2032-01-01")
+    for number in range(10):
+        subject = SUBJECT._replace(digest=bytes([number]) * 32)
+        policy.check(subject, [signed(subject, pair[0])], NEW_YEAR)
+        assert len(policy.remembered) <= 3
+
+
 def test_dates_at_the_ends_of_the_calendar(pair: list[keys.PrivateKey]) -> None:
     more = "not-before = 9999-12-31T23:59:59-23:59"
     assert "not valid before the end of the calendar" in refusal(
@@ -192,8 +216,20 @@ def test_a_set_that_nobody_can_read_spoils_no_other(pair: list[keys.PrivateKey])
 def test_what_checking_costs_is_bounded(pair: list[keys.PrivateKey]) -> None:
     good = signed(SUBJECT, pair[0])
     many = [encode(SignatureSet("module", DIGEST, ()))] * signers.MOST_SETS
-    text = f"{signers.MOST_SETS + 1} signature sets; {signers.MOST_SETS} are the most"
+    text = f"more than {signers.MOST_SETS} signature sets"
     assert text in refusal(policy_of(pair[0]), SUBJECT, [*many, good])
+    assert "signature set: 1048577 bytes; 1048576 are the most" in refusal(
+        policy_of(pair[0]), SUBJECT, [bytes(1 << 24)]
+    )
+
+
+def test_a_refusal_is_no_longer_than_it_must_be(pair: list[keys.PrivateKey]) -> None:
+    """A file may hold any number of sections, and signatures of anybody."""
+    parts = tuple(Part(f"s{number}", bytes(32)) for number in range(10_000))
+    rows = tuple(Signature(1, bytes([number]) * 32, (), bytes(64)) for number in range(64))
+    text = refusal(policy_of(pair[0]), SUBJECT._replace(parts=parts), [encode(SignatureSet("module", DIGEST, rows))])
+    assert "s0, s1, s2, " in text and text.endswith(", 9980 more") and "; 44 more; no signer" in text
+    assert len(text) < 2000
 
 
 def test_modes(pair: list[keys.PrivateKey]) -> None:

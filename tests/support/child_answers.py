@@ -28,6 +28,15 @@ def answer(request: Message) -> Message:
             raise KeyError(fields["text"])
         case "take":
             return Message({"bytes": len(bytearray(fields["bytes"]))})
+        case "limits":
+            import resource
+
+            memory = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+            limits = {"core": resource.getrlimit(resource.RLIMIT_CORE)[0], "memory": resource.getrlimit(memory)[0]}
+            process = {"pid": os.getpid(), "session": os.getsid(0)}
+            variables = [name for name in os.environ if name.startswith("ORCHESTRION_CHILD")]
+            interrupt = signal.Handlers(signal.getsignal(signal.SIGINT)).name  # type: ignore[arg-type]
+            return Message(limits | process | {"variables": variables, "interrupt": interrupt})
         case "interrupted":
             signal.raise_signal(signal.SIGINT)
         case "start":  # a process of its own, that holds all it can

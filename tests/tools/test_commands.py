@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from later_format import files
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+GOLDEN = ROOT / "tests" / "golden"
 SIMPLE_MUL = EXAMPLES / "simple_mul.generic.mlir"
 INPUTS = ("--input=4xf32=1,2,3,4", "--input=4xf32=10,20,30,40")
 
@@ -83,6 +85,48 @@ def test_dump_lists_every_program(module: Path, command: Command) -> None:
     assert {program["profile"] for program in found["programs"]} == {"reference", "opencl", "spirv"}
     code = command("dump", module, "--disassemble").stdout
     assert "OpFMul" in code and "multiply" in code and "__kernel" in code and "call_import @hal.execute" in code
+
+
+def test_dump_shows_what_stands_beside_programs(command: Command) -> None:
+    lines = command("dump", GOLDEN / "v1.0-everything.fb").stdout.splitlines()
+    for line in (
+        "  model.name: everything",
+        "  icon: hex 89504e470d0a",
+        "    task: multiplication",
+        "  tuned.for: spirv",
+        "  custom segment org.example.tokens: 12 bytes",
+        "attachment NOTE: 15 bytes",
+        "section appended: 17 bytes",
+    ):
+        assert line in lines, line
+    found = json.loads(command("dump", GOLDEN / "v1.0-everything.fb", "--json", "--verify").stdout)
+    assert {row["kind"] for row in found["segments"]} == {"constant", "executable", "debug", "custom"}
+    assert [row["chunks"] for row in found["segments"] if row["kind"] == "constant"] == [1]
+    assert [row["tag"] for row in found["attachments"]] == ["NOTE", "MORE"]
+    assert found["programs"][0]["bytecode"] == "1.0"
+
+
+def test_a_module_inside_of_another_file(command: Command, tmp_path: Path) -> None:
+    data = (GOLDEN / "v1.0-simple_mul.fb").read_bytes()
+    (tmp_path / "app.apk").write_bytes(b"another entry" + data + b"the end")
+    part = ("app.apk", "--offset=13", f"--length={len(data)}")
+    done = command("run", *part, *INPUTS, "--expected_output=4xf32=10,40,90,160")
+    assert done.returncode == 0 and "1 of 1 results are as expected" in done.stdout, done.stderr
+    assert "simple_mul" in command("dump", *part).stdout
+    assert command("bench", *part, "--seconds=0.01").returncode == 0
+    for name in ("run", "dump", "bench"):
+        done = command(name, "app.apk", "--offset=13", "--length=999999")
+        assert done.returncode == 1 and "app.apk: offset 13 and length 999999 are no part of a file of" in done.stderr
+    done = command("run", *part, "--replay=x")
+    assert done.returncode == 2 and "--replay and --offset do not go together" in done.stderr
+
+
+def test_run_tells_of_programs_that_were_passed_over(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "later.fb").write_bytes(files()["another program's bytecode"].data)
+    done = command("run", "later.fb")
+    note = "vm-run: note: program later was passed over: wants bytecode 1.9, this version runs up to 1.0"
+    assert done.stderr.splitlines() == [note]
+    assert (done.returncode, done.stdout) == (0, "result[0]: 7\n"), "a function of the VM alone gives numbers"
 
 
 def test_assembler_goes_there_and_back(module: Path, command: Command, tmp_path: Path) -> None:

@@ -119,8 +119,10 @@ def test_the_text_of_a_phase_has_no_attributes(capsys: pytest.CaptureFixture[str
     [
         ({"model.version": "x"}, "model.version is 'x'"),
         ({"limits.speed": "1"}, "limits.speed is no limit"),
+        ({"model.card": b"x"}, "model.card is 1 bytes, a text that is not empty expected"),
+        ({"limits.fuel": b"3"}, "limits.fuel is 1 bytes, a whole number"),
         ({"a\0": "b"}, "holds a NUL"),
-        ({"a": 3}, "attribute 'a' is 3, a text expected"),
+        ({"a": 3}, "attribute 'a' is 3, a text or bytes expected"),
         ({"": "b"}, "an empty key"),
     ],
 )
@@ -130,11 +132,9 @@ def test_python_refuses_the_same(given: dict[str, str], words: str) -> None:
 
 
 def test_python_writes_the_same() -> None:
-    module = read_module(compiler.compile(SOURCE, targets=["reference"], attributes={"model.name": "m", "x": ""}))
-    assert {module.strings[row.key]: module.attribute_value(row) for row in module.attributes} == {
-        "model.name": "m",
-        "x": "",
-    }
+    given: dict[str, str | bytes] = {"model.name": "m", "x": "", "y": b"\xff"}
+    module = read_module(compiler.compile(SOURCE, targets=["reference"], attributes=given))
+    assert {module.strings[row.key]: module.attribute_value(row) for row in module.attributes} == given
 
 
 def test_the_page_lists_what_a_module_says_of_itself() -> None:

@@ -13,7 +13,9 @@ from signed_modules import code_module, rebuilt
 from orchestrion import vm
 from orchestrion.schema import container, keys, signature_set
 from orchestrion.schema.container import Attachment, Section, open_bytes
+from orchestrion.schema.decoder import decode as decode_module
 from orchestrion.schema.signature_set import decode, part
+from orchestrion.tools import dump
 
 
 @pytest.fixture
@@ -41,6 +43,10 @@ def test_in_the_file_and_beside_it(files: tuple[keys.PrivateKey, ...], pack: Pac
         key = next(key for key in files if key.public.id == row.key_id)
         assert keys.is_valid(key.public, "module", before.digest, row) and row.parts == ()
     assert vm.load(tmp_path / "s.fb").f() == 7
+    assert list(dump.listing(dump.describe(decode_module(after))))[-1] == (
+        f"attachment SIGN: {len(attachment.data)} bytes, by "
+        f"{', '.join(row.key_id.hex()[:16] for row in found.signatures)}, not verified"
+    )
 
 
 def test_signers_one_after_the_other(files: tuple[keys.PrivateKey, ...], pack: Pack, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """`vm-pack thin`: programs and variants go, the root and with it the signatures stay; what is left loads and runs."""
 
+import subprocess
+import sys
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -199,6 +201,25 @@ def test_a_damaged_segment_is_not_copied(whole: Path, tmp_path: Path, capsys: py
     assert pack.main(["thin", str(damaged), "--target=reference", "-o", str(out)]) == 1
     assert f"segment {ordinal} is damaged: its digest differs" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_a_damaged_attachment_gets_no_new_checksum(
+    rows: Rows, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "noted.fb", tmp_path / "never.fb"
+    data = bytearray(writer.write(replace(rows, attachments=[Attachment("WHAT", b"a note")])))
+    data[data.rindex(b"a note")] ^= 1
+    path.write_bytes(data)
+    assert pack.main(["thin", str(path), "--target=reference", "-o", str(out)]) == 1
+    assert "the attachment 'WHAT' is damaged: its checksum differs" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_the_file_may_go_to_standard_output(whole: Path) -> None:
+    command = [sys.executable, "-m", "orchestrion.tools.pack", "thin", "--target=reference", "-o", "/dev/stdout"]
+    done = subprocess.run([*command, str(whole)], capture_output=True, check=True)
+    assert done.stdout == thin(whole, "--target=reference").read_bytes()
+    assert b"taken out" in done.stderr
 
 
 def test_large_segments_are_not_read_into_memory(tmp_path: Path) -> None:

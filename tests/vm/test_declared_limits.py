@@ -148,6 +148,16 @@ def test_a_submitted_call_names_it_too() -> None:
     program.close()
 
 
+def test_a_submitted_call_that_waits_names_the_deadline() -> None:
+    text = (EXAMPLES / "simple_mul.mlir").read_text()
+    program = vm.load(compiler.compile(text, targets=["reference"], attributes={"limits.deadline": "0.05"}))
+    x = np.ones(4, np.float32)
+    future = program.simple_mul.submit(x, x, wait=[vm.Fence()])
+    with pytest.raises(DeadlineExceeded, match=r"0\.05 s after submit, which the module declares \(limits\.deadline\)"):
+        future.result()
+    program.close()
+
+
 def test_a_trusted_module_keeps_its_word(store: TrustStore) -> None:
     data = module(init=SPIN, load_fuel=1000)
     store.add(open_bytes(data).digest)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -294,6 +295,40 @@ def test_a_use_over_pieces(key: keys.PrivateKey, policy: Path, tmp_path: Path) -
             module.segment(0)
         module.guard.verify(0, 2 * MIB, 3 * MIB)
         module.guard.verify(0, at, at)
+
+
+def test_what_was_hashed_is_remembered_until_somebody_writes(
+    key: keys.PrivateKey, policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that was written just now is hashed at each load: its times may stay the same when it is written again."""
+    hashed: list[int] = []
+    real = segments.sha256
+
+    def counting(data: memoryview) -> object:
+        hashed.append(len(data))
+        return real(data)
+
+    monkeypatch.setattr(segments, "sha256", counting)
+    path, copy = tmp_path / "m.fb", tmp_path / "copy.fb"
+    data, start = weighted(100_003, key)
+    for place in (path, copy):
+        place.write_bytes(data)
+
+    def load(place: Path = path) -> int:
+        return int(vm.load(place, policy=policy).byte(100_002))
+
+    assert (load(), load(), hashed) == (5, 5, [100_003] * 2)
+    soon = time.time_ns() + 10**10
+    monkeypatch.setattr(container.time, "time_ns", lambda: soon)
+    assert (load(), load(), load(), hashed) == (5, 5, 5, [100_003] * 3)
+    assert (load(copy), load(copy), hashed) == (5, 5, [100_003] * 4)
+    assert (vm.load(data, policy=policy).byte(0), hashed) == (5, [100_003] * 5)
+    rewrite(path, start + 100_002, b"\6")
+    for _ in range(2):
+        with pytest.raises(vm.ModuleError, match="segment 0 is damaged"):
+            load()
+    copy.replace(path)
+    assert (load(), load()) == (5, 5)
 
 
 def test_the_root_is_copied_before_it_is_hashed(

@@ -23,6 +23,11 @@ from .module_parts import all_variants, entries_of
 
 def digests(subject: LintSubject) -> Iterator[str]:
     yield from subject.damaged.values()
+    for row in subject.module.container.attachments:
+        try:
+            row.verified()
+        except ModuleError as error:
+            yield str(error)
 
 
 def complete(subject: LintSubject) -> Iterator[str]:

@@ -29,10 +29,8 @@ def limits_declared(subject: LintSubject) -> Iterator[str]:
 
 def limits_known(subject: LintSubject) -> Iterator[str]:
     for name, value in subject.limits.items():
-        key = LIMITS_PREFIX + name
-        if not isinstance(value, str):
-            yield f"{key} is {len(value)} bytes, a text expected"
-        elif (why := problem(key, value)) is not None:
+        why = problem(LIMITS_PREFIX + name, value)
+        if why is not None:
             yield why
 
 
@@ -55,9 +53,8 @@ def _paper(subject: LintSubject, key: str) -> Iterator[str]:
     row = KNOWN[key]
     if value is None:
         yield f"the attribute {key} is missing: {row.doc}"
-    elif not isinstance(value, str) or not is_value(row.kind, value):
-        text = shown(value) if isinstance(value, str) else f"{len(value)} bytes"
-        yield f"the attribute {key} is {text}, {VALUE_KINDS[row.kind]} expected"
+    elif not is_value(row.kind, value):
+        yield f"the attribute {key} is {shown(value)}, {VALUE_KINDS[row.kind]} expected"
 
 
 def licence(subject: LintSubject) -> Iterator[str]:

@@ -53,7 +53,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "digests",
         ERROR,
-        "every segment in the file has the digest that the root says",
+        "every segment in the file has the digest that the root says, every attachment its checksum",
         "the digest of the root names the module only if its segments are what the root says",
         "download or compile it again",
         code.digests,

@@ -5,6 +5,7 @@ digests that they are about do. Segments that stay are verified and written as t
 """
 
 import os
+import sys
 from collections.abc import Collection
 
 from orchestrion.schema.container import build
@@ -15,7 +16,8 @@ from orchestrion.schema.module import Module
 def write_without(module: Module, dropped: Collection[int], path: str | os.PathLike[str]) -> tuple[int, int]:
     """Write the module's file without these segments: all of it, or `OSError` and nothing.
 
-    Returns how many segments went that were there, and their bytes. `ModuleError`: a segment that stays is damaged.
+    Returns how many segments went that were there, and their bytes. `ModuleError`: a segment or an attachment that
+    stays is damaged.
     """
     file = module.container
     segments: list[memoryview | None] = []
@@ -28,12 +30,17 @@ def write_without(module: Module, dropped: Collection[int], path: str | os.PathL
             gone, size = gone + 1, size + length
         else:
             segments.append(module.segment(ordinal))
+    for row in file.attachments:
+        row.verified()  # else the damage would get a checksum that fits
     pieces = build(file.root, segments, file.attachments, file.sections)
     write_whole(path, pieces, "the module could not be written")
     return gone, size
 
 
-def said(path: str, gone: int, size: int) -> str:
-    """The line that a command prints."""
+def say(path: str, gone: int, size: int) -> None:
+    """Print what was done; to standard error where the module itself may go to standard output."""
     what = f"{gone} segment{'' if gone == 1 else 's'} of {size:,} bytes taken out" if gone else "nothing to take out"
-    return f"wrote {path}: {what}, {os.stat(path).st_size:,} bytes" if os.path.isfile(path) else f"wrote {path}: {what}"
+    if os.path.isfile(path):
+        print(f"wrote {path}: {what}, {os.stat(path).st_size:,} bytes")
+    else:
+        print(f"wrote {path}: {what}", file=sys.stderr)

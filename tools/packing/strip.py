@@ -19,10 +19,10 @@ def run(options: argparse.Namespace) -> int:
     from orchestrion.schema.decoder import open_module
     from orchestrion.schema.rows import SegmentKind
 
-    from .rewrite import said, write_without
+    from .rewrite import say, write_without
 
     module = open_module(options.file)
     debug = {ordinal for ordinal, row in enumerate(module.segments) if row.kind == SegmentKind.Debug}
     gone, size = write_without(module, debug, options.output)
-    print(said(options.output, gone, size))
+    say(options.output, gone, size)
     return cli.DONE

@@ -36,14 +36,14 @@ def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
 def run(options: argparse.Namespace) -> int:
     from orchestrion.schema.decoder import open_module
 
-    from .rewrite import said, write_without
+    from .rewrite import say, write_without
 
     targets = _names(options.target, "target", PROFILES)
     features = None if options.feature is None else frozenset(_names(options.feature, "feature", FEATURES))
     module = open_module(options.file)
     dropped = dropped_segments(module, targets, features)
     gone, size = write_without(module, dropped, options.output)
-    print(said(options.output, gone, size))
+    say(options.output, gone, size)
     return cli.DONE
 
 

@@ -1,8 +1,9 @@
 """Every `.mlir` file here: what a pass makes of a module, as text.
 
 A file holds cases divided by `// -----`. A case starts with comment lines: `// passes: a, b`, optionally
-`// targets: reference, spirv`, `// encodings: test` and `// machines: gpu, cpu`, and what to look at. Then the input, a
-line `// =====`, and what must come out (without locations). `BLESS=1` writes what comes out; review the diff.
+`// targets: reference, spirv`, `// encodings: test`, `// machines: gpu, cpu`, `// parameters: true` and
+`// arguments: w, b`, and what to look at. Then the input, a line `// =====`, and what must come out (without
+locations). `BLESS=1` writes what comes out; review the diff.
 """
 
 import os
@@ -35,7 +36,8 @@ def _run(case: str) -> str:
     passes = _header(case, "passes")
     encodings = _header(case, "encodings") or ["default"]
     machines = tuple(_header(case, "machines") or [DEFAULT])
-    options = Options(tuple(_header(case, "targets") or ["reference"]), encodings[0], machines)
+    parameters = bool(_header(case, "parameters")), tuple(_header(case, "arguments"))
+    options = Options(tuple(_header(case, "targets") or ["reference"]), encodings[0], machines, *parameters)
     run_passes(module, named(passes), options)
     check_own(module, ", ".join(passes))
     return source + ARROW + print_module(module, locations=False).rstrip("\n") + "\n"

@@ -1,0 +1,313 @@
+"""safetensors files: named tensors in one file, as the package of that name has them.
+
+    u64 size of the header | header: JSON, padded with spaces | data
+
+The header is one object: tensor name -> {"dtype", "shape", "data_offsets": [begin, end]}, offsets counted from the
+start of the data, and under `__metadata__` text -> text. The reader is strict: every key is known and there once, the
+tensors cover the data without overlap or gap, each has the bytes that its type and shape say. Anything else is a
+`ModuleError`. Tensors are neither copied nor read when a file is opened.
+
+The writer orders tensors by the power of two that divides their size, the greatest first, and pads the header: then
+every tensor lies at a multiple of that power (up to a page), which the format has no other way to say.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import stat
+import struct
+from collections.abc import Mapping
+from hashlib import sha256
+from math import prod
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from .dtypes import BY_NAME, DType, describe
+from .errors import ModuleError
+from .files import no_file, read_pipe, write_whole
+
+#: bytes of a header: some 60,000 tensors. What a reader makes of it takes some twenty times that
+MOST_HEADER: Final = 8 << 20
+#: dimensions and bytes of a tensor, as of any other (`rules.py`)
+MOST_RANK, MOST_BYTES = 64, 2**63 - 1
+METADATA: Final = "__metadata__"
+#: files of less are read instead of mapped, and not aligned to pages
+PAGE, PAGED_FROM, ALIGNMENT = 16384, 65536, 64
+
+#: name in the format -> name of the element type
+DTYPES: Final[dict[str, str]] = {
+    "BOOL": "i1",
+    "U8": "ui8",
+    "I8": "i8",
+    "U16": "ui16",
+    "I16": "i16",
+    "U32": "ui32",
+    "I32": "i32",
+    "U64": "ui64",
+    "I64": "i64",
+    "F16": "f16",
+    "BF16": "bf16",
+    "F32": "f32",
+    "F64": "f64",
+    "F8_E4M3": "f8E4M3FN",
+    "F8_E4M3FNUZ": "f8E4M3FNUZ",
+    "F8_E5M2": "f8E5M2",
+    "F8_E5M2FNUZ": "f8E5M2FNUZ",
+    "F8_E8M0": "f8E8M0FNU",
+    "C64": "complex<f32>",
+}
+_NAMES: Final = {name: code for code, name in DTYPES.items()}
+_SIZE: Final = struct.Struct("<Q")
+_KEYS: Final = frozenset(("dtype", "shape", "data_offsets"))
+
+Data = bytes | bytearray | memoryview | npt.NDArray[Any]
+
+
+class Tensor(NamedTuple):
+    """A tensor of a file: bytes `start` to `end` of the file are `dims` elements of `dtype`, row major."""
+
+    dtype: DType
+    dims: tuple[int, ...]
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return describe(self.dtype, self.dims)
+
+
+class Values(NamedTuple):
+    """A tensor to be written."""
+
+    dtype: DType
+    dims: tuple[int, ...]
+    data: Data
+
+
+class TensorFile:
+    """An opened file. Its views keep the one map or buffer alive."""
+
+    __slots__ = ("data", "head", "metadata", "tensors")
+
+    def __init__(
+        self, data: memoryview, head: bytes, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
+    ) -> None:
+        self.data = data  #: the whole file
+        self.head = head  #: a copy of what was decoded: size and header
+        self.tensors = tensors  #: by name, in the order of their data
+        self.metadata = metadata
+
+    def bytes_of(self, name: str) -> memoryview:
+        """The bytes of a tensor, neither copied nor read."""
+        tensor = self.tensors[name]
+        return self.data[tensor.start : tensor.end]
+
+    def digest(self) -> bytes:
+        """SHA-256 of the file: of the header as it was decoded, whatever the file says now, and of all data."""
+        state = sha256(self.head)
+        state.update(self.data[len(self.head) :])
+        return state.digest()
+
+
+def holds(dtype: DType) -> bool:
+    """Whether the format has the element type."""
+    return dtype.name in _NAMES
+
+
+def open_file(path: str | os.PathLike[str]) -> TensorFile:
+    """Map a file. `OSError` where it cannot be read, `ModuleError` where it is no sound safetensors file.
+
+    Small files and pipes are read instead.
+    """
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        state = os.fstat(file)
+        if stat.S_ISREG(state.st_mode):
+            size = state.st_size
+            data = os.read(file, size) if size < PAGED_FROM else mmap.mmap(file, 0, access=mmap.ACCESS_READ)
+        elif stat.S_ISFIFO(state.st_mode):
+            data = read_pipe(file)
+        else:
+            raise no_file(state.st_mode, path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+    finally:
+        os.close(file)
+    return open_bytes(data)
+
+
+def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap) -> TensorFile:
+    """The same for bytes in memory. They must not change while the file or a view of it lives."""
+    view = memoryview(data).toreadonly().cast("B")
+    start = _header_end(view)
+    head = bytes(view[:start])
+    header = _parsed(head[_SIZE.size :])
+    metadata = _metadata(header.pop(METADATA, {}))
+    rows = [(name, _tensor(name, row)) for name, row in header.items()]
+    tensors = dict(sorted(rows, key=lambda item: (item[1].start, item[1].end)))
+    _check_cover(tensors, len(view) - start)
+    placed = {name: row._replace(start=row.start + start, end=row.end + start) for name, row in tensors.items()}
+    return TensorFile(view, head, placed, metadata)
+
+
+def _header_end(view: memoryview) -> int:
+    length = len(view)
+    if length < _SIZE.size:
+        raise ModuleError(f"no safetensors file: {length} bytes, the size of the header takes {_SIZE.size}", 0)
+    size: int = _SIZE.unpack_from(view)[0]
+    if size > MOST_HEADER:
+        raise ModuleError(f"no safetensors file: a header of {size} bytes; {MOST_HEADER} are the most", 0)
+    if size > length - _SIZE.size:
+        raise ModuleError(f"truncated: a header of {size} bytes, the file has {length - _SIZE.size} behind its size", 0)
+    if size == 0 or view[_SIZE.size] != ord("{"):
+        raise ModuleError("no safetensors file: the header does not begin with '{'", _SIZE.size)
+    return _SIZE.size + size
+
+
+def _parsed(header: bytes) -> dict[str, Any]:
+    """The header's object. JSON as RFC 8259 has it, without repeated keys, behind it spaces alone."""
+    text = header.rstrip(b" ")
+    if not text.endswith(b"}"):
+        raise ModuleError("the header does not end with '}' and spaces", _SIZE.size + len(text) - 1)
+    try:
+        found = json.loads(text.decode(), object_pairs_hook=_object, parse_constant=_no_number, parse_float=_no_number)
+    except UnicodeDecodeError as error:
+        raise ModuleError("the header is no UTF-8", _SIZE.size + error.start) from None
+    except json.JSONDecodeError as error:
+        place = _SIZE.size + len(error.doc[: error.pos].encode())
+        raise ModuleError(f"the header is no JSON: {error.msg.lower()}", place) from None
+    except RecursionError:
+        raise ModuleError("the header is nested too deeply", _SIZE.size) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise ModuleError(f"the header is no JSON: {str(error).lower()}", _SIZE.size) from None
+    assert isinstance(found, dict), "it begins with a brace"
+    return found
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        name = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ModuleError(f"the header has the key {shown(name)} twice", _SIZE.size)
+    return made
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ModuleError(f"the header holds the number {text}; only whole numbers have a meaning", _SIZE.size)
+
+
+def shown(name: str) -> str:
+    """A name of a file in a message: quoted, one line, cut when long."""
+    return ascii(name) if len(name) <= 200 else f"{ascii(name[:200])}... ({len(name)} characters)"
+
+
+def _metadata(found: Any) -> dict[str, str]:
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise ModuleError(f"{METADATA} is no object of texts", _SIZE.size)
+    for text in (*found, *found.values()):
+        _check_text(METADATA, text)
+    return found
+
+
+def _check_text(what: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ModuleError(f"{what} {shown(text)} holds half of a surrogate pair", _SIZE.size) from None
+
+
+def _tensor(name: str, row: Any) -> Tensor:
+    """The tensor of a row of the header; its offsets are still counted from the start of the data."""
+    _check_text("tensor name", name)
+    what = f"tensor {shown(name)}"
+    if not isinstance(row, dict) or row.keys() != _KEYS:
+        there = f"the keys {', '.join(map(shown, sorted(row)))}" if isinstance(row, dict) else "no object"
+        raise ModuleError(f"{what} has {there or 'none'}, not {', '.join(sorted(_KEYS))}", _SIZE.size)
+    dtype = DTYPES.get(row["dtype"]) if isinstance(row["dtype"], str) else None
+    if dtype is None:
+        known = ", ".join(DTYPES)
+        raise ModuleError(f"{what} is of type {shown(str(row['dtype']))}; known are {known}", _SIZE.size)
+    dims, offsets = row["shape"], row["data_offsets"]
+    if not _are_sizes(dims) or len(dims) > MOST_RANK:
+        raise ModuleError(f"{what}: its shape is no list of at most {MOST_RANK} sizes", _SIZE.size)
+    if not _are_sizes(offsets) or len(offsets) != 2:
+        raise ModuleError(f"{what}: its data_offsets are not two sizes", _SIZE.size)
+    begin, end = offsets
+    size = prod(dims) * BY_NAME[dtype].itemsize
+    if prod(dim or 1 for dim in dims) * BY_NAME[dtype].itemsize > MOST_BYTES:
+        raise ModuleError(f"{what} has more than {MOST_BYTES} bytes", _SIZE.size)
+    if end - begin != size:
+        of = describe(BY_NAME[dtype], dims)
+        raise ModuleError(f"{what}: bytes {begin} to {end}, but {of} takes {size}", _SIZE.size)
+    return Tensor(BY_NAME[dtype], tuple(dims), begin, end)
+
+
+def _are_sizes(found: Any) -> bool:
+    return isinstance(found, list) and all(type(item) is int and 0 <= item <= MOST_BYTES for item in found)
+
+
+def _check_cover(tensors: Mapping[str, Tensor], length: int) -> None:
+    """The data of the tensors, in order, are all that follows the header. `length`: bytes there."""
+    free, last = 0, "the header"
+    for name, row in tensors.items():
+        if row.start != free:
+            word = "overlap" if row.start < free else f"leave a gap of {row.start - free} bytes"
+            raise ModuleError(f"tensor {shown(name)} begins at {row.start}: it and {last} {word}", _SIZE.size)
+        free, last = row.end, f"tensor {shown(name)}"
+    if free != length:
+        word = "truncated" if free > length else "bytes follow the last tensor"
+        raise ModuleError(f"{word}: the tensors take {free} bytes, the file has {length} for them", _SIZE.size)
+
+
+def pieces(tensors: Mapping[str, Values], metadata: Mapping[str, str] | None = None) -> list[bytes | memoryview]:
+    """The parts of a file in order; tensors are views of what the caller gave. The same tensors give the same bytes."""
+    views = {name: _view(name, row) for name, row in tensors.items()}
+    order = sorted(views, key=lambda name: (-_alignment(len(views[name])), name))
+    header: dict[str, Any] = {METADATA: dict(sorted(metadata.items()))} if metadata else {}
+    free = 0
+    for name in order:
+        row, end = tensors[name], free + len(views[name])
+        header[name] = {"dtype": _NAMES[row.dtype.name], "shape": list(row.dims), "data_offsets": [free, end]}
+        free = end
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    to = PAGE if any(len(view) >= PAGED_FROM for view in views.values()) else ALIGNMENT
+    size = -(-(_SIZE.size + len(text)) // to) * to - _SIZE.size
+    if size > MOST_HEADER:
+        raise ValueError(f"{len(order)} tensors need a header of {size} bytes; {MOST_HEADER} are the most")
+    return [_SIZE.pack(size), text.ljust(size), *(views[name] for name in order)]
+
+
+def write_file(
+    path: str | os.PathLike[str], tensors: Mapping[str, Values], metadata: Mapping[str, str] | None = None
+) -> bytes:
+    """Write a file (`files.write_whole`): all of it, or `OSError` and nothing. Gives the file's SHA-256."""
+    parts = pieces(tensors, metadata)
+    state = sha256()
+    for part in parts:
+        state.update(part)
+    write_whole(path, parts, "cannot write the parameters")
+    return state.digest()
+
+
+def _view(name: str, row: Values) -> memoryview:
+    """The bytes of a tensor where they lie. `ValueError` where they are not what type and shape say."""
+    if name == METADATA or not holds(row.dtype):
+        raise ValueError(f"tensor {shown(name)} of type {row.dtype}: safetensors has no such name or type")
+    data = row.data
+    if isinstance(data, np.ndarray) and data.flags.c_contiguous:
+        data = data.reshape(-1).view(np.uint8)  # arrays of ml_dtypes are no buffers
+    view = memoryview(data)  # type: ignore[arg-type]  # NumPy arrays are buffers, which Python 3.11 cannot say
+    size = prod(row.dims) * row.dtype.itemsize
+    if not view.c_contiguous or view.nbytes != size:
+        of = f"tensor {shown(name)} of type {describe(row.dtype, row.dims)}"
+        raise ValueError(f"{of}: {view.nbytes} bytes, not {size}, or not contiguous")
+    return view.cast("B") if view.nbytes else memoryview(b"")
+
+
+def _alignment(size: int) -> int:
+    """The greatest power of two that divides a size, a page at the most. Nothing goes last, as anything divides it."""
+    return min(size & -size, PAGE)

@@ -1,0 +1,102 @@
+"""`--policy` and `--signature` of vm-run and vm-bench, also where two devices are compared."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cryptography")
+
+from packing import refused
+from signed_modules import detached, keys_file, signed
+
+from orchestrion.schema import keys
+from orchestrion.schema.decoder import open_module
+from orchestrion.tools.entries import entries_by_name
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "v1.0-simple_mul.fb"
+INPUTS = ("--input=4xf32=1,2,3,4", "--input=4xf32=10,20,30,40")
+RIGHT = "--expected_output=4xf32=10,40,90,160"
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    """`vm-NAME` where `m.fb` is signed in `s.fb` and by `m.sig`, with keys files `keys.toml` and `warn.toml`."""
+    key, data = keys.generate("ed25519"), GOLDEN.read_bytes()
+    (tmp_path / "m.fb").write_bytes(data)
+    (tmp_path / "s.fb").write_bytes(signed(data, key))
+    (tmp_path / "m.sig").write_bytes(detached(data, key))
+    scopes = 'scopes = ["code", "weights", "native"]'
+    keys_file(tmp_path / "keys.toml", key, scopes)
+    keys_file(tmp_path / "warn.toml", key, scopes, '[policy]\nmode = "warn"')
+    own = {"ORCHESTRION_HOME": str(tmp_path / "home"), "ORCHESTRION_CACHE": str(tmp_path / "cache")}
+
+    def run(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        line = [sys.executable, "-m", f"orchestrion.tools.{name}", *arguments]
+        return subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, env=os.environ | own, timeout=120)
+
+    return run
+
+
+def test_run(command: Command) -> None:
+    for arguments in (("s.fb", "--policy=keys.toml"), ("m.fb", "--policy=keys.toml", "--signature=m.sig")):
+        done = command("run", *arguments, *INPUTS, RIGHT)
+        assert (done.returncode, done.stderr) == (0, "")
+    refused(
+        command("run", "m.fb", "--policy=keys.toml", *INPUTS), 1, "vm-run: module", "is not trusted: it is not signed"
+    )
+    refused(command("run", "m.fb", "--policy=nowhere.toml", *INPUTS), 1, "nowhere.toml")
+    refused(command("run", "m.fb", "--signature=m.sig", *INPUTS), 2, "--signature needs --policy")
+    done = command("run", "m.fb", "--policy=warn.toml", *INPUTS, RIGHT)
+    assert done.returncode == 0
+    assert done.stderr.startswith("warning: module") and done.stderr.count("\n") == 1
+
+
+def test_bench(command: Command) -> None:
+    done = command("bench", "s.fb", "--policy=keys.toml", "--seconds=0.01")
+    assert (done.returncode, done.stderr) == (0, "")
+    refused(command("bench", "m.fb", "--policy=keys.toml", "--seconds=0.01"), 1, "vm-bench: module", "it is not signed")
+
+
+def test_native_code_that_is_signed(command: Command) -> None:
+    """Runs without `--allow-native-code`, also where dispatches are compared and replayed."""
+    if "opencl: not available" in command("run", "--list_devices").stdout:
+        pytest.skip("no OpenCL here")
+    refused(command("run", "s.fb", "--device=opencl", *INPUTS), 1, "opencl-c is native code")
+    done = command("run", "s.fb", "--device=opencl", "--policy=keys.toml", *INPUTS, RIGHT)
+    assert (done.returncode, done.stderr) == (0, "")
+    compared = command("run", "s.fb", "--device=opencl", "--compare=reference", "--policy=keys.toml", *INPUTS)
+    assert compared.returncode == 0 and "agree" in compared.stdout, compared.stderr
+
+
+def test_a_replayed_dispatch(command: Command, tmp_path: Path) -> None:
+    """The folder that `--compare` saves, by hand."""
+    if "opencl: not available" in command("run", "--list_devices").stdout:
+        pytest.skip("no OpenCL here")
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    x, y = np.array([1, 2, 3, 4], np.float32), np.array([10, 20, 30, 40], np.float32)
+    for name, array in (("input-0", x), ("input-1", y), ("output-2", x * y)):
+        np.save(folder / f"reference.{name}.npy", array)
+    entry = next(iter(entries_by_name(open_module(tmp_path / "s.fb"), 0)))
+    note = {
+        "entry": entry,
+        "ran": entry,
+        "of_many": False,
+        "workload": [4, 1, 1],
+        "parameters": "",
+        "right": "reference",
+    }
+    (folder / "dispatch.json").write_text(json.dumps(note))
+    flags = ("--device=opencl", "--replay=saved")
+    done = command("run", "s.fb", "--policy=keys.toml", *flags)
+    assert done.returncode == 0 and "output 2, 4xf32, agrees" in done.stdout, done.stdout + done.stderr
+    refused(command("run", "m.fb", "--policy=keys.toml", *flags), 1, "is not trusted: it is not signed")
+    refused(command("run", "s.fb", *flags), 1, "opencl-c is native code")

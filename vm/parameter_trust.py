@@ -1,0 +1,81 @@
+"""Whether parameters and adapters may be used under a trust policy. Imported only by a load that has one.
+
+The values that a module was compiled with are as trusted as the module, whose root has their digests. Any other
+parameter comes from a file that was signed, as `params`, and every adapter from one signed as `adapter`: the signatures
+of FILE stand in FILE.sig, by keys that answer for weights. Files are hashed here, once, where they lie mapped: what
+somebody writes into them later is not noticed, as with constants. Headers are copied before they are hashed.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from orchestrion.schema.errors import Untrusted
+from orchestrion.schema.files import read_whole
+from orchestrion.schema.guard import in_threads
+from orchestrion.schema.safetensors import TensorFile, shown
+from orchestrion.schema.signers import Subject, examine
+
+from .errors import TrustWarning
+
+if TYPE_CHECKING:
+    from orchestrion.schema.module import Module
+    from orchestrion.schema.parameters import Parameter
+    from orchestrion.schema.trust_policy import TrustPolicy
+
+    from .parameters import Found, Opened
+
+SUFFIX = ".sig"
+
+
+def admit(
+    policy: TrustPolicy,
+    module: Module,
+    values: Sequence[tuple[Parameter, Found]],
+    adapters: Sequence[tuple[str, TensorFile]],
+) -> None:
+    """`Untrusted` under `require`, a `TrustWarning` under `warn`, for a file that the policy refuses."""
+    sources: dict[int, Opened] = {id(found.source): found.source for _, found in values}
+    refusals = {key: _refusal(policy, module, "params", source.label, source.file) for key, source in sources.items()}
+    left = [(row, found) for row, found in values if refusals[id(found.source)]]
+    reasons = [_refusal(policy, module, "adapter", label, file) for label, file in adapters]
+    for key, names in _foreign(left).items():
+        which = f"{names[0]} has not the value that the module was compiled with"
+        reasons.append(f"{refusals[key]}; {which}")
+    refusal = "; ".join(reason for reason in reasons if reason)
+    if refusal and policy.mode == "require":
+        raise Untrusted(refusal)
+    if refusal:
+        warnings.warn(refusal, TrustWarning, stacklevel=4)
+
+
+def _foreign(values: Sequence[tuple[Parameter, Found]]) -> dict[int, list[str]]:
+    """The parameters whose values are not those that the root names, by the id of their source."""
+    different: set[str] = set()
+
+    def compare(item: tuple[Parameter, Found]) -> None:
+        row, found = item
+        if not any(row.digest) or sha256(found.data).digest() != row.digest:
+            different.add(row.name)
+
+    in_threads(compare, values)
+    found: dict[int, list[str]] = {}
+    for row, given in values:
+        if row.name in different:
+            found.setdefault(id(given.source), []).append(shown(row.name))
+    return found
+
+
+def _refusal(policy: TrustPolicy, module: Module, kind: str, label: str, file: TensorFile | None) -> str:
+    """Why a file is not trusted; empty if it is."""
+    if file is None:
+        return f"{label} are not trusted: only files can be signed"
+    if not os.path.exists(label + SUFFIX):
+        return f"{label} is not trusted: it is not signed, there is no {label}{SUFFIX}"
+    subject = Subject(kind, file.digest(), frozenset(("weights",)), module.model_name)
+    refusal = examine(policy, subject, [read_whole(label + SUFFIX)]).refusal
+    return f"{label}: {refusal}" if refusal else ""

@@ -1,0 +1,256 @@
+"""The values of a program's parameters: found in files, checked against what the module wants, adapters applied.
+
+Files are looked for, when none are given, beside the module: `parameters/<SHA-256>.safetensors`, then the name under
+which the compiler wrote them. They are mapped, and read when initializers do. What does not fit is one error with all
+names. See docs/parameters.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrion.schema.dtypes import describe, of_numpy
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.parameters import DIGEST_ATTRIBUTE, FILE_ATTRIBUTE, Parameter, parameters_of
+from orchestrion.schema.safetensors import TensorFile, open_file, shown
+
+from .errors import LoadError
+from .linker import LinkedProgram, Values
+
+if TYPE_CHECKING:
+    from orchestrion.schema.module import Module
+    from orchestrion.schema.trust_policy import TrustPolicy
+
+    from .adapters import Update
+    from .memory import Memory
+
+Path_ = str | os.PathLike[str]
+#: a file, a folder of them, or arrays by name
+Source = Path_ | Mapping[str, npt.ArrayLike]
+FOLDER: Final = "parameters"
+SUFFIX: Final = ".safetensors"
+#: names of one kind that an error lists
+_SHOWN: Final = 8
+
+
+class ParameterError(LoadError):
+    """Parameters or adapters are missing, or do not fit the module."""
+
+
+class Opened(NamedTuple):
+    """What parameters are taken from: a file, or arrays (None)."""
+
+    label: str
+    file: TensorFile | None
+
+
+_ARRAYS: Final = Opened("the arrays", None)
+
+
+class Found(NamedTuple):
+    """A tensor that was given: its type as text, its bytes, and what it is from."""
+
+    type: str
+    data: memoryview
+    source: Opened
+
+
+def bind(
+    linked: LinkedProgram,
+    folder: Path | None,
+    parameters: Source | Sequence[Source] | None,
+    adapters: Sequence[Path_],
+    extra: bool,
+    memory: Memory,
+    policy: TrustPolicy | None,
+) -> Values:
+    """The values of a program's parameters. `folder`: where the module lies, None for one in memory.
+
+    `parameters`: where they come from; None: from beside the module. `extra`: whether the sources may hold more than
+    the module wants. `memory` is charged for what adapters change. `ParameterError`, `OSError`; `ModuleError` for a
+    file that is not sound, `Untrusted` for one that the policy refuses.
+    """
+    module, wanted = linked.module, linked.code.parameters
+    given = find(module, wanted, folder, parameters, extra)
+    opened = open_adapters(adapters)
+    if policy is not None:
+        from .parameter_trust import admit
+
+        admit(policy, module, [(row, given[row.name]) for row in wanted], opened)
+    updates = updates_of(module, wanted, opened, extra)
+    values = {row.segment: _value(row, given[row.name], updates, memory) for row in wanted}
+    return Values(values, [row.name for row in wanted])
+
+
+def find(
+    module: Module,
+    wanted: Sequence[Parameter],
+    folder: Path | None,
+    parameters: Source | Sequence[Source] | None,
+    extra: bool,
+) -> dict[str, Found]:
+    """The tensors that sources hold, by name, with one for each wanted parameter. Arguments and errors: `bind`."""
+    given, problems = _collect(_beside(module, folder) if parameters is None else _listed(parameters))
+    problems += _unfit(wanted, given)
+    if not extra:
+        problems += _unwanted(given, {row.name for row in parameters_of(module)})
+    if problems:
+        hint = _hint(module) if not given else ""
+        raise ParameterError(f"parameters do not fit the module: {'; '.join(problems)}{hint}")
+    return given
+
+
+def open_adapters(paths: Sequence[Path_]) -> list[tuple[str, TensorFile]]:
+    """Each adapter with its name. `OSError`, `ModuleError`."""
+    return [(os.fspath(path), _opened(path)) for path in paths]
+
+
+def _value(row: Parameter, found: Found, updates: Mapping[str, list[Update]], memory: Memory) -> memoryview:
+    if row.name not in updates:
+        return _aligned(found.data, row.dtype.itemsize)
+    from .adapters import adapted
+
+    memory.charge(len(found.data))
+    return adapted(found.data, row.dtype, updates[row.name])
+
+
+def _aligned(data: memoryview, to: int) -> memoryview:
+    """The bytes where they lie, or a copy: files of other writers may have elements at odd addresses."""
+    array = np.frombuffer(data, np.uint8)
+    return array.copy().data.toreadonly() if array.ctypes.data % to else data
+
+
+def _listed(parameters: Source | Sequence[Source]) -> list[Source]:
+    one = isinstance(parameters, str | os.PathLike | Mapping)
+    sources: Iterable[Source] = [parameters] if one else parameters  # type: ignore[assignment,list-item]
+    return [part for source in sources for part in _parts(source)]
+
+
+def _parts(source: Source) -> Sequence[Source]:
+    """The files of a folder, by name; anything else as it is."""
+    if isinstance(source, Mapping) or not os.path.isdir(source):
+        return [source]
+    return [path for path in sorted(Path(source).iterdir()) if path.suffix == SUFFIX]
+
+
+def _beside(module: Module, folder: Path | None) -> Sequence[Source]:
+    """The file that the compiler wrote, where it lies beside the module."""
+    if folder is None:
+        return []
+    places = [folder / name for name in places_of(module)]
+    return [place for place in places if place.is_file()][:1]
+
+
+def places_of(module: Module) -> list[str]:
+    """Where a module's parameters may lie, relative to its folder, as its attributes say.
+
+    Names come from a file: what could lead to another folder is passed over.
+    """
+    digest, name = module.attribute(DIGEST_ATTRIBUTE), module.attribute(FILE_ATTRIBUTE)
+    found = []
+    if isinstance(digest, str) and len(digest) == 64 and not set(digest) - set("0123456789abcdef"):
+        found.append(f"{FOLDER}/{digest}{SUFFIX}")
+    if isinstance(name, str) and name.endswith(SUFFIX) and not set(name) & set('/\\:*?"<>|') and name.isprintable():
+        found.append(name)
+    return found
+
+
+def _hint(module: Module) -> str:
+    places = " or ".join(places_of(module))
+    beside = f"; {places} would be taken from beside the module" if places else ""
+    return f" (none are given: parameters=FILE or --parameters=FILE names a safetensors file{beside})"
+
+
+def _collect(sources: Sequence[Source]) -> tuple[dict[str, Found], list[str]]:
+    """All tensors by name, and what is wrong with them together."""
+    given: dict[str, Found] = {}
+    problems = []
+    for source in sources:
+        for name, found in _tensors(source).items():
+            if name in given:
+                problems.append(f"{shown(name)} is in {given[name].source.label} and in {found.source.label}")
+            given[name] = found
+    return given, problems
+
+
+def _tensors(source: Source) -> dict[str, Found]:
+    if isinstance(source, Mapping):
+        return {name: _of_array(name, np.asarray(array)) for name, array in source.items()}
+    file = _opened(source)
+    opened = Opened(os.fspath(source), file)
+    return {name: Found(str(row), file.bytes_of(name), opened) for name, row in file.tensors.items()}
+
+
+def _of_array(name: str, array: npt.NDArray[np.generic]) -> Found:
+    row = of_numpy(array.dtype)
+    if row is None:
+        raise ParameterError(f"parameter {shown(name)}: {array.dtype} is not an element type")
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return Found(describe(row, array.shape), data.data.toreadonly(), _ARRAYS)
+
+
+def _opened(path: Path_) -> TensorFile:
+    try:
+        return open_file(path)
+    except ModuleError as error:
+        raise ModuleError(f"{os.fspath(path)}: {error}") from None
+
+
+def _unfit(wanted: Sequence[Parameter], given: Mapping[str, Found]) -> list[str]:
+    """What is missing, and what is of another type."""
+    missing = [f"{shown(row.name)} ({row})" for row in wanted if row.name not in given]
+    wrong = [
+        f"{shown(row.name)} is {found.type} in {found.source.label}, wanted {row}"
+        for row in wanted
+        if (found := given.get(row.name)) is not None and found.type != str(row)
+    ]
+    return [*([f"missing {_list(missing)}"] if missing else []), *wrong[:_SHOWN], *_more(wrong)]
+
+
+def _unwanted(given: Mapping[str, Found], known: set[str]) -> list[str]:
+    """What is given and no parameter of the module, by source."""
+    found: dict[str, list[str]] = {}
+    for name, tensor in given.items():
+        if name not in known:
+            found.setdefault(tensor.source.label, []).append(shown(name))
+    allows = "extra_parameters=True or --extra-parameters passes over them"
+    return [
+        f"{source} holds {_list(names)}, which the module does not want ({allows})" for source, names in found.items()
+    ]
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_SHOWN], *_more(names)])
+
+
+def _more(items: Sequence[str]) -> list[str]:
+    return [f"and {len(items) - _SHOWN} more"] if len(items) > _SHOWN else []
+
+
+def updates_of(
+    module: Module, wanted: Sequence[Parameter], adapters: Sequence[tuple[str, TensorFile]], extra: bool
+) -> dict[str, list[Update]]:
+    """What adapters add to each parameter, in the order of the adapters. `ParameterError` for one that does not fit."""
+    found: dict[str, list[Update]] = {}
+    if not adapters:
+        return found
+    from .adapters import parameters_in, update_of
+
+    rows, known = {row.name: row for row in wanted}, {row.name for row in parameters_of(module)}
+    for label, file in adapters:
+        try:
+            names = parameters_in(file)
+            unknown = [shown(name) for name in names if name not in known]
+            if unknown and not extra:
+                raise ValueError(f"the module has no parameters {_list(unknown)}")
+            for name in [name for name in names if name in rows]:
+                found.setdefault(name, []).append(update_of(file, name, rows[name].dtype, rows[name].dims))
+        except ValueError as error:
+            raise ParameterError(f"adapter {label} does not fit the module: {error}") from None
+    return found
