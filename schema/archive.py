@@ -23,8 +23,8 @@ from .errors import ModuleError
 from .files import map_file
 
 STORED, DEFLATED = 0, 8
-#: what deflate expands to at the most, a little more than its 1032
-MOST_EXPANSION = 1040
+#: what deflate expands to at the most, a little more than its 1032; and bytes that an entry may expand to in memory
+MOST_EXPANSION, MOST_EXPANDED = 1040, 256 << 20
 #: the directory of an archive may have so many bytes: it becomes Python objects
 MOST_DIRECTORY = 64 << 20
 
@@ -95,7 +95,7 @@ class Archive:
         return content
 
     def _inflate(self, entry: Entry) -> memoryview:
-        if entry.size > entry.compressed * MOST_EXPANSION:
+        if entry.size > min(entry.compressed * MOST_EXPANSION, MOST_EXPANDED):
             raise ModuleError(
                 f"entry {entry.name} says that {entry.compressed} bytes expand to {entry.size}", entry.header
             )

@@ -27,7 +27,7 @@ from orchestrion.schema.versions import KNOWN_FEATURES, MAJOR, MINOR
 from .describe import describe, rows_of, signed_subject
 from .errors import UnresolvedImport
 from .native import ImportRow, NativeModule, resolve
-from .selection import explain_programs, explain_variants, skipped_programs
+from .selection import explain_programs, explain_variants
 
 #: executables that a reason names
 _MOST_NAMED = 8
@@ -62,11 +62,11 @@ class Subject(NamedTuple):
 
 
 def subject(asked: Module | Manifest, sets: Sequence[bytes | memoryview] = ()) -> Subject:
-    """`sets`: signature sets of the module that are not in its file. A module's file is read once.
+    """`sets`: signature sets of the module that are not in its file.
 
     `ModuleError` for a module whose code, attributes or signature sets are malformed.
     """
-    facts = asked if isinstance(asked, Manifest) else describe(asked, sets)
+    facts = asked if isinstance(asked, Manifest) else describe(asked, sets, whole=False)
     described = rows_of(facts)
     return Subject(facts, described if isinstance(asked, Manifest) else asked, described)
 
@@ -95,7 +95,7 @@ def check(
     ]
     if against:
         return Answer(info.id, Verdict.NOT, program.name, tuple(against))
-    slower = (*_slower(asked, ordinal, info), *_passed(chosen))
+    slower = (*_slower(facts.programs, ordinal, explained, info), *_passed(chosen))
     return Answer(info.id, Verdict.SLOWER if slower else Verdict.RUNS, program.name, slower)
 
 
@@ -168,11 +168,13 @@ def _policies(
             yield str(error)
 
 
-def _slower(asked: Subject, ordinal: int, info: DeviceInfo) -> Iterator[str]:
-    """Why another program of the module would be faster."""
-    for name, reason in skipped_programs(asked.rows, ordinal, info):
-        yield f"program {name} {reason}"
-    programs = asked.facts.programs
+def _slower(
+    programs: Sequence[Program], ordinal: int, explained: Sequence[tuple[str, str]], info: DeviceInfo
+) -> Iterator[str]:
+    """Why another program of the module would be faster. Programs stand best first."""
+    for row, (name, reason) in zip(programs[:ordinal], explained, strict=False):
+        if _format_of(row) in info.formats:
+            yield f"program {name} {reason}"
     if _format_of(programs[ordinal]) == FORMAT:
         others = [row.name for row in programs if _format_of(row) not in (FORMAT, "")]
         faster = f"; for other devices there are {', '.join(others)}" if others else "; the module has no other program"

@@ -53,9 +53,10 @@ _LIMITS_PREFIX = "limits."
 _HAL = "hal."
 
 
-def describe(module: Module, sets: Sequence[bytes | memoryview] = ()) -> Manifest:
-    """The manifest of a module in a file. Reads the whole file once, for its digest. `sets`: signature sets of the
-    module that are not in the file.
+def describe(module: Module, sets: Sequence[bytes | memoryview] = (), whole: bool = True) -> Manifest:
+    """The manifest of a module in a file. `sets`: signature sets of the module that are not in the file.
+
+    Reads the whole file, for its digest; without `whole` that is zeros, and constants are not read.
 
     `ModuleError`: an attribute is malformed, or the code of a program or a signature set is.
     """
@@ -65,7 +66,7 @@ def describe(module: Module, sets: Sequence[bytes | memoryview] = ()) -> Manifes
     parameters = list(_parameters(module))
     return Manifest(
         f"{MAJOR}.{MINOR}",
-        File(len(file.data), file.digest.hex(), sha256(file.data).hexdigest()),
+        File(len(file.data), file.digest.hex(), sha256(file.data).hexdigest() if whole else "0" * 64),
         Format(header.major, header.minor, header.features, _short(module.strings[header.producer])),
         Model(None if module.model_name is None else _short(module.model_name), module.model_version),
         tuple([_program(module, ordinal) for ordinal in range(len(module.programs))]),

@@ -288,6 +288,18 @@ def test_who_signed_a_bundle(packed: Path, run: Run, compiled: Path, tmp_path: P
     assert run("bundle", *arguments, "--key=key.pem", "-o", "signed.zip")[0] == 0
     status, said = run("bundle", "--verify", "signed.zip", "--policy=keys.toml")
     assert status == 0 and "6 entries are as the manifest says, signed by publisher" in said, said
+    for flag in ("--policy=keys.toml", "--key=key.pub.pem"):
+        status, said = run("verify", "signed.zip", flag)
+        assert status == 0 and "signed.zip: whole, 6 entries, signed by " in said, said
+    data = bytearray((tmp_path / "signed.zip").read_bytes())
+    for at in (5, len(data) // 2, len(data) - 30):
+        damaged = bytearray(data)
+        damaged[at] ^= 4
+        (tmp_path / "damaged.zip").write_bytes(damaged)
+        assert run("verify", "damaged.zip", "--policy=keys.toml")[0] == 1
+    assert run("keygen", "--type=ed25519", "-o", "other.pem")[0] == 0
+    status, said = run("verify", "signed.zip", "--key=other.pub.pem")
+    assert status == 1 and "is not in the keys file" in said
     assert run("bundle", *arguments, "-o", "bare.zip")[0] == 0
     status, said = run("bundle", "--verify", "bare.zip", "--policy=keys.toml")
     assert status == 1 and "manifest" in said and "it is not signed" in said, said

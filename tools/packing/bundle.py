@@ -12,6 +12,7 @@ from .passwords import add_password
 if TYPE_CHECKING:
     from orchestrion.schema.bundle import Bundle
     from orchestrion.schema.manifest import Manifest
+    from orchestrion.schema.trust_policy import TrustPolicy
 
 LAYOUTS = ("plain", "play-ai-pack", "apple-asset-pack")
 DELIVERIES = ("install-time", "fast-follow", "on-demand")
@@ -81,6 +82,7 @@ def run(options: argparse.Namespace) -> int:
 def verify(options: argparse.Namespace) -> int:
     """A bundle, or the folders of a store's layout, each file of which is checked against the manifest beside it."""
     from orchestrion.schema.bundle import MANIFEST, open_bundle, verify_folder
+    from orchestrion.schema.trust_policy import TrustPolicy
 
     from . import openssf
 
@@ -95,7 +97,8 @@ def verify(options: argparse.Namespace) -> int:
     else:
         found = open_bundle(options.file)
         found.verify()
-        signers = verify_facts(found, options.policy)
+        policy = None if options.policy is None else TrustPolicy.read(options.policy)
+        signers = verify_facts(found, policy)
         signed = f", signed by {', '.join(signers)}" if signers else ""
         print(f"{options.file}: {len(found.archive.entries)} entries are as the manifest says{signed}")
     if options.model_signing_key is not None:
@@ -103,11 +106,11 @@ def verify(options: argparse.Namespace) -> int:
     return cli.DONE
 
 
-def verify_facts(found: "Bundle", policy: str | None) -> list[str]:
+def verify_facts(found: "Bundle", policy: "TrustPolicy | None") -> list[str]:
     """Check that the manifest tells the truth about the module, and who signed both; the names of the signers.
 
-    `ModuleError` for a manifest that says something else. With a keys file, whatever its mode, `Untrusted` for what
-    nobody signed whose signature counts: the module, the manifest, each file of parameters.
+    `ModuleError` for a manifest that says something else. With a policy, whatever its mode, `Untrusted` for what nobody
+    signed whose signature counts: the module, the manifest, each file of parameters.
     """
     from dataclasses import replace
 
@@ -116,8 +119,9 @@ def verify_facts(found: "Bundle", policy: str | None) -> list[str]:
     from orchestrion.schema.errors import ModuleError
     from orchestrion.vm.describe import describe
 
-    pieces = found.module_pieces()
-    module = read_module(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+    from .bundling import mapped
+
+    module = read_module(mapped(found.module_pieces()))
     name = MODULE + ".sig"
     sets = [bytes(found.content(name))] if name in found.archive.entries else []
     facts = replace(describe(module, sets), entries=found.manifest.entries)
@@ -126,15 +130,13 @@ def verify_facts(found: "Bundle", policy: str | None) -> list[str]:
     return [] if policy is None else _signers(found, facts, policy)
 
 
-def _signers(found: "Bundle", facts: "Manifest", path: str) -> list[str]:
+def _signers(found: "Bundle", facts: "Manifest", policy: "TrustPolicy") -> list[str]:
     from orchestrion.schema.bundle import MANIFEST
     from orchestrion.schema.errors import Untrusted
     from orchestrion.schema.signature_set import decode
     from orchestrion.schema.signers import Subject, examine
-    from orchestrion.schema.trust_policy import TrustPolicy
     from orchestrion.vm.describe import signed_subject
 
-    policy = TrustPolicy.read(path)
     parameters = [entry.name for entry in facts.entries if entry.role == "parameters"]
     asked = [(signed_subject(facts), [bytes.fromhex(row) for row in facts.signatures])]
     for name in (MANIFEST, *parameters):

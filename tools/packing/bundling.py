@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import mmap
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -137,7 +139,7 @@ def thinned(goods: Goods, targets: Sequence[str]) -> Goods:
     file = goods.module.container
     dropped = dropped_segments(goods.module, targets, None)
     kept = [file.segment(at) if span[0] and at not in dropped else None for at, span in enumerate(file.spans)]
-    module = read_module(b"".join(container.build(file.root, kept, file.attachments, file.sections)))
+    module = read_module(mapped(container.build(file.root, kept, file.attachments, file.sections)))
     return goods._replace(module=module, manifest=describe(module, goods.sets))
 
 
@@ -155,7 +157,19 @@ def _module_items(module: Module, compress_code: bool) -> list[Item]:
     left = [file.segment(at) if span[0] and at not in apart else None for at, span in enumerate(file.spans)]
     pieces = container.build(file.root, left, file.attachments, file.sections)
     code = bundle.pack_code(ordinals, file)
-    return [Item(bundle.MODULE, "module", b"".join(pieces)), Item(bundle.CODE, "code", code)]
+    if len(code) > archive.MOST_EXPANDED:
+        raise cli.InputError(f"the module has {len(code)} bytes of code, --compress-code takes {archive.MOST_EXPANDED}")
+    return [Item(bundle.MODULE, "module", mapped(pieces)), Item(bundle.CODE, "code", code)]
+
+
+def mapped(pieces: Sequence[bytes | memoryview]) -> memoryview:
+    """Pieces as one, in a temporary file that goes with the memory: modules may be larger than memory is."""
+    if len(pieces) == 1:
+        return memoryview(pieces[0])
+    with tempfile.TemporaryFile() as file:
+        file.writelines(pieces)
+        file.flush()
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def signed(manifest: bytes, keys: Sequence[str], password: str | None) -> bytes:
