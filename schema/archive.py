@@ -127,6 +127,14 @@ class Archive:
             raise ModuleError(f"{what} is not as this version writes it", position + at)
 
 
+def is_archive(path: str | os.PathLike[str]) -> bool:
+    """Whether a regular file begins as a zip archive does; False for what is not there."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(4) == _LOCAL_MAGIC
+
+
 def open_archive(path: str | os.PathLike[str]) -> Archive:
     """Map a zip file. `OSError` where it cannot be read, `ModuleError` where it is no sound archive."""
     return read_archive(map_file(path))

@@ -35,7 +35,7 @@ MANIFEST_SIGNATURES = "manifest.json.sig"
 ROLES: dict[str, str] = {
     "module": "the module; segments of code that it lacks are in the code entry",
     "code": "segments of code, compressed",
-    "parameters": "parameters or an adapter, named by their SHA-256",
+    "parameters": "a file of parameters, named by its SHA-256",
     "licence": "the licence of the model",
     "model-card": "the model card",
     "signatures": "a signature set: module.fb.sig, or that of a file of parameters",

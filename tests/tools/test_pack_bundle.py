@@ -17,8 +17,10 @@ from orchestrion import vm
 from orchestrion.schema import archive, bundle, container
 from orchestrion.schema.archive import Row, build
 from orchestrion.schema.bundle import find_entry, open_bundle, unpack_bundle, verify_folder
+from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.manifest import read_manifest, write_manifest
+from orchestrion.schema.safetensors import Values, write_file
 from orchestrion.tools import compile as compiler
 from orchestrion.tools import pack
 from orchestrion.tools.packing import device_groups, stores
@@ -306,6 +308,67 @@ def test_who_signed_a_bundle(packed: Path, run: Run, compiled: Path, tmp_path: P
     (tmp_path / "old.toml").write_text(keys + "revoked = true\n")
     status, said = run("bundle", "--verify", "signed.zip", "--policy=old.toml")
     assert status == 1 and "the key is revoked" in said
+
+
+PARAMETERS = """
+func.func public @main(%w: tensor<4xf32> loc("w"), %x: tensor<4xf32> loc("x")) -> tensor<4xf32> {
+  %c = stablehlo.constant dense<"0xDATA"> : tensor<32768xf32> loc("table")
+  %s = stablehlo.slice %c [2:6] : (tensor<32768xf32>) -> tensor<4xf32> loc("table")
+  %0 = stablehlo.multiply %w, %x : tensor<4xf32>
+  %1 = stablehlo.add %0, %s : tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}
+"""
+
+
+def test_parameters_are_taken_from_where_they_lie(run: Run, tmp_path: Path) -> None:
+    """A module without weights, with those of its file and of another one in the bundle, under a policy."""
+    pytest.importorskip("jaxlib")
+    table = np.arange(32768, dtype=np.float32)
+    (tmp_path / "p.mlir").write_text(PARAMETERS.replace("DATA", table.tobytes().hex()))
+    flags = ["--target=reference,spirv", "--parameter-arguments=w", "--parameters=t.safetensors"]
+    assert compiler.main(["p.mlir", "-o", "m.fb", *flags]) == 0
+    write_file("w.safetensors", {"w": Values(BY_NAME["f32"], (4,), Y)})
+    assert run("keygen", "--type=ed25519", "-o", "key.pem")[0] == 0
+    assert run("sign", "m.fb", "--key=key.pem", "-o", "m.fb")[0] == 0
+    assert run("sign", "w.safetensors", "--key=key.pem", "--detached=w.safetensors.sig")[0] == 0
+    status, said = run("bundle", "m.fb", "--parameters=t.safetensors", "--parameters=w.safetensors", "-o", "b.zip")
+    assert status == 0, said
+    (tmp_path / "keys.toml").write_text('[[key]]\nname = "publisher"\nfile = "key.pub.pem"\n')
+    os.remove("t.safetensors")
+    os.remove("w.safetensors")
+    offset, length = find_entry("b.zip", "module.fb")
+    for policy in (None, "keys.toml"):
+        program = vm.load("b.zip", "reference", offset=offset, length=length, parameters="b.zip", policy=policy)
+        np.testing.assert_array_equal(program.main(X), Y * X + table[2:6])
+        program.close()
+    manifest = open_bundle(tmp_path / "b.zip").manifest
+    assert [(row.name, row.type) for row in manifest.parameters] == [("table", "32768xf32"), ("w", "4xf32")]
+    assert manifest.parameter_bytes == 4 * 32772
+    assert run("unbundle", "b.zip", "-o", "out")[0] == 0
+    program = vm.load("out/module.fb", "reference", parameters="out/parameters")
+    np.testing.assert_array_equal(program.main(X), Y * X + table[2:6])
+    program.close()
+    assert run("bundle", "m.fb", f"--parameters=out/{manifest.entries[2].name}", "-o", "c.zip")[0] == 0
+    offset, length = find_entry("c.zip", "module.fb")
+    with pytest.raises(vm.VmError, match="parameters do not fit the module: missing"):
+        vm.load("c.zip", "reference", offset=offset, length=length, parameters="c.zip")
+
+
+def test_parameters_of_a_bundle_that_nobody_signed(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("jaxlib")
+    table = np.arange(32768, dtype=np.float32)
+    (tmp_path / "p.mlir").write_text(PARAMETERS.replace("DATA", table.tobytes().hex()))
+    flags = ["--target=reference", "--parameter-arguments=w", "--parameters=t.safetensors"]
+    assert compiler.main(["p.mlir", "-o", "m.fb", *flags]) == 0
+    write_file("w.safetensors", {"w": Values(BY_NAME["f32"], (4,), Y)})
+    assert run("keygen", "--type=ed25519", "-o", "key.pem")[0] == 0
+    assert run("sign", "m.fb", "--key=key.pem", "-o", "m.fb")[0] == 0
+    assert run("bundle", "m.fb", "--parameters=t.safetensors", "--parameters=w.safetensors", "-o", "b.zip")[0] == 0
+    (tmp_path / "keys.toml").write_text('[[key]]\nname = "publisher"\nfile = "key.pub.pem"\n')
+    offset, length = find_entry("b.zip", "module.fb")
+    with pytest.raises(Exception, match=r"b.zip/parameters/.* is not trusted: it is not signed"):
+        vm.load("b.zip", "reference", offset=offset, length=length, parameters="b.zip", policy="keys.toml")
 
 
 # stores

@@ -25,9 +25,7 @@ def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
     made.add_argument("-o", dest="output", metavar="OUT", help="the archive; with --layout of a store a folder")
     made.add_argument("--verify", action="store_true", help="check every byte of a bundle against its manifest")
     made.add_argument("--policy", metavar="KEYS.toml", help="with --verify: whose signatures all of it must have")
-    made.add_argument(
-        "--parameters", metavar="FILE", action="append", default=[], help="parameters or an adapter; repeat"
-    )
+    made.add_argument("--parameters", metavar="FILE", action="append", default=[], help="a file of parameters; repeat")
     made.add_argument("--licence", metavar="FILE", help="the licence of the model (default: that in the module)")
     made.add_argument("--model-card", metavar="FILE", help="the model card (default: that in the module)")
     made.add_argument("--detached", metavar="F", help="the module's signatures, where they lie in a file of their own")

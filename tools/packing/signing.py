@@ -69,14 +69,6 @@ def is_module(path: str) -> bool:
         return file.read(12)[8:] == IDENTIFIER
 
 
-def is_archive(path: str) -> bool:
-    """Whether a file says that it is a zip archive, as a bundle is. `OSError` where it cannot be read."""
-    from orchestrion.schema.files import open_regular
-
-    with open(open_regular(path), "rb") as file:
-        return file.read(4) == b"PK\3\4"
-
-
 def read_keys(paths: Sequence[str], password_source: str | None) -> list[PrivateKey]:
     """The private keys. The password is that of each key that has one."""
     from orchestrion.schema import keys

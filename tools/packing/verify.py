@@ -35,7 +35,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    from .signing import is_archive, is_module
+    from orchestrion.schema.archive import is_archive
+
+    from .signing import is_module
 
     policy = _policy(options)
     if is_module(options.file):
