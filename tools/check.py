@@ -48,9 +48,10 @@ def read(path: str) -> "Module | Manifest":
     from orchestrion.schema.bundle import open_bundle
     from orchestrion.schema.container import IDENTIFIER
     from orchestrion.schema.decoder import open_module
+    from orchestrion.schema.files import open_regular
     from orchestrion.schema.manifest import read_manifest
 
-    with open(path, "rb") as file:
+    with open(open_regular(path), "rb") as file:
         head = file.read(_HEAD)
     if head[8:12] == IDENTIFIER:
         return open_module(path)

@@ -6,7 +6,7 @@ selection reads. What only running shows (an initializer that fails, a driver th
 others hold) is not seen here.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -54,21 +54,23 @@ class Answer(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What is asked about: facts, the rows by which `load` selects a program, and those that the facts give."""
+    """What is asked about: facts, the rows by which `load` selects a program, and those that the facts give.
+
+    `problems`: what is malformed, by the ordinal of the program; -1 for the attributes that a policy reads.
+    """
 
     facts: Manifest
     rows: Module
     described: Module
+    problems: Mapping[int, str]
 
 
 def subject(asked: Module | Manifest, sets: Sequence[bytes | memoryview] = ()) -> Subject:
-    """`sets`: signature sets of the module that are not in its file.
-
-    `ModuleError` for a module whose code, attributes or signature sets are malformed.
-    """
-    facts = asked if isinstance(asked, Manifest) else describe(asked, sets, whole=False)
+    """`sets`: signature sets of a module that are not in its file."""
+    problems: dict[int, str] = {}
+    facts = asked if isinstance(asked, Manifest) else describe(asked, sets, problems)
     described = rows_of(facts)
-    return Subject(facts, described if isinstance(asked, Manifest) else asked, described)
+    return Subject(facts, described if isinstance(asked, Manifest) else asked, described, problems)
 
 
 def check(
@@ -78,7 +80,10 @@ def check(
     natives: Sequence[NativeModule] = (),
     policy: TrustPolicy | None = None,
 ) -> Answer:
-    """What `vm.load` would do with the module on this device, given the same arguments."""
+    """What `vm.load` would do with the module on this device, given the same arguments.
+
+    `ModuleError`: a manifest has an import whose signature is none.
+    """
     facts, rows = asked.facts, asked.rows
     if reason := _format(facts):
         return Answer(info.id, Verdict.NOT, "", (reason,))
@@ -90,8 +95,9 @@ def check(
     program = facts.programs[ordinal]
     chosen = list(_chosen(asked, ordinal, info))
     against = [
+        *([asked.problems[ordinal]] if ordinal in asked.problems else []),
         *_against(program, [variant for _, variant, _ in chosen], info, natives),
-        *_policies(facts, [variant for _, variant, _ in chosen], allow_native_code, policy),
+        *_policies(asked, [variant for _, variant, _ in chosen], allow_native_code, policy),
     ]
     if against:
         return Answer(info.id, Verdict.NOT, program.name, tuple(against))
@@ -152,11 +158,14 @@ def _extremes(program: Program, variants: Sequence[Variant]) -> Iterator[Entry]:
 
 
 def _policies(
-    facts: Manifest, variants: Sequence[Variant], allow_native_code: bool, policy: TrustPolicy | None
+    asked: Subject, variants: Sequence[Variant], allow_native_code: bool, policy: TrustPolicy | None
 ) -> Iterator[str]:
     """Why the module, or its native code, may not run here."""
+    facts = asked.facts
     digest = bytes.fromhex(facts.file.digest)
     if policy is not None and policy.mode != "off":
+        if -1 in asked.problems:
+            yield asked.problems[-1]
         trust = examine(policy, signed_subject(facts), [bytes.fromhex(row) for row in facts.signatures])
         allow_native_code = allow_native_code or "native" in trust.scopes
         if trust.refusal and policy.mode == "require":

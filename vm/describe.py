@@ -10,9 +10,11 @@ from hashlib import sha256
 
 from orchestrion.schema.container import Container
 from orchestrion.schema.dtypes import BY_CODE
+from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.manifest import (
     MAJOR,
     MINOR,
+    MOST_HEX,
     MOST_SEGMENTS,
     MOST_TEXT,
     Executable,
@@ -53,32 +55,52 @@ _LIMITS_PREFIX = "limits."
 _HAL = "hal."
 
 
-def describe(module: Module, sets: Sequence[bytes | memoryview] = (), whole: bool = True) -> Manifest:
-    """The manifest of a module in a file. `sets`: signature sets of the module that are not in the file.
+def describe(
+    module: Module, sets: Sequence[bytes | memoryview] = (), problems: dict[int, str] | None = None
+) -> Manifest:
+    """The manifest of a module in a file. `sets`: signature sets of the module that are not in the file. Reads the
+    whole file, for its digest.
 
-    Reads the whole file, for its digest; without `whole` that is zeros, and constants are not read.
-
-    `ModuleError`: an attribute is malformed, or the code of a program or a signature set is.
+    `ModuleError`: an attribute is malformed, or the code of a program is, or a signature set. With `problems` none of
+    that raises, since loading may never meet it: what is wrong with a program is put there by its ordinal, with the
+    attributes by -1. The whole file's digest is then zeros, and constants are not read.
     """
     file, header = module.container, module.header
     sets = [*sets, *signature_sets(file)][:MOST_SETS]
-    signers = sorted({row.key_id.hex() for data in sets for row in decode_set(data).signatures})
     parameters = list(_parameters(module))
     return Manifest(
         f"{MAJOR}.{MINOR}",
-        File(len(file.data), file.digest.hex(), sha256(file.data).hexdigest() if whole else "0" * 64),
+        File(len(file.data), file.digest.hex(), sha256(file.data).hexdigest() if problems is None else "0" * 64),
         Format(header.major, header.minor, header.features, _short(module.strings[header.producer])),
-        Model(None if module.model_name is None else _short(module.model_name), module.model_version),
-        tuple([_program(module, ordinal) for ordinal in range(len(module.programs))]),
+        _model(module, problems),
+        tuple([_program(module, ordinal, problems) for ordinal in range(len(module.programs))]),
         len(parameters),
         sum([row.bytes for row in parameters]),
         tuple(parameters[:MOST_PARAMETERS]),
         tuple(_limits(module)),
         tuple(sorted(needs_of(module))),
         tuple([Part(row.name, row.digest.hex()) for row in parts_of(file)]),
-        tuple(signers),
+        tuple(_signers(sets)) if problems is None else (),
         tuple([data.hex() for data in sets]),
     )
+
+
+def _model(module: Module, problems: dict[int, str] | None) -> Model:
+    try:
+        name, version = module.model_name, module.model_version
+    except ModuleError as error:
+        if problems is None:
+            raise
+        problems[-1] = str(error)
+        return Model()
+    return Model(None if name is None else _short(name), version)
+
+
+def _signers(sets: Sequence[bytes | memoryview]) -> list[str]:
+    """The ids of the keys that signed. `ModuleError` for a set that is malformed or too long for a manifest."""
+    if any(2 * len(data) > MOST_HEX for data in sets):
+        raise ModuleError(f"a signature set has more than the {MOST_HEX // 2} bytes that a manifest takes")
+    return sorted({row.key_id.hex() for data in sets for row in decode_set(data).signatures})
 
 
 def signed_subject(manifest: Manifest) -> Subject:
@@ -93,9 +115,16 @@ def _short(text: str) -> str:
     return shorten(text, MOST_TEXT)
 
 
-def _program(module: Module, ordinal: int) -> Program:
+def _program(module: Module, ordinal: int, problems: dict[int, str] | None) -> Program:
     row = module.programs[ordinal]
     segments = dict.fromkeys([at.segment for at in module.constants[row.constants_start : row.constants_end]])
+    try:
+        imports, libraries = tuple(_imports(module, ordinal)), tuple(sorted(_libraries(module, row)))
+    except ModuleError as error:
+        if problems is None:
+            raise
+        problems[ordinal] = str(error)
+        imports, libraries = (), ()
     return Program(
         _short(module.strings[row.name]),
         _short(module.strings[row.profile]),
@@ -105,8 +134,8 @@ def _program(module: Module, ordinal: int) -> Program:
         sum([module.segments[segment].size for segment in segments]),
         next((segment for segment in segments if module.missing(segment)), None),
         _executables(module, row),
-        tuple(_imports(module, ordinal)),
-        tuple(sorted(_libraries(module, row))),
+        imports,
+        libraries,
         _most(module, row),
     )
 

@@ -12,10 +12,11 @@ from orchestrion import vm
 from orchestrion.hal.backend import DeviceInfo
 from orchestrion.hal.errors import HalError
 from orchestrion.hal.registry import list_devices
-from orchestrion.schema import writer
+from orchestrion.schema import container, writer
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.decoder import read_module
 from orchestrion.schema.dtypes import BY_NAME
+from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.manifest import Format, Import, Manifest, read_manifest, write_manifest
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import FEATURES
@@ -278,6 +279,25 @@ def test_newer_formats_are_named() -> None:
     first = replace(known.programs[1], bytecode_minor=9)
     later = replace(known, programs=(first,))
     assert "wants bytecode 1.9, this version runs up to" in str(check(subject(again(later)), REFERENCE))
+
+
+def test_what_a_device_never_meets_is_no_reason() -> None:
+    """A program of another device that does not verify, attributes that nobody asks for, a set that nobody reads."""
+    (broken,) = assemble('program @s profile "spirv" { func @f () -> () { return () } }').programs
+    functions = [replace(broken.functions[0], bytecode=b"\xff\xff\xff\xff")]
+    rows = [replace(broken, functions=functions), program("r")]
+    made = writer.Module(rows, attributes={"model.version": "new"})
+    file = container.open_bytes(writer.write(made))
+    sign = container.Attachment("SIGN", b"no signature set")
+    pieces = container.build(file.root, [file.segment(at) for at in range(len(file.spans))], [sign])
+    module = read_module(b"".join(pieces))
+    assert check(subject(module), REFERENCE).verdict == Verdict.SLOWER
+    vm.load(bytes(module.container.data), "reference").close()
+    assert check(subject(module), vulkan()).verdict == Verdict.NOT
+    policy = TrustPolicy((), "warn")
+    assert "model.version is 'new'" in str(check(subject(module), REFERENCE, policy=policy))
+    with pytest.raises(ModuleError):
+        describe(module)
 
 
 def test_imports_and_libraries_that_are_not_there() -> None:
