@@ -78,6 +78,27 @@ def test_it_runs_from_where_it_lies(packed: Path, compiled: Path) -> None:
     program.close()
 
 
+def test_a_large_module_is_mapped_where_it_lies(run: Run, tmp_path: Path) -> None:
+    """Its segments of 64 KiB and more begin at pages of the file."""
+    table = CHOOSE.randbytes(1 << 18)
+    (tmp_path / "m.mlir").write_text(
+        f'func.func @main(%i: tensor<65536xf32>) -> tensor<65536xf32> {{\n  %c = stablehlo.constant dense<"0x{table.hex()}"> '
+        ": tensor<65536xi32>\n  %f = stablehlo.convert %c : (tensor<65536xi32>) -> tensor<65536xf32>\n"
+        "  %0 = stablehlo.add %i, %f : tensor<65536xf32>\n  return %0 : tensor<65536xf32>\n}\n"
+    )
+    assert compiler.main(["m.mlir", "--target=reference", "-o", "m.fb"]) == 0
+    (tmp_path / "CARD.md").write_text("x" * 5000)
+    assert run("bundle", "m.fb", "--model-card=CARD.md", "-o", "b.zip")[0] == 0
+    offset, length = find_entry("b.zip", "module.fb")
+    program = vm.load("b.zip", "reference", offset=offset, length=length)
+    file = program.module.container
+    large = [at for at, size in file.spans if size >= 65536]
+    assert large and all((offset + at) % 16384 == 0 for at in large)
+    found = program.main(np.zeros(65536, np.float32))
+    np.testing.assert_array_equal(found, np.frombuffer(table, np.int32).astype(np.float32))
+    program.close()
+
+
 def test_what_is_in_it(packed: Path, run: Run, tmp_path: Path) -> None:
     digest = sha256((tmp_path / "w.safetensors").read_bytes()).hexdigest()
     with zipfile.ZipFile(packed) as other:
