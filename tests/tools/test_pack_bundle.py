@@ -82,7 +82,8 @@ def test_a_large_module_is_mapped_where_it_lies(run: Run, tmp_path: Path) -> Non
     """Its segments of 64 KiB and more begin at pages of the file."""
     table = CHOOSE.randbytes(1 << 18)
     (tmp_path / "m.mlir").write_text(
-        f'func.func @main(%i: tensor<65536xf32>) -> tensor<65536xf32> {{\n  %c = stablehlo.constant dense<"0x{table.hex()}"> '
+        "func.func @main(%i: tensor<65536xf32>) -> tensor<65536xf32> {\n"
+        f'  %c = stablehlo.constant dense<"0x{table.hex()}"> '
         ": tensor<65536xi32>\n  %f = stablehlo.convert %c : (tensor<65536xi32>) -> tensor<65536xf32>\n"
         "  %0 = stablehlo.add %i, %f : tensor<65536xf32>\n  return %0 : tensor<65536xf32>\n}\n"
     )

@@ -49,7 +49,7 @@ def _bundle(data: bytes, apart: bool) -> bytes:
 
 def _entries(rows, roles):
     bodies = [(row.name, archive.packed(row)) for row in rows]
-    return tuple(Entry(name, roles[name], len(body), sha256(body).hexdigest()) for name, body in bodies)
+    return tuple(Entry(name, roles.get(name, "licence"), len(body), sha256(body).hexdigest()) for name, body in bodies)
 
 
 def seeds():
@@ -82,7 +82,7 @@ def mutate(choose: random.Random, data: bytes) -> bytes:
         case _:
             rows[at] = rows[at]._replace(content=rows[at].content[: choose.randrange(len(rows[at].content) + 1)])
     if choose.random() < 0.7 and rows and rows[0].name == "manifest.json":
-        roles = {entry.name: entry.role for entry in manifest.entries} | {"manifest.json": "licence"}
+        roles = {entry.name: entry.role for entry in manifest.entries}
         names = dict.fromkeys(row.name for row in rows[1:])
         fitting = replace(manifest, entries=_entries([row for row in rows[1:] if row.name in names], roles))
         rows[0] = Row("manifest.json", write_manifest(fitting))
