@@ -21,6 +21,7 @@ from orchestrion.schema.safetensors import TensorFile, shown
 from orchestrion.schema.signers import Subject, examine
 
 from .errors import TrustWarning
+from .parameters import SIGNATURES
 
 if TYPE_CHECKING:
     from orchestrion.schema.module import Module
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from orchestrion.schema.trust_policy import TrustPolicy
 
     from .parameters import Found, Opened
-
-SUFFIX = ".sig"
 
 
 def admit(
@@ -40,7 +39,7 @@ def admit(
 ) -> None:
     """`Untrusted` under `require`, a `TrustWarning` under `warn`, for a file that the policy refuses."""
     sources: dict[int, Opened] = {id(found.source): found.source for _, found in values}
-    refusals = {key: _refusal(policy, module, "params", source.label, source.file) for key, source in sources.items()}
+    refusals = {key: _refusal(policy, module, "params", *source) for key, source in sources.items()}
     left = [(row, found) for row, found in values if refusals[id(found.source)]]
     reasons = [_refusal(policy, module, "adapter", label, file) for label, file in adapters]
     for key, names in _foreign(left).items():
@@ -70,12 +69,20 @@ def _foreign(values: Sequence[tuple[Parameter, Found]]) -> dict[int, list[str]]:
     return found
 
 
-def _refusal(policy: TrustPolicy, module: Module, kind: str, label: str, file: TensorFile | None) -> str:
-    """Why a file is not trusted; empty if it is."""
+def _refusal(
+    policy: TrustPolicy,
+    module: Module,
+    kind: str,
+    label: str,
+    file: TensorFile | None,
+    signatures: bytes | None = None,
+) -> str:
+    """Why a file is not trusted; empty if it is. `signatures`: those of a file in a bundle."""
     if file is None:
         return f"{label} are not trusted: only files can be signed"
-    if not os.path.exists(label + SUFFIX):
-        return f"{label} is not trusted: it is not signed, there is no {label}{SUFFIX}"
+    if signatures is None and not os.path.exists(label + SIGNATURES):
+        return f"{label} is not trusted: it is not signed, there is no {label}{SIGNATURES}"
     subject = Subject(kind, file.digest(), frozenset(("weights",)), module.model_name)
-    refusal = examine(policy, subject, [read_whole(label + SUFFIX)]).refusal
+    found = read_whole(label + SIGNATURES) if signatures is None else signatures
+    refusal = examine(policy, subject, [found]).refusal
     return f"{label}: {refusal}" if refusal else ""

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from orchestrion.schema import archive
 from orchestrion.schema.dtypes import describe, of_numpy
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.parameters import DIGEST_ATTRIBUTE, FILE_ATTRIBUTE, Parameter, parameters_of
-from orchestrion.schema.safetensors import TensorFile, open_file, shown
+from orchestrion.schema.safetensors import TensorFile, open_bytes, open_file, shown
 
 from .errors import LoadError
 from .linker import LinkedProgram, Values
@@ -31,10 +32,12 @@ if TYPE_CHECKING:
     from .memory import Memory
 
 Path_ = str | os.PathLike[str]
-#: a file, a folder of them, or arrays by name
+#: a file, a folder or a bundle of them, or arrays by name
 Source = Path_ | Mapping[str, npt.ArrayLike]
 FOLDER: Final = "parameters"
 SUFFIX: Final = ".safetensors"
+#: what the name of a file's signatures adds to its name
+SIGNATURES: Final = ".sig"
 #: names of one kind that an error lists
 _SHOWN: Final = 8
 
@@ -44,10 +47,11 @@ class ParameterError(LoadError):
 
 
 class Opened(NamedTuple):
-    """What parameters are taken from: a file, or arrays (None)."""
+    """What parameters are taken from: a file, or arrays (None). `signatures`: the set of one that lies in a bundle."""
 
     label: str
     file: TensorFile | None
+    signatures: bytes | None = None
 
 
 _ARRAYS: Final = Opened("the arrays", None)
@@ -126,17 +130,31 @@ def _aligned(data: memoryview, to: int) -> memoryview:
     return array.copy().data.toreadonly() if array.ctypes.data % to else data
 
 
-def _listed(parameters: Source | Sequence[Source]) -> list[Source]:
+def _listed(parameters: Source | Sequence[Source]) -> list[Source | Opened]:
     one = isinstance(parameters, str | os.PathLike | Mapping)
     sources: Iterable[Source] = [parameters] if one else parameters  # type: ignore[assignment,list-item]
     return [part for source in sources for part in _parts(source)]
 
 
-def _parts(source: Source) -> Sequence[Source]:
-    """The files of a folder, by name; anything else as it is."""
-    if isinstance(source, Mapping) or not os.path.isdir(source):
+def _parts(source: Source) -> Sequence[Source | Opened]:
+    """The files of a folder, by name, or of a bundle; anything else as it is."""
+    if isinstance(source, Mapping):
         return [source]
-    return [path for path in sorted(Path(source).iterdir()) if path.suffix == SUFFIX]
+    if os.path.isdir(source):
+        return [path for path in sorted(Path(source).iterdir()) if path.suffix == SUFFIX]
+    return _bundled(source) if archive.is_archive(source) else [source]
+
+
+def _bundled(path: Path_) -> Sequence[Opened]:
+    """The files of parameters in a bundle, mapped where they lie."""
+    found = archive.open_archive(path)
+    opened = []
+    for name, entry in found.entries.items():
+        if name.startswith(f"{FOLDER}/") and name.endswith(SUFFIX):
+            signatures = found.entries.get(name + SIGNATURES)
+            data = None if signatures is None else bytes(found.read(signatures))
+            opened.append(Opened(f"{os.fspath(path)}/{name}", open_bytes(found.stored(entry)), data))
+    return opened
 
 
 def _beside(module: Module, folder: Path | None) -> Sequence[Source]:
@@ -167,7 +185,7 @@ def _hint(module: Module) -> str:
     return f" (none are given: parameters=FILE or --parameters=FILE names a safetensors file{beside})"
 
 
-def _collect(sources: Sequence[Source]) -> tuple[dict[str, Found], list[str]]:
+def _collect(sources: Sequence[Source | Opened]) -> tuple[dict[str, Found], list[str]]:
     """All tensors by name, and what is wrong with them together."""
     given: dict[str, Found] = {}
     problems = []
@@ -179,12 +197,12 @@ def _collect(sources: Sequence[Source]) -> tuple[dict[str, Found], list[str]]:
     return given, problems
 
 
-def _tensors(source: Source) -> dict[str, Found]:
+def _tensors(source: Source | Opened) -> dict[str, Found]:
     if isinstance(source, Mapping):
         return {name: _of_array(name, np.asarray(array)) for name, array in source.items()}
-    file = _opened(source)
-    opened = Opened(os.fspath(source), file)
-    return {name: Found(str(row), file.bytes_of(name), opened) for name, row in file.tensors.items()}
+    opened = source if isinstance(source, Opened) else Opened(os.fspath(source), _opened(source))
+    file = opened.file
+    return {name: Found(str(row), file.bytes_of(name), opened) for name, row in file.tensors.items()} if file else {}
 
 
 def _of_array(name: str, array: npt.NDArray[np.generic]) -> Found:
