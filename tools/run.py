@@ -128,7 +128,7 @@ def report_failure(options: argparse.Namespace, failure: str) -> None:
     from orchestrion.vm.placement import explain
 
     policy = Policy(options.allow_native_code)
-    module = decode(open_file(options.module))
+    module = decode(open_file(options.module, **cli.part(options)))
     with open_device(options.device or "reference", policy=policy) as device:
         placement = explain(module, device.info, policy, failure)
     cli.write_report(options.report, placement.text(), placement.data())

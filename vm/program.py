@@ -230,7 +230,7 @@ class Program(ProgramContext):
         for context in (self._base, self.context):
             facts.builds |= context.facts.builds
             facts.derived |= context.facts.derived
-        return placed(self.module, self.device.info, self.device.policy, facts)
+        return placed(self.module, self.device.info, self.device.policy, facts, self.trust)
 
     def close(self) -> None:
         """Release everything the program holds. Contexts that were created are closed by whoever created them."""
