@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from orchestrion.schema.printable import printable
+
 #: version of the JSON form; new keys may be added without a new one
 VERSION: Final = 1
 
@@ -132,7 +134,7 @@ class Report:
 
     def text(self) -> str:
         """For people; ends with a line break."""
-        return "\n".join(_lines(self)) + "\n"
+        return "\n".join(map(printable, _lines(self))) + "\n"
 
 
 def _lines(report: Report) -> Iterator[str]:
