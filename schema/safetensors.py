@@ -191,7 +191,13 @@ def _parsed(header: bytes) -> dict[str, Any]:
     if not text.endswith(b"}"):
         raise ModuleError("the header does not end with '}' and spaces", _SIZE.size + len(text) - 1)
     try:
-        found = json.loads(text.decode(), object_pairs_hook=_object, parse_constant=_no_number, parse_float=_no_number)
+        found = json.loads(
+            text.decode(),
+            object_pairs_hook=_object,
+            parse_constant=_no_number,
+            parse_float=_no_number,
+            parse_int=_number,
+        )
     except UnicodeDecodeError as error:
         raise ModuleError("the header is no UTF-8", _SIZE.size + error.start) from None
     except json.JSONDecodeError as error:
@@ -214,8 +220,15 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
+def _number(text: str) -> int:
+    """No other reader takes -0 for a whole number."""
+    return _no_number(text) if text.startswith("-") else int(text)
+
+
 def _no_number(text: str) -> NoReturn:
-    raise ModuleError(f"the header holds the number {text}; only whole numbers have a meaning", _SIZE.size)
+    raise ModuleError(
+        f"the header holds the number {shown(text)}; only whole ones from 0 on have a meaning", _SIZE.size
+    )
 
 
 def shown(name: str) -> str:
