@@ -12,6 +12,7 @@ curve, the rest for reading keys); 10 us more for a repeated one (reading the ke
 import hashlib
 import mmap
 import tempfile
+import time
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -111,6 +112,7 @@ def loaded(folder: Path, pairs: dict[str, Any], rounds: int) -> dict[str, Timing
             sign(same, key)
         candidates[f"{name}, files never seen"] = load(iter(unseen).__next__, policy)
         candidates[f"{name}, the same file"] = load(repeat(same).__next__, policy)
+    time.sleep(5)  # a keys file of the last seconds is read at each load
     return measure(candidates, BLOCK, rounds, WARM_UP)
 
 
