@@ -61,7 +61,7 @@ def identity(state: os.stat_result) -> tuple[int, ...] | None:
     coarse, and where the system does not keep the time of the last change (POSIX does).
     """
     written = max(state.st_mtime_ns, state.st_ctime_ns)
-    if os.name != "posix" or abs(time.time_ns() - written) < COARSE_NS:
+    if os.name != "posix" or not stat.S_ISREG(state.st_mode) or abs(time.time_ns() - written) < COARSE_NS:
         return None
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
