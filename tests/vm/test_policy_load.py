@@ -19,7 +19,7 @@ from signed_modules import code_module, detached, key_text, keys_file, rebuilt, 
 from orchestrion import vm
 from orchestrion.hal.errors import PolicyRefused
 from orchestrion.hal.registry import open_device
-from orchestrion.schema import container, keys, segments, signers
+from orchestrion.schema import container, files, keys, segments, signers
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.container import Attachment, Section
 from orchestrion.schema.decoder import read_module
@@ -330,7 +330,7 @@ def test_what_was_hashed_is_remembered_until_somebody_writes(
 
     assert (load(), load(), hashed) == (5, 5, [100_003] * 2)
     soon = time.time_ns() + 10**10
-    monkeypatch.setattr(container.time, "time_ns", lambda: soon)
+    monkeypatch.setattr(files.time, "time_ns", lambda: soon)
     assert (load(), load(), load(), hashed) == (5, 5, 5, [100_003] * 3)
     assert (load(copy), load(copy), hashed) == (5, 5, [100_003] * 4)
     assert (vm.load(data, policy=policy).byte(0), hashed) == (5, [100_003] * 5)
