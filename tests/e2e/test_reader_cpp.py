@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,13 @@ from signed_modules import CODE, code_module, rebuilt, signed
 
 from orchestrion.schema import container, keys
 from orchestrion.schema.assembler import assemble
+from orchestrion.schema.decoder import read_module
+from orchestrion.schema.dtypes import BY_NAME as DTYPES_BY_NAME
 from orchestrion.schema.dtypes import DTYPES
-from orchestrion.schema.writer import Export, Value, write
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.guard import verify_both
+from orchestrion.schema.segments import CHUNK
+from orchestrion.schema.writer import Constant, Export, Value, write
 from orchestrion.tools import dump
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +32,8 @@ LATER = files()
 TYPES = ["ed25519", "p256"]
 #: changed bytes per region of a file
 CHANGES = 12
+#: forged roots per golden module
+FORGED = 25
 
 Done = subprocess.CompletedProcess[str]
 
@@ -122,6 +130,50 @@ def test_a_thinned_module_is_listed(reader: Path, tmp_path: Path, capsys: pytest
     done = read(reader, tmp_path, data)
     assert_agrees(done, tmp_path / "module.fb", capsys)
     assert done.stdout.count("not in this file") == 2
+
+
+def test_chunks_are_verified(reader: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    size = 2 * CHUNK + 5
+    constant = Constant("long", bytes(size), DTYPES_BY_NAME["ui8"], (size,), chunked=True)
+    module = assemble(CODE.format(""))
+    module = replace(module, programs=[replace(row, constants=(constant,)) for row in module.programs])
+    data = write(module)
+    done = read(reader, tmp_path, data)
+    assert_agrees(done, tmp_path / "module.fb", capsys)
+    file = container.open_bytes(data)
+    at = bytes(file.root).index(sha256(bytes(CHUNK)).digest())
+    root = bytes(file.root[:at]) + b"x" + bytes(file.root[at + 1 :])
+    made = b"".join(container.build(root, [file.segment(row) for row in range(len(file.spans))]))
+    assert refusal(read(reader, tmp_path, made)).endswith("the digest of chunk 0 differs")
+
+
+def test_roots_that_were_forged_are_listed_or_refused(reader: Path, tmp_path: Path) -> None:
+    """Changed bytes under a digest that is right: no fault of memory, and nothing is refused that the decoder takes."""
+    choice = random.Random(7)
+    outcomes = set()
+    for path in GOLDEN:
+        file = container.open_file(path)
+        segments = [file.segment(row) for row in range(len(file.spans))]
+        for _ in range(FORGED):
+            root = bytearray(file.root)
+            for _ in range(choice.choice([1, 1, 2, 5])):
+                root[choice.randrange(12, len(root))] = choice.choice([0, 1, 2, 255, choice.randrange(256)])
+            data = b"".join(container.build(bytes(root), segments))
+            done = read(reader, tmp_path, data)
+            if done.returncode:
+                refusal(done)
+            outcomes.add((done.returncode, taken(data)))
+            assert (done.returncode, taken(data)) != (1, True), done.stderr
+    assert {(0, True), (1, False)} <= outcomes
+
+
+def taken(data: bytes) -> bool:
+    """Whether the decoder takes a module, and its segments are as its root says."""
+    try:
+        verify_both(read_module(data))
+    except ModuleError:
+        return False
+    return True
 
 
 #: what a reader that runs nothing lists, though no program of it can run here
