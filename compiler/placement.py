@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from orchestrion.schema.printable import printable
+
 #: version of the JSON form; new keys may be added without a new one
 VERSION: Final = 1
 
@@ -24,6 +26,7 @@ KINDS: Final[dict[str, str]] = {
     "copy": "a copy of memory on the device",
     "fill": "memory filled with one value",
     "constant": "bytes of the module",
+    "parameter": "bytes outside the module, from a file that is named when it is loaded",
     "variable": "read from or written to memory that outlives calls",
     "host": "a branch or a number of the host's code",
     "check": "a condition on the sizes of a call, which the host checks",
@@ -131,7 +134,7 @@ class Report:
 
     def text(self) -> str:
         """For people; ends with a line break."""
-        return "\n".join(_lines(self)) + "\n"
+        return "\n".join(map(printable, _lines(self))) + "\n"
 
 
 def _lines(report: Report) -> Iterator[str]:

@@ -10,7 +10,7 @@ print as others do: the same module comes out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -22,12 +22,14 @@ from .flow import dialect as flow
 from .flow import util
 from .ir.attributes import StringAttr
 from .ir.core import Operation, Trait
-from .ir.locations import Location, Origin, Tracked, origin_of, place_of, source_text
+from .ir.locations import Location, Origin, Tracked, numbers_of, origin_of, place_of, source_text
+from .ir.parameters import name_of
 from .kernel.plan import EntryPlan
 from .placement import EntryRow, NotTaken, Place, ProgramRow, Refusal, Report, SourceOp
 from .sequencer import hl_seq, ll_seq
+from .stablehlo.control_flow import While
 from .stablehlo.custom_call import CustomCall
-from .stablehlo.func import Func, Return
+from .stablehlo.func import Call, Func, Return
 from .stablehlo.structural import Constant
 
 if TYPE_CHECKING:
@@ -42,9 +44,7 @@ _OWN: Final = frozenset({"builtin", "flow", "util", "hl_seq", "ll_seq", "vm", "k
 _REMOVED_BY: Final[dict[str, str]] = {
     "erase-private": "removed: it is in a function that nobody calls",
     "drop-annotations": "removed: an annotation, which changes no value",
-    "refine-shapes": "removed: it computes sizes, which types say",
-    "inline": "inlined: the ops of the function stand in its place",
-    "unroll-short-loops": "unrolled: copies of the loop's body stand in its place",
+    "take-parameters": "taken out of the module: its value is that of a parameter",
 }
 #: ops that hold a constant, in whatever phase
 _CONSTANTS: Final = (Constant, util.Global, util.GlobalLoad, flow.Splat, hl_seq.Splat)
@@ -70,6 +70,7 @@ class Recorder:
         self._alive: dict[int, bool] = {}  #: number -> whether constants are all that is left of it
         self._became: list[tuple[Origin, Origin | None]] = []  #: in the pass that runs
         self._folded: dict[int, str] = {}  #: number -> the pass after which only constants were left
+        self._placed: set[tuple[int, Place | str]] = set()  #: number, and a place of it, or a program that has one
         self._plans: dict[tuple[str, str, str], EntryPlan] = {}
         self._refusals: dict[tuple[str, str, str], list[str]] = {}
         self._not_taken: dict[tuple[str, str, str], list[str]] = {}
@@ -117,42 +118,60 @@ class Recorder:
         elif row.name == "lower-executables":
             self._lowered(module)
         elif row.name == "convert-to-vm":
-            self._featured(module)
+            self._finish(module)
 
     def _count(self, name: str, module: Module) -> None:
         """Find the numbers that a pass removed, or left as constants only."""
         if name in ("lower-executables", "convert-to-vm", "assign-registers"):
             return  # everything has its place by now
-        left: dict[int, bool] = {}
+        constants: list[Origin] = []
+        computed: list[Origin] = []
         for op in module.walk():
             origin = origin_of(op.loc)
-            for number in origin.numbers if origin is not None else ():
-                left[number] = left.get(number, True) and isinstance(op, _CONSTANTS)
+            if origin is not None:
+                (constants if isinstance(op, _CONSTANTS) else computed).append(origin)
+        living = numbers_of(computed)
+        left = living | numbers_of(constants)
+        gone = self._alive.keys() - left
+        became = self._successors(gone)
+        for number in sorted(gone):
+            self._end(number, name, became.get(number, []))
         for number, constant in self._alive.items():
-            if number not in left:
-                self._end(number, name)
-            elif left[number] and not constant:
+            if number in left and number not in living and not constant:
                 self._folded.setdefault(number, name)
-        self._alive = {number: self._alive[number] or left[number] for number in self._alive if number in left}
+        self._alive = {n: constant or n not in living for n, constant in self._alive.items() if n in left}
 
-    def _end(self, number: int, name: str) -> None:
+    def _successors(self, gone: Set[int]) -> dict[int, list[Origin | None]]:
+        """number -> the origins of the values that took the place of its values in the pass that ran."""
+        found: dict[int, list[Origin | None]] = {}
+        for origin, by in self._became:
+            for number in origin.numbers & gone:
+                found.setdefault(number, []).append(by)
+        return found
+
+    def _end(self, number: int, name: str, became: list[Origin | None]) -> None:
         row, op = self.report.ops[number], self._ops[number]
         if row.places:
             return
-        values = [to for origin, to in self._became if number in origin.numbers]
-        others = {other for to in values if to is not None and number not in to.numbers for other in to.numbers}
+        others = numbers_of(to for to in became if to is not None and number not in to.numbers)
         row.stands_for = tuple(sorted(others))
-        row.end = self._reason(number, op, name, None in values)
+        row.end = self._reason(number, op, name, bool(became), None in became)
 
-    def _reason(self, number: int, op: Operation, name: str, is_argument: bool) -> str:
+    def _reason(self, number: int, op: Operation, name: str, is_replaced: bool, is_argument: bool) -> str:
         if number in self._folded:
             return f"folded into a constant by {self._folded[number]}, which nothing needs after {name}"
-        if op.has(Trait.TERMINATOR) and name != "erase-private":
-            return f"removed by {name}: it ends a region or a function, whose values go where they are needed"
         if name in _REMOVED_BY:
             return _REMOVED_BY[name]
+        if op.has(Trait.TERMINATOR):
+            return f"removed by {name}: it ends a region or a function, whose values go where they are needed"
+        if isinstance(op, Call) and is_replaced:
+            return f"inlined by {name}: the ops of the function stand in its place"
+        if isinstance(op, While) and name == "unroll-short-loops":
+            return f"unrolled by {name}: copies of its body stand in its place"
         if self.report.ops[number].stands_for:
             return f"removed by {name}: its values are those of other ops"
+        if name == "refine-shapes":
+            return f"removed by {name}: it computes sizes, which types say"
         if is_argument:
             return f"removed by {name}: its values are arguments"
         return f"removed by {name}: nothing needs its values"
@@ -169,6 +188,8 @@ class Recorder:
             if isinstance(top, util.Global) and top.value is not None:
                 kind = "constant" if top.mutable is None else "variable"
                 self._add(top.loc, Place(name, kind, "", detail=top.sym_name.value))
+            elif isinstance(top, util.Global) and top.parameter is not None:
+                self._add(top.loc, Place(name, "parameter", "", detail=name_of(top.parameter)))
             if not isinstance(top, Func | util.Initializer):
                 continue
             function = (top.symbol or "") if isinstance(top, Func) else "initializer"
@@ -226,15 +247,15 @@ class Recorder:
     def _add(self, loc: Location, place: Place, alone: bool = False) -> None:
         origin = origin_of(loc)
         for number in sorted(origin.numbers) if origin is not None else ():
-            if not alone or all(other.program != place.program for other in self.report.ops[number].places):
+            if not alone or (number, place.program) not in self._placed:
                 self._put(number, place)
 
     def _put(self, number: int, place: Place) -> None:
-        places = self.report.ops[number].places
         if number in self._folded:
             place = replace(place, detail=f"folded into a constant by {self._folded[number]}")
-        if place not in places:
-            places.append(place)
+        if (number, place) not in self._placed:
+            self._placed |= {(number, place), (number, place.program)}
+            self.report.ops[number].places.append(place)
 
     # what passes say
 
@@ -261,7 +282,6 @@ class Recorder:
         """A faster form that exists is not used in a program, or in none where that has no name."""
         key = (what, source_text(loc), reason)
         self._not_taken.setdefault(key, []).extend([program] if program else [])
-        self.report.not_taken = [NotTaken(tuple(dict.fromkeys(p)), *row) for row, p in self._not_taken.items()]
 
     def planned(self, program: str, entry: ll_seq.Entry, plans: Iterable[EntryPlan]) -> None:
         """The kernels that were made of an entry."""
@@ -283,9 +303,10 @@ class Recorder:
         plan = self._plans.get((program, executable, name), EntryPlan(name, ""))
         return EntryRow(executable, name, plan.schedule, () if size is None else size.ints, plan.calls)
 
-    def _featured(self, module: Module) -> None:
+    def _finish(self, module: Module) -> None:
         for program, row in self._rows(module, vm.Program):
             row.features = tuple(item.value for item in program.features if isinstance(item, StringAttr))
+        self.report.not_taken = [NotTaken(tuple(dict.fromkeys(p)), *row) for row, p in self._not_taken.items()]
 
     def _rows(self, module: Module, kind: type[P]) -> Iterator[tuple[P, ProgramRow]]:
         rows = {row.name: row for row in self.report.programs}

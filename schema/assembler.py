@@ -10,6 +10,7 @@
       attribute "key" = "text"
       global @counter : i64 [mutable] [= 5]
       constant @w : tensor<4xi8> = hex "01020304"
+      parameter @p : tensor<4xi8> [digest "00..."]
       executable @e { entry @f [parameters 2] bindings [read 16, write 16] [from "op other"] [on "type; type"]
                       variant "tensor-bytecode" [features [...]] [minor 1] [shared 64] workgroups [(1, 1, 1)]
                         payload hex "00" }
@@ -34,6 +35,7 @@ from .isa import BANKS
 from .lexer import AssemblyError, Reader, Token
 from .profiles import FEATURES
 from .rows import ACCESSES, InitializerKind
+from .segments import DIGEST
 from .signature import is_value_type
 from .writer import (
     Binding,
@@ -46,6 +48,7 @@ from .writer import (
     Import,
     Initializer,
     Module,
+    Parameter,
     Program,
     Value,
     Variant,
@@ -67,7 +70,7 @@ class _Program:
     minor: int
     attributes: dict[str, str | bytes] = field(default_factory=dict)
     globals: list[Global] = field(default_factory=list)
-    constants: list[Constant] = field(default_factory=list)
+    constants: list[Constant | Parameter] = field(default_factory=list)
     executables: list[Executable] = field(default_factory=list)
     bodies: list[Body] = field(default_factory=list)
     initializers: list[tuple[InitializerKind, Token]] = field(default_factory=list)
@@ -270,8 +273,22 @@ def _constant(reader: Reader, program: _Program) -> None:
     program.constants.append(Constant(name, _hex(reader), dtype, dims))
 
 
+def _parameter(reader: Reader, program: _Program) -> None:
+    name = reader.name("a parameter's name")
+    reader.expect(":")
+    dtype, dims = _tensor(reader)
+    digest = _digits(reader) if reader.accept("digest") else bytes(DIGEST)
+    if len(digest) != DIGEST:
+        reader.fail(f"a digest of {len(digest)} bytes, {DIGEST} wanted")
+    program.constants.append(Parameter(name, dtype, dims, digest=digest))
+
+
 def _hex(reader: Reader) -> bytes:
     reader.expect("hex")
+    return _digits(reader)
+
+
+def _digits(reader: Reader) -> bytes:
     token = reader.token
     try:
         return bytes.fromhex(reader.text("hexadecimal digits in quotes"))
@@ -402,6 +419,7 @@ _ITEMS: dict[str, Callable[[Reader, _Program], None]] = {
     "attribute": _attribute,
     "global": _global,
     "constant": _constant,
+    "parameter": _parameter,
     "executable": _executable,
     "func": _function,
     "initializer": _initializer,

@@ -179,6 +179,11 @@ def _program(module: Module, program: Program, readable: Readable | None) -> Ite
     for constant in module.constants[program.constants_start : program.constants_end]:
         tensor = _tensor(module, constant.dtype, constant.dims_start, constant.dims_end)
         segment = constant.segment
+        if module.segments[segment].kind == SegmentKind.Parameter:
+            digest = module.segments[segment].digest
+            known = f" digest {quote(digest.hex())}" if any(digest) else ""
+            yield f"  parameter {symbol(strings[constant.name])} : {tensor}{known}"
+            continue
         value = f"= hex {quote(bytes(module.segment(segment)).hex())}" if readable is None else f"segment {segment}"
         yield f"  constant {symbol(strings[constant.name])} : {tensor} {value}"
     locations = _locations(module, program)

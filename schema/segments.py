@@ -51,6 +51,13 @@ def verify_chunk(
         raise ModuleError(f"piece {number} of {name} is damaged: its digest differs", number * CHUNK)
 
 
+def verify_whole(row: Segment, chunks: memoryview, data: memoryview, name: str = "the segment") -> None:
+    """Verify all bytes at once and each piece that has a digest: a root may have been made in which these differ."""
+    verify_segment(row, data, name)
+    for number in range(row.chunks_end - row.chunks_start):
+        verify_chunk(row, chunks, number, data[number * CHUNK : (number + 1) * CHUNK], name)
+
+
 def chunk_digests(data: bytes | memoryview) -> tuple[bytes, list[bytes]]:
     """The digest of all bytes, and of each piece: each byte is read from memory once."""
     whole, pieces = sha256(), []

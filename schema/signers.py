@@ -11,9 +11,10 @@ the file: that is remembered, with the policy. A changed keys file is another po
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import KeysError, ModuleError
@@ -60,10 +61,11 @@ class Trust(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What a policy says of a file at any time: `keys` signed it, and `trust` follows while all of them are valid."""
+    """What a policy says of a file from `start` until `end` (Unix time), while the keys that signed it are valid."""
 
-    keys: tuple[TrustedKey, ...]
     trust: Trust
+    start: float
+    end: float
 
 
 def examine(
@@ -72,9 +74,8 @@ def examine(
     """What the signatures in `sets` are worth under the policy. `now`: Unix time, else that of the machine."""
     moment = time.time() if now is None else now
     data = tuple([bytes(one[: MOST_BYTES + 1]) for one in sets[: MOST_SETS + 1]])
-    question = subject, data
-    known = policy.remembered.get(question)
-    if known is not None and not any([_expired(key, moment) for key in known.keys]):
+    known = policy.remembered.get((subject, data))
+    if known is not None and known.start <= moment < known.end:
         return known.trust
     reasons: dict[str, str] = {}
     signers: dict[str, tuple[TrustedKey, Signature]] = {}
@@ -92,10 +93,17 @@ def examine(
         signers[key.name] = key, signature
     trust = _judge(policy, subject, signers, reasons if sets else {"": "it is not signed"})
     if settled and not trust.refusal:
-        if len(policy.remembered) >= _MOST_STANDINGS:
-            policy.remembered.clear()
-        policy.remembered[question] = Standing(tuple([key for key, _ in signers.values()]), trust)
+        keys = [key for key, _ in signers.values()]
+        start = max([-inf, *[key.not_before for key in keys if key.not_before is not None]])
+        end = min([inf, *[key.not_after for key in keys if key.not_after is not None]])
+        remember(policy, (subject, data), Standing(trust, start, end))
     return trust
+
+
+def remember(policy: TrustPolicy, question: Hashable, standing: Standing) -> None:
+    if len(policy.remembered) >= _MOST_STANDINGS:
+        policy.remembered.clear()
+    policy.remembered[question] = standing
 
 
 def _judge(

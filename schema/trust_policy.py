@@ -93,10 +93,13 @@ class TrustPolicy:
         """
         name = os.fspath(path)
         data = _bounded(name)
+        known = _read.get(name)
+        if known is not None and known[0] == data:
+            return known[1]
         try:
             files = _files(data)
             if not files:
-                return _policy(data, ())
+                return _remembered(name, data)
             folder = os.path.dirname(name)
             return _policy(data, tuple([_bounded(os.path.join(folder, file)) for file in files]))
         except KeysError as error:
@@ -111,6 +114,19 @@ class TrustPolicy:
         if trust.refusal and self.mode == "require":
             raise Untrusted(trust.refusal)
         return trust
+
+
+#: path -> content, and its policy: of keys files that name no other files
+_read: dict[str, tuple[bytes, TrustPolicy]] = {}
+_MOST_READ = 16
+
+
+def _remembered(name: str, data: bytes) -> TrustPolicy:
+    if len(_read) >= _MOST_READ:
+        _read.clear()
+    found = _policy(data, ())
+    _read[name] = data, found
+    return found
 
 
 def parse(data: bytes, files: Sequence[bytes] = ()) -> TrustPolicy:

@@ -164,13 +164,14 @@ class Constant:
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A constant whose bytes lie outside the module. `data`: those that it stands for, of which the root has the
-    digest; None for any. Programs that call a parameter alike mean the same one.
+    digest; without data `digest`, zeros for any. Programs that call a parameter alike mean the same one.
     """
 
     name: str
     dtype: DType
     dims: tuple[int, ...]
     data: Data | None = None
+    digest: bytes = bytes(DIGEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,7 +436,7 @@ class _Tables:
         data = None if row.data is None else _view(row.data)
         if data is not None and len(data) != size:
             raise ValueError(f"parameter {row.name!r} has {len(data)} bytes, its type and dimensions say {size}")
-        digest = bytes(DIGEST) if data is None else sha256(data).digest()
+        digest = row.digest if data is None else sha256(data).digest()
         number = self.parameters.setdefault(row.name, len(self.segments))
         if number < len(self.segments):
             known = self.rows["segments"][number][:2]

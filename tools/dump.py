@@ -17,6 +17,7 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import feature_names
 from orchestrion.schema.rows import NONE, Access, Attribute, Program, SegmentKind
+from orchestrion.schema.segments import verify_whole
 from orchestrion.schema.signature_set import decode as decode_set
 from orchestrion.schema.versions import MAJOR
 
@@ -259,7 +260,8 @@ def dump(options: argparse.Namespace) -> int:
     if options.verify:
         for ordinal, (offset, _) in enumerate(module.container.spans):
             if offset:
-                module.segment(ordinal)
+                data = module.segment(ordinal, verify=False)
+                verify_whole(module.segments[ordinal], module.chunks, data, f"segment {ordinal}")
         for attachment in module.container.attachments:
             attachment.verified()
     if options.json:

@@ -8,6 +8,7 @@ raises `Untrusted` before any of its code is verified.
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,8 +19,8 @@ from orchestrion.schema.container import Container
 from orchestrion.schema.files import read_whole
 from orchestrion.schema.guard import Guard
 from orchestrion.schema.module import Module
-from orchestrion.schema.signature_set import Part, part
-from orchestrion.schema.signers import Subject, Trust
+from orchestrion.schema.signature_set import MOST_BYTES, Part, part
+from orchestrion.schema.signers import Subject, Trust, remember
 from orchestrion.schema.trust_policy import TrustPolicy
 
 from .errors import TrustWarning
@@ -58,11 +59,29 @@ class Admission:
     def check(self, module: Module) -> None:
         """`Untrusted` under `require` when the signatures do not suffice; `OSError` where they cannot be read."""
         file = module.container
-        sets = signature_sets(file, self._signature)
-        self.trust = self.policy.check(subject_of(module, parts_of(file)), sets)
         self._digest = file.digest
+        self.trust = self._known(file) or self._examined(module)
         if self.policy.mode == "require":
             module.guard = Guard(module)
+
+    def _known(self, file: Container) -> Trust | None:
+        """What was found for a file with this root and these signatures, if that still holds; the quick way."""
+        if self._signature is not None or file.sections or len(file.attachments) != 1:
+            return None
+        (row,) = file.attachments
+        if row.tag != TAG or len(row.data) > MOST_BYTES:
+            return None
+        standing = self.policy.remembered.get((file.digest, bytes(row.data)))
+        return standing.trust if standing is not None and standing.start <= time.time() < standing.end else None
+
+    def _examined(self, module: Module) -> Trust:
+        file = module.container
+        subject, sets = subject_of(module, parts_of(file)), signature_sets(file, self._signature)
+        trust = self.policy.check(subject, sets)
+        standing = self.policy.remembered.get((subject, tuple(map(bytes, sets))))
+        if standing is not None and len(sets) == 1 and not subject.parts:
+            remember(self.policy, (file.digest, bytes(sets[0])), standing)
+        return trust
 
     def grant(self, share: Device) -> Trust:
         """What follows for the program's share of a device: native code that was signed may run. Warns under `warn`."""

@@ -9,12 +9,15 @@ says what they found, and decides nothing. What each entry computes is read from
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.printable import printable
 from orchestrion.schema.profiles import PROFILES, feature_names
 
+from .dispatches import dispatches
+from .errors import shorten
 from .selection import explain_programs, explain_variants
 
 if TYPE_CHECKING:
@@ -54,13 +57,25 @@ class VariantRow:
 
 
 @dataclass(frozen=True, slots=True)
+class DispatchRow:
+    """An instruction that records a dispatch. `location`: of its main op in the source; empty where the module does not
+    say."""
+
+    function: str
+    pc: int
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
 class EntryRow:
     """What can be dispatched. `source_ops`: ops of the source that it computes, the main one first; empty where the
-    module does not say."""
+    module does not say. `dispatches`: the instructions that record it, as far as they are known without running them.
+    """
 
     name: str
     workgroup_size: tuple[int, ...]
     source_ops: tuple[str, ...]
+    dispatches: tuple[DispatchRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +114,7 @@ class Placement:
 
     def text(self) -> str:
         """For people; ends with a line break."""
-        return "\n".join(_lines(self)) + "\n"
+        return "\n".join(map(printable, _lines(self))) + "\n"
 
 
 def explain(module: Module, info: DeviceInfo, policy: Policy, failure: str = "") -> Placement:
@@ -145,19 +160,38 @@ def _candidates(module: Module, info: DeviceInfo) -> Iterator[Candidate]:
     first = ""
     for (name, reason), row in zip(explain_programs(module, info), module.programs, strict=True):
         chosen = not reason and not first
-        why = reason or ("" if chosen else f"it would run, and {first} stands in front of it")
-        yield Candidate(name, module.strings[row.profile], chosen, not reason, why)
+        why = reason or ("" if chosen else f"it would run, and {shorten(first)} stands in front of it")
+        yield Candidate(shorten(name), shorten(module.strings[row.profile]), chosen, not reason, why)
         first = first or ("" if reason else name)
 
 
 def _executables(
     module: Module, program: int, row: Program, info: DeviceInfo, facts: LoadFacts | None
 ) -> Iterator[ExecutableRow]:
+    recorded = _recorded(module, program)
     for ordinal, executable in enumerate(module.executables[row.executables_start : row.executables_end]):
-        name = module.strings[executable.name]
+        name = shorten(module.strings[executable.name])
         variants = tuple(_variants(module, executable, info))
         built = "" if facts is None else _built(facts.builds.get(ordinal), facts)
-        yield ExecutableRow(name, variants, tuple(_entries(module, program, ordinal, executable, variants)), built)
+        entries = tuple(
+            replace(entry, dispatches=tuple(recorded.get((ordinal, number), ())))
+            for number, entry in enumerate(_entries(module, program, ordinal, executable, variants))
+        )
+        yield ExecutableRow(name, variants, entries, built)
+
+
+def _recorded(module: Module, program: int) -> dict[tuple[int, int], list[DispatchRow]]:
+    """(executable, entry) -> where it is dispatched."""
+    functions = module.functions[module.programs[program].functions_start :]
+    found: dict[tuple[int, int], list[DispatchRow]] = {}
+    try:
+        for row in dispatches(module, program):
+            location = shorten(module.location(program, row.function, row.pc) or "")
+            name = shorten(module.strings[functions[row.function].name])
+            found.setdefault((row.executable, row.entry), []).append(DispatchRow(name, row.pc, location))
+    except ModuleError:  # unsound code, which does not load, or a damaged source map, without which it does
+        return {}
+    return found
 
 
 def _variants(module: Module, row: Executable, info: DeviceInfo) -> Iterator[VariantRow]:
@@ -181,10 +215,10 @@ def _entries(
         sizes = [tuple(s) for s in module.workgroup_sizes[variant.workgroup_sizes_start : variant.workgroup_sizes_end]]
     for number, entry in enumerate(module.executable_entries[row.entries_start : row.entries_end]):
         try:
-            ops = module.source_ops(program, ordinal, number)
+            ops = tuple(map(shorten, module.source_ops(program, ordinal, number)))
         except ModuleError:  # a damaged source map: the program runs without it
             ops = ()
-        yield EntryRow(module.strings[entry.name], sizes[number] if sizes else (), ops)
+        yield EntryRow(shorten(module.strings[entry.name]), sizes[number] if sizes else (), ops, ())
 
 
 def _built(build: Build | None, facts: LoadFacts) -> str:
@@ -211,7 +245,7 @@ def _lines(found: Placement) -> Iterator[str]:
     if found.refusal:
         yield f"  refused by the policy: {found.refusal}"
     if found.failure:
-        yield f"not loaded: {found.failure}"
+        yield from f"not loaded: {found.failure}".splitlines()
     if found.program:
         yield f"executables of {found.program}:"
     for executable in found.executables:
@@ -232,3 +266,6 @@ def _executable_lines(row: ExecutableRow) -> Iterator[str]:
     for entry in row.entries:
         size, ops = "x".join(map(str, entry.workgroup_size)), ", ".join(entry.source_ops)
         yield f"    entry {entry.name}, workgroups of {size}: {ops or 'the module does not say what it computes'}"
+        for place in entry.dispatches:
+            location = f": {place.location}" if place.location else ""
+            yield f"      recorded by {place.function}, pc {place.pc:#x}{location}"

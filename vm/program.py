@@ -11,7 +11,8 @@ executables and constants. A program may be used from any thread; calls of one c
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
@@ -349,12 +350,17 @@ def _folder(module: str | os.PathLike[str] | bytes | bytearray | memoryview) -> 
     return None if isinstance(module, bytes | bytearray | memoryview) else Path(module).parent
 
 
+@cache
+def _admission_of() -> Callable[..., Admission | None]:
+    from .admission import admission_of
+
+    return admission_of
+
+
 def _admission(policy: str | os.PathLike[str] | TrustPolicy | None, signature: AnySignature | None) -> Admission | None:
     """Who decides whether a module may be loaded; None if nobody looks at signatures. Imports what that takes."""
     if policy is not None:
-        from .admission import admission_of
-
-        return admission_of(policy, signature)
+        return _admission_of()(policy, signature)
     if signature is not None:
         raise CallerError("a signature says nothing without a policy: policy='keys.toml'")
     return None

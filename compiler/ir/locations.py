@@ -5,7 +5,7 @@ Text is MLIR's. `source_text` is the short form for messages: the innermost file
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
@@ -140,17 +140,22 @@ class Origin:
     def numbers(self) -> frozenset[int]:
         """All of them. They are put together when first asked for: each of many steps joins two origins."""
         if self._numbers is None:
-            found: set[int] = set()
-            seen: set[int] = set()
-            stack: list[Origin] = [self]
-            while stack:
-                origin = stack.pop()
-                if id(origin) not in seen:
-                    seen.add(id(origin))
-                    found.update(origin._numbers or ())
-                    stack += origin.parts if origin._numbers is None else ()
-            self._numbers = frozenset(found)
+            self._numbers = frozenset(numbers_of([self]))
         return self._numbers
+
+
+def numbers_of(origins: Iterable[Origin]) -> set[int]:
+    """The numbers of all of these. Origins that share parts are gone through once."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    stack = list(origins)
+    while stack:
+        origin = stack.pop()
+        if id(origin) not in seen:
+            seen.add(id(origin))
+            stack += origin.parts
+            found |= frozenset() if origin.parts else origin.numbers
+    return found
 
 
 class Tracked(Location):

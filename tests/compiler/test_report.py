@@ -113,7 +113,7 @@ def test_what_becomes_of_ops() -> None:
     assert reshape[0].endswith("its values are those of other ops") and set(reshape[1]) & set(adds)
     assert ends(report, "stablehlo.convert") == [("removed by canonicalize: its values are arguments", ())]
     (call,) = ends(report, "func.call")
-    assert call[0] == "inlined: the ops of the function stand in its place"
+    assert call[0] == "inlined by inline: the ops of the function stand in its place"
     assert [report.ops[number].op for number in call[1]] == ["stablehlo.multiply"]
     assert ends(report, "stablehlo.negate") == [("removed: it is in a function that nobody calls", ())]
 
@@ -144,6 +144,42 @@ def test_control_flow() -> None:
     loop = next(row for row in report.ops if row.op == "stablehlo.while")
     inside = [row for row in report.ops if row.parent == loop.number]
     assert {row.op for row in inside} >= {"stablehlo.dot_general", "stablehlo.return"}
+
+
+def test_a_loop_that_is_unrolled() -> None:
+    text = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %two = stablehlo.constant dense<2> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i32>, tensor<4xf32>
+    cond { %c = stablehlo.compare LT, %i, %two : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1> }
+    do { %j = stablehlo.add %i, %one : tensor<i32>
+      %z = stablehlo.sine %y : tensor<4xf32>
+      stablehlo.return %j, %z : tensor<i32>, tensor<4xf32> }
+  return %r#1 : tensor<4xf32>
+}"""
+    report, _ = compiled(text, ["reference"])
+    (loop,) = ends(report, "stablehlo.while")
+    assert loop[0] == "unrolled by unroll-short-loops: copies of its body stand in its place"
+    assert [report.ops[number].op for number in loop[1]] == ["stablehlo.add", "stablehlo.sine"]
+    assert places(report, "stablehlo.sine") == [["dispatch main_dispatch_0 in main"]]
+
+
+def test_sizes_of_calls() -> None:
+    """Arithmetic on sizes is nowhere computed; what it demands of a call the host checks."""
+    text = """func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+  %s = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>
+  %c = stablehlo.constant dense<2.0> : tensor<f32>
+  %b = stablehlo.dynamic_broadcast_in_dim %c, %s, dims = [] : (tensor<f32>, tensor<1xi32>) -> tensor<?xf32>
+  %y = stablehlo.multiply %x, %b : tensor<?xf32>
+  return %y : tensor<?xf32>
+}"""
+    report, _ = compiled(text, ["reference"])
+    sizes = [("removed by refine-shapes: it computes sizes, which types say", ())]
+    assert ends(report, "stablehlo.get_dimension_size") == ends(report, "stablehlo.reshape") == sizes
+    assert places(report, "stablehlo.dynamic_broadcast_in_dim") == [["dispatch main_dispatch_0 in main"]]
 
 
 def test_work_of_an_initializer() -> None:
@@ -276,3 +312,13 @@ def test_phases_print_the_same(tmp_path: Path) -> None:
 def test_places_in_words() -> None:
     assert Place("p", "dispatch", "main", "linked_0", "a").what == "dispatch linked_0/a in main"
     assert Place("p", "constant", "", detail="c").what == "constant (c)"
+
+
+def test_text_holds_no_escapes_of_a_source() -> None:
+    text = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.sine %x : tensor<4xf32> loc("\\1B[2J\\0A")
+  return %0 : tensor<4xf32>
+}"""
+    report, _ = compiled(text, ["reference"])
+    assert "1B" in report.ops[0].location and "\x1b" not in report.text()
+    assert len(report.text().splitlines()) == 7

@@ -63,7 +63,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
     parser.add_argument("--to", type=Path, default=ROOT / "build" / "fuzz")
     parser.add_argument("--plain", action="store_true", help="mutation alone, also where atheris is installed")
-    parser.add_argument("--first", action="store_true", help="with --plain: end a target at its first finding")
+    parser.add_argument("--first", action="store_true", help="end a target at its first finding")
     parser.add_argument("--input", type=Path, help="run one input in this process")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -111,7 +111,7 @@ def child(name: str, to: Path, seconds: float, seed: int, plain: bool, first: bo
 
     with atheris.instrument_imports(include=["orchestrion"], enable_loader_override=False):
         target = fuzzing.load(name)
-    fuzzing.guided(target, fuzzing.Run(target, to / target.name), seconds, seed)
+    fuzzing.guided(target, fuzzing.Run(target, to / target.name), seconds, seed, first)
 
 
 def fuzz(name: str, to: Path, seconds: float, seed: int, plain: bool, first: bool) -> Outcome:
@@ -133,9 +133,8 @@ def fuzz(name: str, to: Path, seconds: float, seed: int, plain: bool, first: boo
         flags = ["--plain"] * plain + ["--first"] * first
         died = process(name, to, left, seed + attempt, flags, folder, outcome)
         outcome.seconds += min(time.monotonic() - began, left)
-        if not died:
-            break
-        keep_death(folder, died)
+        if died:
+            keep_death(folder, died)
         if first:
             break
     outcome.findings = [described(path) for path in sorted(folder.glob("*.bin"))]

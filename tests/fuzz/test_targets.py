@@ -133,7 +133,7 @@ def test_coverage_guides(tmp_path: Path) -> None:
         f'"""A word."""\nimport sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom orchestrion import words\n'
         'def seeds():\n    return [b"    "]\ndef one_input(data):\n    words.check(data)\n'
     )
-    said = run(f"--target={target}", "--time=8", f"--to={tmp_path}")
+    said = run("--first", f"--target={target}", f"--time={PATIENCE}", f"--to={tmp_path}")
     assert "the word" in said.stdout, said.stdout + said.stderr
 
 

@@ -1,7 +1,10 @@
 """Files of a synthetic version 1.9: what may be skipped is skipped, and what must not be is refused by name."""
 
+import json
+from pathlib import Path
+
 import pytest
-from later_format import Later, files
+from later_format import Later, files, main
 
 from orchestrion import vm
 from orchestrion.schema.decoder import read_module
@@ -47,3 +50,9 @@ def test_the_skipped_programs_are_told() -> None:
 def test_the_disassembler_says_what_it_does_not_know() -> None:
     with pytest.raises(ModuleError, match='attribute "later.table" is of kind 9, unknown here'):
         listing(read_module(FILES["attribute kind"].data), lambda format, payload: "")
+
+
+def test_the_files_are_written_for_readers_elsewhere(tmp_path: Path) -> None:
+    main(tmp_path)
+    rows = json.loads((tmp_path / "expected.json").read_text(encoding="utf-8"))
+    assert {row["holds"]: ((tmp_path / row["file"]).read_bytes(), row["refusal"]) for row in rows} == FILES

@@ -9,10 +9,21 @@ from orchestrion.schema.assembler import AssemblyError, assemble
 from orchestrion.schema.container import Attachment, Section
 from orchestrion.schema.decoder import read_module
 from orchestrion.schema.disassembler import disassemble
+from orchestrion.schema.dtypes import BY_NAME as DTYPES
 from orchestrion.schema.encoding import decode
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.rows import Access, InitializerKind
-from orchestrion.schema.writer import Binding, Function, Global, Initializer, Module, Program, Value, write
+from orchestrion.schema.writer import (
+    Binding,
+    Function,
+    Global,
+    Initializer,
+    Module,
+    Parameter,
+    Program,
+    Value,
+    write,
+)
 
 VM_TESTS = Path(__file__).parents[1] / "vm"
 
@@ -39,6 +50,8 @@ program @one profile "reference" features [int64, robust] minor 7 {
   global @k : f32 = -0.0
   global @n : f64 = 0x7ff8000000000001
   constant @w : tensor<2x2xi8> = hex "01 02 03 04"
+  parameter @"layer['p']" : tensor<2x3xbf16>
+  parameter @q : tensor<i8> digest "01 02030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20"
   executable @e {
     entry @d parameters 2 bindings [read 16, write 16, readwrite 0]
     entry @f bindings [] from "stablehlo.add stablehlo.reduce(maximum)"
@@ -100,6 +113,10 @@ def test_rows() -> None:
     assert isinstance(main.arguments[0], Value) and main.arguments[0].dims == (4, 0)
     one, two = module.programs
     assert one.features == {"int64", "robust"} and one.globals[0] == Global("g", "i64", True, -5)
+    assert one.constants[1:] == (
+        Parameter("layer['p']", DTYPES["bf16"], (2, 3)),
+        Parameter("q", DTYPES["i8"], (), digest=bytes(range(1, 33))),
+    )
     assert one.executables[0].entries[0].bindings[2] == Binding(Access.ReadWrite, 0)
     assert one.executables[0].variants[1].workgroup_sizes == ((64, 1, 1), (8, 8, 1))
     assert one.initializers == (Initializer(2, InitializerKind.Program), Initializer(3, InitializerKind.Context))
@@ -148,7 +165,8 @@ ERRORS = {
     "export #1": "1:8: an export's name such as @name expected, got '#1'",
     'program @p profile "x" features [int99] {}': "1:34: unknown feature 'int99'; there are int8",
     'program @p profile "x" { thing }': (
-        "1:26: one of attribute, global, constant, executable, func, initializer, entry expected, got 'thing'"
+        "1:26: one of attribute, global, constant, parameter, executable, func, initializer, entry expected, "
+        "got 'thing'"
     ),
     'program @p profile "x" { global @g : i32 = 2147483648 }': "1:44: an i32 2147483648 is not in -2147483648 ..",
     'program @p profile "x" { global @g : any = 1 }': "1:44: a reference starts as null, it has no initial value",

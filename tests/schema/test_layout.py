@@ -15,7 +15,7 @@ TEXT = SCHEMA.read_text(encoding="utf-8")
 
 def test_a_module_has_a_slot_for_each_vector() -> None:
     plan = layout.layout()
-    own = {"container", "_verified", "_locations"}
+    own = {"container", "guard", "_verified", "_locations"}
     assert set(Module.__slots__) == {plan.header.name, *(v.name for v in plan.vectors)} | own
 
 

@@ -46,6 +46,15 @@ def test_pieces_are_verified_alone(module: Module) -> None:
         segments.verify_chunk(module.segments[2], module.chunks, 0, b"", "segment 2")
 
 
+def test_digests_of_pieces_that_are_not_those_of_the_whole_are_found(module: Module) -> None:
+    row, data = module.segments[1], module.segment(1)
+    segments.verify_whole(row, module.chunks, data, "segment 1")
+    changed = bytearray(module.chunks)
+    changed[row.chunks_end * segments.DIGEST - 1] ^= 1
+    with pytest.raises(ModuleError, match="piece 1 of segment 1 is damaged"):
+        segments.verify_whole(row, memoryview(changed), data, "segment 1")
+
+
 def test_a_downloaded_segment_is_verified_alone(module: Module) -> None:
     row, data = module.segments[0], bytes(module.segment(0))
     segments.verify_segment(row, data)

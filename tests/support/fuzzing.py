@@ -217,6 +217,10 @@ def read_state(path: Path) -> State:
     return State(executions, data[_STATE.size : _STATE.size + length])
 
 
+class Unended(Exception):
+    """Raised by a target: something in the process works on that nobody can end. Another process goes on."""
+
+
 class Run:
     """Inputs of one target, one after the other, in this process. `folder` gets state and findings."""
 
@@ -247,6 +251,8 @@ class Run:
         started = time.process_time()
         try:
             self.target.one_input(data)
+        except Unended:
+            os._exit(0)
         except Exception as error:
             self._keep(data, error)
         finally:
@@ -285,8 +291,10 @@ def plainly(target: Target, run: Run, seconds: float, seed: int, first: bool = F
     return len(seeds)
 
 
-def guided(target: Target, run: Run, seconds: float, seed: int) -> None:
-    """With atheris, whose modules are instrumented already. Does not return: libFuzzer ends the process."""
+def guided(target: Target, run: Run, seconds: float, seed: int, first: bool = False) -> None:
+    """With atheris, whose modules are instrumented already, with `first` until there is a finding. Does not return:
+    libFuzzer ends the process.
+    """
     import atheris
 
     corpus = run.folder / "corpus"
@@ -301,6 +309,11 @@ def guided(target: Target, run: Run, seconds: float, seed: int) -> None:
     def custom(data: bytes, most: int, number: int) -> bytes:
         return mutant(target, random.Random(number), bytes(data), seeds, plain)[:most]
 
+    def one(data: bytes) -> None:
+        run.one(data)
+        if first and run.found:
+            os._exit(0)
+
     options = [
         "fuzz",
         f"-max_total_time={max(1, round(seconds))}",
@@ -313,7 +326,7 @@ def guided(target: Target, run: Run, seconds: float, seed: int) -> None:
         "-print_final_stats=1",
         str(corpus),
     ]
-    atheris.Setup(options, run.one, custom_mutator=custom)
+    atheris.Setup(options, one, custom_mutator=custom)
     run.limit()
     atheris.Fuzz()
 

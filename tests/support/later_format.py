@@ -1,11 +1,15 @@
 """Files of a synthetic version 1.9: what later versions may add, for readers of 1.0 to open or to refuse by name.
 
-`files` builds them from a small program with the writer of today and what a later one would write beside it.
+`files` builds them from a small program with the writer of today and what a later one would write beside it. For a
+reader that is installed elsewhere: `python tests/support/later_format.py FOLDER` writes them and `expected.json`.
 """
 
+import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import flatbuffers
@@ -236,4 +240,16 @@ def files() -> dict[str, Later]:
     return {**dict(optional()), **dict(required())}
 
 
+def main(folder: Path) -> None:
+    """Writes N.fb, and in `expected.json` what each holds and how it is refused."""
+    expected = []
+    for at, (name, (data, refusal)) in enumerate(files().items()):
+        (folder / f"{at}.fb").write_bytes(data)
+        expected.append({"file": f"{at}.fb", "holds": name, "refusal": refusal})
+    (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
+
+
 assert int.from_bytes(LATER_CODE[:2], "little") not in {row.opcode for row in BY_NAME.values()}
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

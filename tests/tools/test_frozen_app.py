@@ -19,7 +19,7 @@ from orchestrion.schema.decoder import decode
 
 ROOT = Path(__file__).parents[2]
 SUPPORT = Path(__file__).parents[1] / "support"
-PACKAGES = ("pyinstaller>=6.9", "setuptools")
+PACKAGES = ("pyinstaller>=6.10", "setuptools")
 #: seconds for PyInstaller, on a machine that is busy
 LONG = 900.0
 #: format of device code -> the device that runs it

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -400,7 +401,10 @@ def test_the_page_says_what_the_file_is(make: Make, rows: Rows, home: Path, tmp_
     Linted(path, *flags)
     first = page.read_bytes()
     text = Checked(first.decode()).text
-    digest = open_module(path).container.digest.hex()
+    module = open_module(path)
+    digest = module.container.digest.hex()
+    assert all(row.digest.hex() in text for row in module.segments)
+    assert sha256(path.read_bytes()).hexdigest() in text
     assert all(words in text for words in ("m.fb passes app-store", "mlp, version 7", digest, "Trained on nothing."))
     assert all(rule.id in text and rule.what in text for rule in RULES)
     assert "might" not in text.partition("Rules")[0].partition("What it cannot do")[2]

@@ -165,6 +165,15 @@ def test_a_trusted_module_keeps_its_word(store: TrustStore) -> None:
         vm.load(data)
 
 
+def test_a_profiled_program_keeps_its_word() -> None:
+    with pytest.raises(FuelExhausted, match=r"limits\.load-fuel"):
+        vm.load(module(init=SPIN, load_fuel=1000), profiling=True)
+    program = vm.load(module(SPIN, fuel=1000), profiling=True)
+    with pytest.raises(FuelExhausted, match=r"limits\.fuel"):
+        program.call()
+    program.close()
+
+
 def test_the_caller_may_ask_for_less(device: Device) -> None:
     program = vm.load(module(SPIN, fuel=5000), device, fuel=100)
     with pytest.raises(FuelExhausted, match=r"fuel of 100\n"):

@@ -1,10 +1,11 @@
 """What a program says of its place on a device: which program and variants it got, why not the others, who built it."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from orchestrion import vm
@@ -12,10 +13,12 @@ from orchestrion.compiler.driver import Compilation
 from orchestrion.hal.backend import DeviceInfo
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import list_devices, open_device
+from orchestrion.schema.assembler import assemble
 from orchestrion.schema.container import open_bytes
 from orchestrion.schema.decoder import decode
 from orchestrion.schema.trust import TrustStore
 from orchestrion.schema.writer import write
+from orchestrion.vm.dispatches import dispatches
 from orchestrion.vm.placement import Placement, explain
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -105,6 +108,106 @@ def test_entries_name_their_ops() -> None:
     first = found.executables[0].entries[0]
     assert first.source_ops == module.source_ops(0, 0, 0) and first.source_ops[0] == "stablehlo.dot_general"
     assert first.workgroup_size == (1, 1, 1)
+
+
+@pytest.mark.parametrize("name", ["mlp", "spectral_norm", "center", "matmul_static"])
+def test_dispatches_are_those_that_run(name: str) -> None:
+    """What the code says without running is what a profile finds."""
+    random = np.random.default_rng(0)
+    program = vm.load(write(rows("reference", source=EXAMPLES / f"{name}.mlir")), profiling=True)
+    (export,) = program.exports
+    shapes = [[5 if size < 0 else size for size in x.shape] for x in export.arguments]
+    arrays = [
+        random.normal(size=shape).astype(x.dtype.numpy) for shape, x in zip(shapes, export.arguments, strict=True)
+    ]
+    program[export.name](*arrays)
+    ran = {
+        (program.module.strings[program.module.functions[command.place[0]].name], command.place[1], command.location)
+        for command in (row.command for row in program.profile().rows())
+        if command.kind == "dispatch" and command.place is not None
+    }
+    found = program.placement()
+    said = {tuple(astuple(place)) for row in found.executables for entry in row.entries for place in entry.dispatches}
+    program.close()
+    assert ran and ran <= said and all(entry.dispatches for row in found.executables for entry in row.entries)
+
+
+DISPATCHES = """
+import @hal.executable.create (i32) -> hal.executable
+import @hal.recording.create (i32) -> hal.recording
+import @hal.recording.dispatch (hal.recording, hal.executable, i32, i64, i64, i64, (hal.buffer, i32, i64, i64)*) -> ()
+export @main
+program @reference profile "reference" {
+  executable @one {
+    entry @a bindings []
+    variant "tensor-bytecode" workgroups [(1, 1, 1)] payload hex "00"
+  }
+  executable @two {
+    entry @b bindings []
+    entry @c bindings []
+    variant "tensor-bytecode" workgroups [(1, 1, 1), (1, 1, 1)] payload hex "00"
+  }
+  global @kept : hal.executable
+  global @either : hal.executable
+  func @setup () -> () {
+    %i0 = i32.const 1
+    %r0 = call_import @hal.executable.create(%i0)
+    global.store.ref %r0, @kept
+    global.store.ref move %r0, @either
+    %r0 = call_import @hal.executable.create(%i1)
+    global.store.ref %r0, @either
+    %r1 = call_import @hal.recording.create(%i1)
+    call_import @hal.recording.dispatch(%r1, %r0, %i1, %l0, %l0, %l0)
+    return ()
+  }
+  func @known () -> () {
+    %r0 = global.load.ref @kept
+    %r2 = ref.copy move %r0
+    %i0 = i32.const 1
+    %i2 = i32.copy %i0
+    call_import @hal.recording.dispatch(%r1, move %r2, %i2, %l0, %l0, %l0)
+    %r0 = global.load.ref @either
+    call_import @hal.recording.dispatch(%r1, %r0, %i2, %l0, %l0, %l0)
+    return ()
+  }
+  func @unknown (i32) -> () {
+    %r0 = global.load.ref @kept
+    call_import @hal.recording.dispatch(%r1, %r0, %i0, %l0, %l0, %l0)
+    %i1 = i32.add %i0, %i0
+    call_import @hal.recording.dispatch(%r1, %r0, %i1, %l0, %l0, %l0)
+    br ^there
+  ^there:
+    call_import @hal.recording.dispatch(%r1, %r0, %i2, %l0, %l0, %l0)
+    %r0 = global.load.ref @kept
+    %i2 = i32.zero
+    call_import @hal.recording.dispatch(%r1, %r0, %i2, %l0, %l0, %l0)
+    return ()
+  }
+  func @main () -> () {
+    return ()
+  }
+  entry @main
+  initializer program @setup
+}
+"""
+
+
+def test_dispatches_of_assembled_code() -> None:
+    """What a branch may change is not known; a global to which two executables are stored is none of them."""
+    module = decode(open_bytes(write(assemble(DISPATCHES))))
+    found = [(row.executable, row.entry, row.function) for row in dispatches(module, 0)]
+    assert found == [(0, 0, 0), (1, 1, 1), (1, 0, 2)]
+
+
+def test_names_of_a_stranger() -> None:
+    """Text has no line and no escape of the file's making; names are shown in short."""
+    module = rows("reference", source=EXAMPLES / "simple_mul.mlir")
+    (program,) = module.programs
+    executables = [replace(row, name="\x1b[2J" + "x" * 100_000) for row in program.executables]
+    module.programs[0] = replace(program, name="a\nprogram b: chosen", executables=executables)
+    text = placement(write(module), "reference").text()
+    assert "  program a?program b: chosen: chosen\n" in text and "\x1b" not in text
+    assert "  ?[2Jxxx" in text and len(text) < 2000
 
 
 def test_trust() -> None:

@@ -172,6 +172,17 @@ def test_unknown_parts_must_be_signed(key: keys.PrivateKey, policy: Path) -> Non
     )
 
 
+def test_what_is_remembered_is_about_signatures(key: keys.PrivateKey, policy: Path) -> None:
+    """The same bytes under another tag are no signatures, whatever was loaded before."""
+    data, signatures = code_module(), detached(code_module(), key)
+    for _ in range(3):
+        assert vm.load(data, policy=policy, signature=signatures).f() == 7
+        assert vm.load(signed(data, key), policy=policy).f() == 7
+    refused(rebuilt(data, [Attachment("NOTE", signatures)]), policy, "it is not signed", "covers NOTE")
+    refused(rebuilt(data, [Attachment("SIGN", signatures)] * 2, [Section("s", b"")]), policy, "covers s")
+    assert vm.load(rebuilt(data, [Attachment("SIGN", signatures)] * 2), policy=policy).f() == 7
+
+
 def test_a_thinned_module_stays_signed(tensors: bytes, key: keys.PrivateKey, policy: Path) -> None:
     """A segment of another program is gone; the scopes stay those of the root."""
     whole = signed(tensors, key)

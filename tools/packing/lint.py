@@ -43,12 +43,12 @@ def run(options: argparse.Namespace) -> int:
     try:
         module = open_module(options.file)
     except ModuleError as error:
-        size, verdicts = os.stat(options.file).st_size, lint_rules.unsound(str(error))
+        data, verdicts = memoryview(cli.read_bytes(options.file)), lint_rules.unsound(str(error))
     else:
         facts = signature_facts(module, options.policy, options.key, options.detached)
         subject = LintSubject(module, profile, facts)
-        size, verdicts = len(module.container.data), lint_rules.judge(subject)
-    found = lint_report.report(os.path.basename(options.file), size, profile, verdicts, subject)
+        data, verdicts = module.container.data, lint_rules.judge(subject)
+    found = lint_report.report(os.path.basename(options.file), data, profile, verdicts, subject)
     _write(found, options)
     return cli.DONE if found["passed"] else cli.BAD_INPUT
 

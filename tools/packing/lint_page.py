@@ -37,6 +37,7 @@ def page(found: Report) -> str:
         *_abilities(found),
         *_rules(found["rules"]),
         *_model_card(found["module"]),
+        *_segments(found["module"]),
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -61,7 +62,11 @@ def _code(text: object) -> str:
 def _module(found: Report) -> Iterable[str]:
     yield "<h2>What the file is</h2>"
     module: dict[str, Any] | None = found["module"]
-    rows = [("File", escape(found["file"])), ("Size", f"{found['bytes']:,} bytes")]
+    rows = [
+        ("File", escape(found["file"])),
+        ("Size", f"{found['bytes']:,} bytes"),
+        ("SHA-256 of the file", _code(found["sha256"])),
+    ]
     if module is None:
         yield _table([*rows, ("Module", "the file does not open: nothing else was judged")])
         return
@@ -71,7 +76,7 @@ def _module(found: Report) -> Iterable[str]:
         [
             ("Model", f"{escape(name)}, version {escape(model['model.version'] or 'not stated')}"),
             *rows,
-            ("Digest of the root (SHA-256), which names the module", _code(module["digest"])),
+            ("SHA-256 of the root, which names the module and every segment", _code(module["digest"])),
             ("Signature", escape(module["signature"])),
             ("Licence", escape(_first_line(model["model.licence"]))),
             ("Format, made by", f"{escape(module['format'])}, {escape(module['producer'])}"),
@@ -88,7 +93,7 @@ def _module(found: Report) -> Iterable[str]:
             (
                 escape(row["name"]),
                 escape(row["profile"]),
-                "in the file" if row["in_file"] else "not in the file",
+                _there(row),
                 escape(", ".join(row["formats"]) or "none"),
                 f"{row['code_bytes']:,}",
                 f"{row['constant_bytes']:,}",
@@ -97,6 +102,10 @@ def _module(found: Report) -> Iterable[str]:
         ),
         ("Program", "Profile", "Is", "Code", "Bytes of code", "Bytes of constants"),
     )
+
+
+def _there(row: dict[str, Any]) -> str:
+    return "in the file" if row["in_file"] else "not in the file"
 
 
 def _first_line(text: str | None) -> str:
@@ -147,3 +156,13 @@ def _model_card(module: dict[str, Any] | None) -> Iterable[str]:
         text = None if module is None else module["attributes"][key]
         if text:
             yield f"<h2>{title}</h2>\n<p>As the publisher wrote it.</p>\n<pre>{escape(text)}</pre>"
+
+
+def _segments(module: dict[str, Any] | None) -> Iterable[str]:
+    if module is None:
+        return
+    yield "<h2>Segments</h2>\n<p>What the root names by its SHA-256. Those that are not in the file were taken out.</p>"
+    yield _table(
+        ((escape(row["kind"]), f"{row['bytes']:,}", _there(row), _code(row["sha256"])) for row in module["segments"]),
+        ("Kind", "Bytes", "Is", "SHA-256"),
+    )

@@ -6,6 +6,7 @@ The same file and options give the same data: no times, no paths.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 from orchestrion.schema.attributes import KNOWN, LIMITS_PREFIX
@@ -14,7 +15,7 @@ from orchestrion.tools import dump
 
 from .lint_profiles import LintProfile
 from .lint_rules import ERROR, WARNING, Verdict
-from .lint_subject import LintSubject
+from .lint_subject import LintSubject, kind_name
 from .module_parts import all_variants, constants_of
 
 #: version of this form: a field may be added without a new one
@@ -34,9 +35,9 @@ _ABILITIES = (
 
 
 def report(
-    name: str, size: int, profile: LintProfile, verdicts: Sequence[Verdict], subject: LintSubject | None
+    name: str, data: memoryview, profile: LintProfile, verdicts: Sequence[Verdict], subject: LintSubject | None
 ) -> Report:
-    """`name`: of the file, without folders; `size`: its bytes; `subject`: None where the file does not open."""
+    """`name`: of the file, without folders; `data`: its bytes; `subject`: None where the file does not open."""
     broken = [row for row in verdicts if row.findings]
     errors = sum(row.severity == ERROR for row in broken)
     warnings = sum(row.severity == WARNING for row in broken)
@@ -44,7 +45,8 @@ def report(
     return {
         "version": VERSION,
         "file": name,
-        "bytes": size,
+        "bytes": len(data),
+        "sha256": sha256(data).hexdigest(),
         "profile": {"name": profile.name, "doc": profile.doc},
         "passed": not errors,
         "errors": errors,
@@ -93,6 +95,10 @@ def _module(subject: LintSubject) -> Report:
             for name in (module.strings[row.name] for row in module.imports)
         ],
         "programs": _programs(subject),
+        "segments": [
+            {"kind": kind_name(row.kind), "bytes": row.size, "sha256": row.digest.hex(), "in_file": bool(span[0])}
+            for row, span in zip(module.segments, module.container.spans, strict=True)
+        ],
         "signature": subject.signature.said,
     }
 

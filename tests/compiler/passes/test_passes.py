@@ -36,8 +36,13 @@ def _run(case: str) -> str:
     passes = _header(case, "passes")
     encodings = _header(case, "encodings") or ["default"]
     machines = tuple(_header(case, "machines") or [DEFAULT])
-    parameters = bool(_header(case, "parameters")), tuple(_header(case, "arguments"))
-    options = Options(tuple(_header(case, "targets") or ["reference"]), encodings[0], machines, *parameters)
+    options = Options(
+        tuple(_header(case, "targets") or ["reference"]),
+        encodings[0],
+        machines,
+        parameters=bool(_header(case, "parameters")),
+        parameter_arguments=tuple(_header(case, "arguments")),
+    )
     run_passes(module, named(passes), options)
     check_own(module, ", ".join(passes))
     return source + ARROW + print_module(module, locations=False).rstrip("\n") + "\n"

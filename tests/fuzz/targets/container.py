@@ -5,6 +5,7 @@ import random
 from hashlib import sha256
 from zlib import crc32
 
+import later_format
 import module_corpus
 import mutate_file
 from fuzzing import check
@@ -22,6 +23,8 @@ _CHANGES = (
 
 
 def seeds():
+    for name in ("attachment", "section", "section to understand"):
+        yield later_format.files()[name].data
     for data in module_corpus.written():
         file = container.open_bytes(data)
         yield container.reseal(data)

@@ -5,6 +5,7 @@ An input is size prefix and root, without directory and segments.
 
 import random
 
+import later_format
 import module_corpus
 import mutate_file
 from fuzzing import check
@@ -19,6 +20,8 @@ _CHANGES = (mutate_file.row_fields, mutate_file.row_order, mutate_file.counts, m
 def seeds():
     for data in module_corpus.written():
         yield bytes(container.open_bytes(data).root)
+    for name in ("9 fields behind the last", "features 0x8000000000000001", "named segment kind", "attribute kind"):
+        yield bytes(container.open_bytes(later_format.files()[name].data).root)
 
 
 def mutate(choose: random.Random, data: bytes) -> bytes:
