@@ -4,6 +4,7 @@ To open a pipe waits until another process writes into it, perhaps for ever; to 
 """
 
 import errno
+import mmap
 import os
 import stat
 import time
@@ -50,6 +51,16 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
         return _read_regular(file, state.st_size)
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+    finally:
+        os.close(file)
+
+
+def map_file(path: str | os.PathLike[str]) -> memoryview:
+    """All bytes of a regular file, mapped: whoever shortens it crashes its readers. `OSError` for anything else."""
+    file = open_regular(path)
+    try:
+        size = os.fstat(file).st_size
+        return memoryview(mmap.mmap(file, 0, access=mmap.ACCESS_READ) if size else b"")
     finally:
         os.close(file)
 

@@ -133,9 +133,8 @@ def fuzz(name: str, to: Path, seconds: float, seed: int, plain: bool, first: boo
         flags = ["--plain"] * plain + ["--first"] * first
         died = process(name, to, left, seed + attempt, flags, folder, outcome)
         outcome.seconds += min(time.monotonic() - began, left)
-        if not died:
-            break
-        keep_death(folder, died)
+        if died:
+            keep_death(folder, died)
         if first:
             break
     outcome.findings = [described(path) for path in sorted(folder.glob("*.bin"))]

@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 from orchestrion.schema import container, rows, versions
+from orchestrion.schema.dtypes import DTYPES
 from orchestrion.schema.layout import layout
+from orchestrion.schema.profiles import FEATURES
 
 NOTE = container.Attachment("NOTE", b"")
 TEXT = (Path(__file__).parents[2] / "docs" / "module-format.md").read_text(encoding="utf-8")
@@ -42,3 +44,12 @@ def test_kinds_of_segments_and_known_tags_are_listed() -> None:
     ]
     assert all(f"attachment `{tag}`" in TEXT for tag in container.ATTACHMENTS)
     assert not container.SECTIONS
+
+
+def test_codes_of_types_and_bits_of_features_are_listed() -> None:
+    types = TEXT.split("### Element types")[1].split("###")[0]
+    codes = re.findall(r"0x(\w{4}) \| `(\S+)`", types)
+    assert [(int(code, 16), name) for code, name in codes] == [(row.code, row.name) for row in DTYPES]
+    features = TEXT.split("### Features")[1].split("###")[0]
+    listed = re.findall(r"^\| (\d+) \| (\w+) \| (.*) \|$", features, re.MULTILINE)
+    assert listed == [(str(bit), name, doc) for bit, (name, doc) in enumerate(FEATURES.items())]

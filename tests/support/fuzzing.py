@@ -217,6 +217,10 @@ def read_state(path: Path) -> State:
     return State(executions, data[_STATE.size : _STATE.size + length])
 
 
+class Unended(Exception):
+    """Raised by a target: something in the process works on that nobody can end. Another process goes on."""
+
+
 class Run:
     """Inputs of one target, one after the other, in this process. `folder` gets state and findings."""
 
@@ -247,6 +251,8 @@ class Run:
         started = time.process_time()
         try:
             self.target.one_input(data)
+        except Unended:
+            os._exit(0)
         except Exception as error:
             self._keep(data, error)
         finally:

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,6 @@ from orchestrion.schema.assembler import assemble
 from orchestrion.schema.container import MUST_UNDERSTAND, Attachment, Section
 from orchestrion.schema.isa import BY_NAME
 from orchestrion.schema.layout import layout
-from orchestrion.schema.segments import DIGEST
 
 #: `seven` gives 7
 PROGRAM = """
@@ -166,7 +166,7 @@ def _segment(kind: int, name: str = "") -> Callable[[_Tables], None]:
         data = memoryview(b"what a later version keeps in a segment")
         tables.segments.append(data)
         named = tables.string(name) if name else 0xFFFFFFFF
-        tables.rows["segments"].append((len(data), bytes(DIGEST), 0, 0, kind, named))
+        tables.rows["segments"].append((len(data), sha256(data).digest(), 0, 0, kind, named))
 
     return change
 

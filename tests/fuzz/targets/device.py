@@ -1,6 +1,9 @@
 """A damaged module is refused, or runs within limits, on OpenCL, on every Vulkan device and on the null device, without
 permission for native code: the property of `mutants.run`.
 
+Code that counts up to a number which the module gives may take hours, and nobody can end it on a processor: the process
+ends then, and another one goes on.
+
 An input is a byte that chooses the device, and a file. Files whose SPIR-V is not one of the seeds' are left out: what
 its checker accepts may run for ever (`spirv` is the checker's target).
 """
@@ -98,5 +101,6 @@ def one_input(data: bytes) -> None:
     except ModuleError:
         pass  # refused by the load, too
     driver, ordinal = _devices()[data[0] % len(_devices()) if data else 0]
-    mutants.run(data[1:], driver=driver, ordinal=ordinal)
+    if mutants.run(data[1:], driver=driver, ordinal=ordinal)[mutants.NOT_OVER]:
+        raise fuzzing.Unended("the device works on and on")
     check(not mutants.in_threads, f"in a thread: {mutants.in_threads}")
