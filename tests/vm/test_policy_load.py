@@ -342,6 +342,20 @@ def test_what_was_hashed_is_remembered_until_somebody_writes(
     assert (load(), load()) == (5, 5)
 
 
+def test_a_module_in_another_file(key: keys.PrivateKey, policy: Path, tmp_path: Path) -> None:
+    """Two entries of one archive, at places of their own."""
+    path = tmp_path / "archive"
+    small, large = signed(code_module(), key), weighted(100_005, key)[0]
+    path.write_bytes(bytes(7) + small.ljust(20_000, b"x") + large + b"tail")
+    assert vm.load(path, policy=policy, offset=7, length=len(small)).f() == 7
+    assert vm.load(path, policy=policy, offset=20_007, length=len(large)).byte(100_004) == 5
+    rewrite(path, 20_007 + container.open_bytes(large).spans[0][0], b"\6")
+    with pytest.raises(vm.ModuleError, match="segment 0 is damaged"):
+        vm.load(path, policy=policy, offset=20_007, length=len(large)).byte(0)
+    with pytest.raises(vm.ModuleError):
+        vm.load(path, policy=policy)
+
+
 def test_the_root_is_copied_before_it_is_hashed(
     key: keys.PrivateKey, policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
