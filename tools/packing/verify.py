@@ -62,7 +62,7 @@ def verify_module(options: argparse.Namespace, policy: TrustPolicy) -> str:
         signature_set.decode(data)
     signers = _signers(policy, subject_of(module, parts_of(module.container)), sets, options)
     missing = sum(map(module.missing, range(len(module.segments))))
-    whole = f", {missing} of its {len(module.segments)} segments were taken out" if missing else ""
+    whole = f" but for {missing} of its {len(module.segments)} segments, taken out" if missing else ""
     return f"whole{whole}, signed by {signers}"
 
 
