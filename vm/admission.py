@@ -144,7 +144,8 @@ def subject_of(module: Module, parts: tuple[Part, ...]) -> Subject:
         facts = Facts(needs_of(module), module.model_name, module.model_version)
         if len(_facts) >= _MOST_FACTS:
             _facts.clear()
-        _facts[digest] = facts
+        if isinstance(module.container.root.obj, bytes):  # no mapped file, which somebody may write to
+            _facts[digest] = facts
     return Subject("module", digest, facts.needs, facts.model, facts.version, parts)
 
 

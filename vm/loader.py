@@ -3,8 +3,9 @@
 Decoding and verifying are functions of a module's root alone, and so is its code once it is linked with the `hal`
 module. All of that is kept under the root's SHA-256, which `container.py` compares with the root's bytes whenever a
 file is opened. What belongs to a file (its directory, its segments and which of them were verified) is never kept, nor
-is anything of a device. Most modules are loaded once, so one is kept from its second load on; those used last are kept,
-within the limits below.
+is anything of a device. What was decoded from a mapped root, which somebody may have written to after its digest was
+compared, does not serve a load that has a copy of the root. Most modules are loaded once, so one is kept from its
+second load on; those used last are kept, within the limits below.
 """
 
 import threading
@@ -33,16 +34,23 @@ _MOST_SEEN = 256
 class _Known:
     """A module that was seen: its rows, the code of the programs that were asked for, and which one it was last.
 
-    `last`: for which device, of a file from which no segment was taken out.
+    `last`: for which device, of a file from which no segment was taken out. `fixed`: whether the rows are those of a
+    root that nobody can have changed between its digest and its decoding (`_is_fixed`).
     """
 
-    __slots__ = ("last", "module", "programs", "size")
+    __slots__ = ("fixed", "last", "module", "programs", "size")
 
-    def __init__(self, module: Module, size: int) -> None:
+    def __init__(self, module: Module, size: int, fixed: bool) -> None:
         self.module = module
         self.size = size
+        self.fixed = fixed
         self.programs: dict[int, ProgramCode] = {}
         self.last: tuple[DeviceInfo, int] | None = None
+
+
+def _is_fixed(file: Container) -> bool:
+    """Whether the root cannot change any more: not while it lies in a mapped file, which others may write to."""
+    return isinstance(file.root.obj, bytes)
 
 
 class Loader:
@@ -67,7 +75,7 @@ class Loader:
 
         Code that calls `natives` is theirs, and not kept. `check` may refuse the module before any code is verified.
         """
-        known = self._find(file.digest)
+        known = self._find(file)
         module = decode(file) if known is None else decode_again(known.module, file)
         if check is not None:
             check(module)
@@ -78,30 +86,33 @@ class Loader:
         if code is not None:
             return LinkedProgram(module, ordinal, code)
         linked = link(module, ordinal, verify(module, ordinal), (self._hal,))
-        self._keep(file, module, ordinal, linked.code)
+        fixed = _is_fixed(file) if known is None else known.fixed
+        self._keep(file, _Known(module, len(file.root), fixed), ordinal, linked.code)
         return linked
 
     def link_profiled(
         self, file: Container, info: DeviceInfo, natives: Sequence[NativeModule], check: Check | None = None
     ) -> LinkedProgram:
         """As `link`, with `natives` for all modules, `hal` included; nothing is kept."""
-        known = self._find(file.digest)
+        known = self._find(file)
         module = decode(file) if known is None else decode_again(known.module, file)
         if check is not None:
             check(module)
         ordinal = _choose(module, known, info)
         return link(module, ordinal, verify(module, ordinal), natives)
 
-    def _find(self, digest: bytes) -> _Known | None:
+    def _find(self, file: Container) -> _Known | None:
         with self._lock:
-            known = self._known.get(digest)
-            if known is not None:
-                self._known.move_to_end(digest)
+            known = self._known.get(file.digest)
+            if known is None or (not known.fixed and _is_fixed(file)):
+                return None
+            self._known.move_to_end(file.digest)
             return known
 
-    def _keep(self, file: Container, module: Module, ordinal: int, code: ProgramCode) -> None:
-        size, digest = len(file.root), file.digest
-        if size > self._most_bytes:
+    def _keep(self, file: Container, found: _Known, ordinal: int, code: ProgramCode) -> None:
+        """Keep the code of a program, and the module if it is not kept yet; rather one that is fixed."""
+        digest = file.digest
+        if found.size > self._most_bytes:
             return
         with self._lock:
             known = self._known.get(digest)
@@ -112,8 +123,11 @@ class Loader:
                 return
             if known is None:
                 del self._seen[digest]
-                known = self._known[digest] = _Known(module.without_file(), size)
-                self._bytes += size
+                self._bytes += found.size
+            elif known.fixed and not found.fixed:
+                return
+            if known is None or known.fixed != found.fixed:
+                known = self._known[digest] = _Known(found.module.without_file(), found.size, found.fixed)
             known.programs[ordinal] = code
             while self._bytes > self._most_bytes or len(self._known) > self._most_modules:
                 _, last = self._known.popitem(last=False)

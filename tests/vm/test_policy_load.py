@@ -377,6 +377,31 @@ def test_the_root_is_copied_before_it_is_hashed(
     assert "SEVEN" in vm.load(path).functions  # the attack works where nobody copies
 
 
+def test_what_others_made_of_a_mapped_root_is_not_used(
+    key: keys.PrivateKey, policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loads without a policy decode a mapped file, and are remembered by a digest that it may no longer have."""
+    data, _ = weighted(100_007, key)
+    path = tmp_path / "m.fb"
+    place = data.index(b"seven")
+    real = container.sha256
+
+    def late(root: memoryview) -> object:
+        found = real(root)
+        rewrite(path, place, b"SEVEN")
+        return found
+
+    for _ in range(3):
+        path.write_bytes(data)
+        with monkeypatch.context() as patch:
+            patch.setattr(container, "sha256", late)
+            assert "SEVEN" in vm.load(path).functions
+    path.write_bytes(data)
+    for _ in range(3):
+        assert "seven" in vm.load(path, policy=policy).functions
+    assert "seven" in vm.load(path).functions and "seven" in vm.load(path, policy=policy).functions
+
+
 def test_code_is_copied_before_it_is_hashed(
     tensors: bytes, key: keys.PrivateKey, policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
