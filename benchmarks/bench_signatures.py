@@ -3,7 +3,8 @@
 `vm-pack verify` of a module with a constant of 1 GiB, in process, beside SHA-256 of the same mapped file with hashlib:
 the constant has digests of pieces, which are hashed in several threads. Then loads of `simple_mul` on the reference
 device, with one Ed25519 or P-256 signature and without a policy: files that this process has never seen (each tensor of
-another size), and the same file again. Packages are imported before anything is timed.
+another size), and the same file again. Packages are imported before anything is timed. On a busy machine the least
+times say more than the medians.
 
 Expected before measuring: 0.6 times the hash on two cores that are free; 200 us more for a first load (120 us for the
 curve, the rest for reading keys); 10 us more for a repeated one (reading the keys file).
@@ -12,6 +13,7 @@ curve, the rest for reading keys); 10 us more for a repeated one (reading the ke
 import hashlib
 import mmap
 import tempfile
+import time
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -20,13 +22,12 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from bench_load import write_simple_mul, write_weighted
 from harness import Timing, arguments, measure, ratio, save, table, unit
 
 GIB = 1 << 30
 #: files never seen before are loaded in blocks of this many
-BLOCK = 5
+BLOCK = 2
 WARM_UP = 3
 POLICY = """[[key]]
 name = "publisher"
@@ -81,8 +82,7 @@ def verified(folder: Path, key: Any, rounds: int) -> dict[str, Timing]:
 
     path, public = folder / "large.fb", folder / "large.pub.pem"
     write_weighted(path, GIB, folder / "weight")
-    data = np.memmap(folder / "weight", np.uint8, "r+")
-    data[:: 1 << 12] = 7
+    (folder / "weight").unlink()
     sign(path, key)
     public.write_bytes(keys.public_pem(key))
     candidates = {"hashlib, the whole file": hash_file(path), "vm-pack verify": verify_file(path, public)}
@@ -111,6 +111,7 @@ def loaded(folder: Path, pairs: dict[str, Any], rounds: int) -> dict[str, Timing
             sign(same, key)
         candidates[f"{name}, files never seen"] = load(iter(unseen).__next__, policy)
         candidates[f"{name}, the same file"] = load(repeat(same).__next__, policy)
+    time.sleep(5)  # a keys file of the last seconds is read at each load
     return measure(candidates, BLOCK, rounds, WARM_UP)
 
 
@@ -122,15 +123,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = verified(folder, pairs["Ed25519"], options.rounds)
-        loads = loaded(folder, pairs, options.rounds)
+        loads = loaded(folder, pairs, 3 * options.rounds)
     table("a signed module with a constant of 1 GiB", files, "hashlib, the whole file", ["aim: at most 1.2x"])
     table("loads, first time", {k: v for k, v in loads.items() if "never" in k}, "no policy, files never seen")
     for kind in pairs:
-        more = loads[f"{kind}, files never seen"].median - loads["no policy, files never seen"].median
-        print(f"  {kind}: {unit(max(more, 0))} more per load (aim: at most 250 us)")
+        base, ours = loads["no policy, files never seen"], loads[f"{kind}, files never seen"]
+        more, least = ours.median - base.median, min(ours.rounds) - min(base.rounds)
+        print(f"  {kind}: {unit(max(more, 0))} more, by the least {unit(max(least, 0))} (aim: at most 250 us)")
     table("loads, again", {k: v for k, v in loads.items() if "same" in k}, "no policy, the same file")
     for kind in pairs:
-        print(f"  {kind}: {ratio(loads, f'{kind}, the same file', 'no policy, the same file'):.2f} (aim: at most 1.20)")
+        name, base_name = f"{kind}, the same file", "no policy, the same file"
+        least = min(loads[name].rounds) / min(loads[base_name].rounds)
+        print(f"  {kind}: {ratio(loads, name, base_name):.2f}x, by the least {least:.2f}x (aim: at most 1.20x)")
     save(options.json, files | loads)
 
 

@@ -44,7 +44,6 @@ _OWN: Final = frozenset({"builtin", "flow", "util", "hl_seq", "ll_seq", "vm", "k
 _REMOVED_BY: Final[dict[str, str]] = {
     "erase-private": "removed: it is in a function that nobody calls",
     "drop-annotations": "removed: an annotation, which changes no value",
-    "take-parameters": "taken out of the module: its value is that of a parameter",
 }
 #: ops that hold a constant, in whatever phase
 _CONSTANTS: Final = (Constant, util.Global, util.GlobalLoad, flow.Splat, hl_seq.Splat)
@@ -130,6 +129,7 @@ class Recorder:
             origin = origin_of(op.loc)
             if origin is not None:
                 (constants if isinstance(op, _CONSTANTS) else computed).append(origin)
+            computed += _arguments(op)
         living = numbers_of(computed)
         left = living | numbers_of(constants)
         gone = self._alive.keys() - left
@@ -322,6 +322,16 @@ def _join_regions(module: Module) -> None:
         inside = [found for op in region.body.walk() if (found := origin_of(op.loc)) is not None]
         if main is not None and inside:
             region.loc = Tracked(place_of(region.loc), Origin.joined([main, *inside]))
+
+
+def _arguments(op: Operation) -> Iterator[Origin]:
+    """The origins of arguments that were made of an op of the source."""
+    for region in op.regions:
+        for block in region.blocks:
+            for argument in block.arguments:
+                origin = origin_of(argument.loc)
+                if origin is not None:
+                    yield origin
 
 
 def _numbers(op: Operation) -> frozenset[int]:

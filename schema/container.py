@@ -18,19 +18,17 @@ Files are memory-mapped; whoever shortens one under a reader makes the reader cr
 rewritten.
 """
 
-import itertools
 import mmap
 import os
 import stat
 import struct
-import time
 import zlib
 from collections.abc import Hashable, Sequence
 from hashlib import sha256
 from typing import NamedTuple, NoReturn
 
 from .errors import ModuleError
-from .files import no_file, read_pipe
+from .files import identity, no_file, read_pipe
 
 IDENTIFIER = b"ORCH"
 MAGIC, SECTION_MAGIC = b"ORCD", b"ORCS"
@@ -47,9 +45,6 @@ _SPAN = struct.Struct("<QQ")
 _ATTACHMENT = struct.Struct("<4sIQQII")  # tag, flags, offset, size, CRC-32 of the data, zero
 _SECTION = struct.Struct("<4sIQ12sI")  # magic, flags, size, name, CRC-32 of what stands before it
 _CHECKSUMMED_FROM = 8
-#: nanoseconds within which a file may be written twice at the same time, by the clock of its file system
-_COARSE_NS = 4_000_000_000
-_RECENT = itertools.count(1)
 
 Span = tuple[int, int]
 
@@ -124,26 +119,14 @@ def open_file(
             view = memoryview(data)[slice(*_bounds(len(data), offset, length))]
         else:
             raise no_file(state.st_mode, path)
-        identity = (*_identity(file), offset, length) if private else None
+        times = identity(state) if private else None
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     finally:
         os.close(file)
     found = open_bytes(view, private)
-    found.identity = identity
+    found.identity = None if times is None else (times, offset, length)
     return found
-
-
-def _identity(file: int) -> tuple[int, ...]:
-    """Which file it is and when it was last written, of an open file that was read or mapped before.
-
-    Never twice the same for a file that was written within the last seconds: clocks of file systems are coarse.
-    """
-    state = os.fstat(file)
-    written = max(state.st_mtime_ns, state.st_ctime_ns)
-    recent = os.name != "posix" or abs(time.time_ns() - written) < _COARSE_NS
-    times = (state.st_mtime_ns, state.st_ctime_ns, next(_RECENT) if recent else 0)
-    return (state.st_dev, state.st_ino, state.st_size, *times)
 
 
 def _part(file: int, size: int, offset: int, length: int | None) -> bytes | memoryview | mmap.mmap:

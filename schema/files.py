@@ -4,13 +4,17 @@ To open a pipe waits until another process writes into it, perhaps for ever; to 
 """
 
 import errno
+import mmap
 import os
 import stat
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 
 #: bytes that are read from a pipe at the most
 MOST_PIPED = 1 << 30
+#: nanoseconds within which a file may be written twice at the same time, by the clock of its file system
+COARSE_NS = 4_000_000_000
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -49,6 +53,28 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     finally:
         os.close(file)
+
+
+def map_file(path: str | os.PathLike[str]) -> memoryview:
+    """All bytes of a regular file, mapped: whoever shortens it crashes its readers. `OSError` for anything else."""
+    file = open_regular(path)
+    try:
+        size = os.fstat(file).st_size
+        return memoryview(mmap.mmap(file, 0, access=mmap.ACCESS_READ) if size else b"")
+    finally:
+        os.close(file)
+
+
+def identity(state: os.stat_result) -> tuple[int, ...] | None:
+    """Which file it is and when it was last written: as long as that stays the same, so do its bytes.
+
+    None where that cannot be told: of a file that was written within the last seconds, as clocks of file systems are
+    coarse, and where the system does not keep the time of the last change (POSIX does).
+    """
+    written = max(state.st_mtime_ns, state.st_ctime_ns)
+    if os.name != "posix" or not stat.S_ISREG(state.st_mode) or abs(time.time_ns() - written) < COARSE_NS:
+        return None
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 def _read_regular(file: int, size: int) -> bytes:

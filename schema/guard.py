@@ -32,6 +32,9 @@ WHOLE = -1
 #: files of which it is remembered what was verified
 _MOST_FILES = 64
 
+#: kinds of segments that stay where they lie
+_DATA = frozenset((int(SegmentKind.Constant), int(SegmentKind.Parameter)))
+
 Item = TypeVar("Item")
 Sound = dict[int, bytearray]  # segment -> per piece, whether it was verified
 
@@ -39,16 +42,16 @@ _files: dict[Hashable, Sound] = {}
 
 
 class Guard:
-    __slots__ = ("_module", "_sound")
+    __slots__ = ("_known", "_module")
 
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._sound = _sound_of(module.container)
+        self._known: Sound | None = None
 
     def segment(self, ordinal: int) -> memoryview:
         """A copy of a segment, verified; a constant itself. `ModuleError` when it is damaged or not in the file."""
         file, row = self._module.container, self._module.segments[ordinal]
-        if row.kind in (SegmentKind.Constant, SegmentKind.Parameter):
+        if row.kind in _DATA:
             self.verify(ordinal, 0, row.size)
             return file.segment(ordinal)
         data = memoryview(bytes(file.segment(ordinal)))
@@ -59,7 +62,9 @@ class Guard:
         """Verify the pieces of a segment in which bytes `start` to `end` lie. `ModuleError` when one is damaged."""
         module = self._module
         row = module.segments[ordinal]
-        sound = self._sound.setdefault(ordinal, bytearray(max(1, row.chunks_end - row.chunks_start)))
+        if self._known is None:
+            self._known = _sound_of(module.container)
+        sound = self._known.setdefault(ordinal, bytearray(max(1, row.chunks_end - row.chunks_start)))
         if start >= end:
             return
         if row.chunks_start == row.chunks_end:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,8 +22,8 @@ from .signature_set import ED25519, P256, Part, Signature, message
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 #: `--type` of `vm-pack keygen` -> algorithm
 TYPES = {"ed25519": ED25519, "p256": P256}
@@ -85,38 +86,58 @@ def is_valid(key: PublicKey, kind: str, digest: bytes, signature: Signature) -> 
 
 
 def _ed25519_valid(key: PublicKey, text: bytes, value: bytes) -> bool:
+    loaded, wrong = _ed25519_key(key.raw)
+    try:
+        loaded.verify(value, text)
+    except wrong:
+        return False
+    return True
+
+
+@lru_cache(16)
+def _ed25519_key(raw: bytes) -> tuple[Ed25519PublicKey, type[Exception]]:
+    """The key, and what its `verify` raises for a wrong signature."""
     try:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     except ImportError as error:
         raise _missing(error) from None
-    try:
-        Ed25519PublicKey.from_public_bytes(key.raw).verify(value, text)
-    except InvalidSignature:
-        return False
-    return True
+    return Ed25519PublicKey.from_public_bytes(raw), InvalidSignature
 
 
 def _p256_valid(key: PublicKey, text: bytes, value: bytes) -> bool:
     r, s = int.from_bytes(value[:32], "big"), int.from_bytes(value[32:], "big")
     if not 0 < r < _ORDER or not 0 < s <= _ORDER // 2:
         return False
+    loaded, scheme, wrong = _p256_key(key.raw)
+    try:
+        loaded.verify(_der(r, s), text, scheme)
+    except wrong:
+        return False
+    return True
+
+
+@lru_cache(16)
+def _p256_key(raw: bytes) -> tuple[EllipticCurvePublicKey, ec.ECDSA, type[Exception]]:
+    """The key, how it signs, and what its `verify` raises for a wrong signature."""
     try:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
         from cryptography.hazmat.primitives.hashes import SHA256
     except ImportError as error:
         raise _missing(error) from None
     try:
-        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), b"\4" + key.raw)
+        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), b"\4" + raw)
     except ValueError:
         raise KeysError("it is not a point of the curve P-256") from None
-    try:
-        public.verify(encode_dss_signature(r, s), text, ec.ECDSA(SHA256()))
-    except InvalidSignature:
-        return False
-    return True
+    return public, ec.ECDSA(SHA256()), InvalidSignature
+
+
+def _der(*numbers: int) -> bytes:
+    """The two numbers of a P-256 signature as OpenSSL takes them: a SEQUENCE of INTEGERs, less than 128 bytes."""
+    rows = [number.to_bytes(number.bit_length() // 8 + 1, "big") for number in numbers]
+    body = b"".join([bytes((2, len(row))) + row for row in rows])
+    return bytes((0x30, len(body))) + body
 
 
 def sign(key: PrivateKey, kind: str, digest: bytes, parts: tuple[Part, ...] = ()) -> Signature:

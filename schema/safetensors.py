@@ -117,8 +117,9 @@ def holds(dtype: DType) -> bool:
     return dtype.name in _NAMES
 
 
-def open_file(path: str | os.PathLike[str]) -> TensorFile:
-    """Map a file. `OSError` where it cannot be read, `ModuleError` where it is no sound safetensors file.
+def open_file(path: str | os.PathLike[str], offset: int = 0, length: int | None = None) -> TensorFile:
+    """Map a file, or a part of it (`length` None: to its end). Errors: `OSError` where it cannot be read, `ModuleError`
+    where it is no sound safetensors file, `ValueError` where the file has no such part.
 
     Small files and pipes are read instead.
     """
@@ -126,17 +127,34 @@ def open_file(path: str | os.PathLike[str]) -> TensorFile:
     try:
         state = os.fstat(file)
         if stat.S_ISREG(state.st_mode):
-            size = state.st_size
-            data = os.read(file, size) if size < PAGED_FROM else mmap.mmap(file, 0, access=mmap.ACCESS_READ)
+            view = _part(file, *_bounds(state.st_size, offset, length))
         elif stat.S_ISFIFO(state.st_mode):
             data = read_pipe(file)
+            view = memoryview(data)[slice(*_bounds(len(data), offset, length))]
         else:
             raise no_file(state.st_mode, path)
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     finally:
         os.close(file)
-    return open_bytes(data)
+    return open_bytes(view)
+
+
+def _bounds(size: int, offset: int, length: int | None) -> tuple[int, int]:
+    end = size if length is None else offset + length
+    if not 0 <= offset <= end <= size:
+        raise ValueError(f"offset {offset} and length {length} are no part of a file of {size} bytes")
+    return offset, end
+
+
+def _part(file: int, start: int, end: int) -> bytes | memoryview:
+    """A part of a regular file, read or mapped. Maps start at multiples of the system's granularity."""
+    if end - start < PAGED_FROM:
+        os.lseek(file, start, os.SEEK_SET)
+        return os.read(file, end - start)
+    skipped = start % mmap.ALLOCATIONGRANULARITY
+    mapped = mmap.mmap(file, end - start + skipped, access=mmap.ACCESS_READ, offset=start - skipped)
+    return memoryview(mapped)[skipped:]
 
 
 def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap) -> TensorFile:
@@ -173,7 +191,13 @@ def _parsed(header: bytes) -> dict[str, Any]:
     if not text.endswith(b"}"):
         raise ModuleError("the header does not end with '}' and spaces", _SIZE.size + len(text) - 1)
     try:
-        found = json.loads(text.decode(), object_pairs_hook=_object, parse_constant=_no_number, parse_float=_no_number)
+        found = json.loads(
+            text.decode(),
+            object_pairs_hook=_object,
+            parse_constant=_no_number,
+            parse_float=_no_number,
+            parse_int=_number,
+        )
     except UnicodeDecodeError as error:
         raise ModuleError("the header is no UTF-8", _SIZE.size + error.start) from None
     except json.JSONDecodeError as error:
@@ -196,8 +220,15 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
+def _number(text: str) -> int:
+    """No other reader takes -0 for a whole number."""
+    return _no_number(text) if text.startswith("-") else int(text)
+
+
 def _no_number(text: str) -> NoReturn:
-    raise ModuleError(f"the header holds the number {text}; only whole numbers have a meaning", _SIZE.size)
+    raise ModuleError(
+        f"the header holds the number {shown(text)}; only whole ones from 0 on have a meaning", _SIZE.size
+    )
 
 
 def shown(name: str) -> str:

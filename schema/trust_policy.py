@@ -27,7 +27,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .errors import KeysError, Untrusted
-from .files import read_whole
+from .files import identity, read_whole
 from .keys import PublicKey, read_public
 from .signers import Standing, Subject, Trust, examine
 
@@ -86,20 +86,21 @@ class TrustPolicy:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "TrustPolicy":
-        """Read a keys file, and the keys in files of their own that it names. Each time anew; what was read before is
-        not parsed again.
+        """Read a keys file, and the keys in files of their own that it names. What did not change since it was read
+        is not read again, and the same content is not parsed again.
 
         `OSError`: a file cannot be read. `KeysError`: what it says is wrong.
         """
         name = os.fspath(path)
-        data = _bounded(name)
-        known = _read.get(name)
-        if known is not None and known[0] == data:
+        times = identity(os.stat(name))
+        known = None if times is None else _read.get(name)
+        if known is not None and known[0] == times:
             return known[1]
+        data = _bounded(name)
         try:
             files = _files(data)
             if not files:
-                return _remembered(name, data)
+                return _remembered(name, times, _policy(data, ()))
             folder = os.path.dirname(name)
             return _policy(data, tuple([_bounded(os.path.join(folder, file)) for file in files]))
         except KeysError as error:
@@ -116,17 +117,16 @@ class TrustPolicy:
         return trust
 
 
-#: path -> content, and its policy: of keys files that name no other files
-_read: dict[str, tuple[bytes, TrustPolicy]] = {}
+#: path -> which file it was when it was read, and its policy: of keys files that name no other files
+_read: dict[str, tuple[tuple[int, ...] | None, TrustPolicy]] = {}
 _MOST_READ = 16
 
 
-def _remembered(name: str, data: bytes) -> TrustPolicy:
+def _remembered(name: str, times: tuple[int, ...] | None, policy: TrustPolicy) -> TrustPolicy:
     if len(_read) >= _MOST_READ:
         _read.clear()
-    found = _policy(data, ())
-    _read[name] = data, found
-    return found
+    _read[name] = times, policy
+    return policy
 
 
 def parse(data: bytes, files: Sequence[bytes] = ()) -> TrustPolicy:

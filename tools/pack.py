@@ -11,12 +11,17 @@ from types import ModuleType
 
 from . import cli
 from .packing import (
+    apply,
+    bundle,
+    delta,
     keygen,
     lint,
+    manifest,
     parameters,
     sign,
     strip,
     thin,
+    unbundle,
     verify,
 )
 
@@ -28,6 +33,11 @@ COMMANDS: tuple[ModuleType, ...] = (
     thin,
     strip,
     parameters,
+    delta,
+    apply,
+    manifest,
+    bundle,
+    unbundle,
 )
 
 

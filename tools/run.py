@@ -24,6 +24,7 @@ OF_PARTS = ("offset", "length")
 ALONE = {
     "compare": ("replay", *OF_PARTS, *OF_CALLS),
     "replay": ("input", "function", *OF_PARTS, *OF_LOADING, *OF_CALLS),
+    "check": ("compare", "replay", "input", "function", *OF_PARTS, *OF_LOADING, *OF_CALLS),
 }
 
 if TYPE_CHECKING:
@@ -66,6 +67,10 @@ def run(options: argparse.Namespace) -> int:
     if options.module is None:
         raise cli.UsageError("MODULE.fb is missing")
     refuse_together(options)
+    if options.check:
+        from . import check
+
+        return check.run(options)
     if options.compare is not None:
         return compare_devices(options)
     if options.replay is not None:
@@ -123,7 +128,7 @@ def report_failure(options: argparse.Namespace, failure: str) -> None:
     from orchestrion.vm.placement import explain
 
     policy = Policy(options.allow_native_code)
-    module = decode(open_file(options.module))
+    module = decode(open_file(options.module, **cli.part(options)))
     with open_device(options.device or "reference", policy=policy) as device:
         placement = explain(module, device.info, policy, failure)
     cli.write_report(options.report, placement.text(), placement.data())
@@ -132,7 +137,7 @@ def report_failure(options: argparse.Namespace, failure: str) -> None:
 def refuse_together(options: argparse.Namespace) -> None:
     """Raises UsageError where a flag would be passed over."""
     for flag, others in ALONE.items():
-        if getattr(options, flag) is None:
+        if getattr(options, flag) in (None, False):
             continue
         for other in others:
             if getattr(options, other.replace("-", "_")) not in (None, [], False):
@@ -267,6 +272,11 @@ def positive(text: str) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     made = cli.parser("vm-run", "Runs a function of a module.")
     made.add_argument("module", metavar="MODULE.fb", nargs="?", help="what vm-compile wrote")
+    made.add_argument(
+        "--check",
+        action="store_true",
+        help="do not run: say for each device whether the module, bundle or manifest would, or why not",
+    )
     made.add_argument("--device", metavar="NAME", help="such as vulkan or opencl:1 (default: reference)")
     made.add_argument("--function", metavar="NAME", help="needed when the module exports several")
     made.add_argument(

@@ -7,8 +7,9 @@ from orchestrion.schema.errors import KeysError, ModuleError, Untrusted
 
 from .array import DeviceArray
 from .context import Limits
-from .errors import TrustWarning, VmError
+from .errors import ParameterError, TrustWarning, VmError
 from .fence import Fence, Future
+from .file_part import FilePart
 from .program import Program, load
 
 if TYPE_CHECKING:
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 __all__ = [
     "DeviceArray",
     "Fence",
+    "FilePart",
     "Future",
     "KeysError",
     "Limits",
     "ModuleError",
+    "ParameterError",
     "Program",
     "TrustPolicy",
     "TrustWarning",

@@ -62,6 +62,10 @@ class NoProgram(LoadError):
     """No program of the module can run on the device; the message lists them and what the device lacks."""
 
 
+class ParameterError(LoadError):
+    """Parameters or adapters are missing, or do not fit the module."""
+
+
 class UnresolvedImport(LoadError):
     """The program calls a native function that is not there, or has another signature."""
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from orchestrion.schema.errors import Untrusted
 from orchestrion.schema.files import read_whole
 from orchestrion.schema.guard import in_threads
-from orchestrion.schema.safetensors import TensorFile, shown
+from orchestrion.schema.safetensors import shown
 from orchestrion.schema.signers import Subject, examine
 
 from .errors import TrustWarning
@@ -29,20 +29,18 @@ if TYPE_CHECKING:
 
     from .parameters import Found, Opened
 
-SUFFIX = ".sig"
-
 
 def admit(
     policy: TrustPolicy,
     module: Module,
     values: Sequence[tuple[Parameter, Found]],
-    adapters: Sequence[tuple[str, TensorFile]],
+    adapters: Sequence[Opened],
 ) -> None:
     """`Untrusted` under `require`, a `TrustWarning` under `warn`, for a file that the policy refuses."""
     sources: dict[int, Opened] = {id(found.source): found.source for _, found in values}
-    refusals = {key: _refusal(policy, module, "params", source.label, source.file) for key, source in sources.items()}
+    refusals = {key: _refusal(policy, module, "params", source) for key, source in sources.items()}
     left = [(row, found) for row, found in values if refusals[id(found.source)]]
-    reasons = [_refusal(policy, module, "adapter", label, file) for label, file in adapters]
+    reasons = [_refusal(policy, module, "adapter", source) for source in adapters]
     for key, names in _foreign(left).items():
         which = f"{names[0]} has not the value that the module was compiled with"
         reasons.append(f"{refusals[key]}; {which}")
@@ -70,12 +68,14 @@ def _foreign(values: Sequence[tuple[Parameter, Found]]) -> dict[int, list[str]]:
     return found
 
 
-def _refusal(policy: TrustPolicy, module: Module, kind: str, label: str, file: TensorFile | None) -> str:
+def _refusal(policy: TrustPolicy, module: Module, kind: str, source: Opened) -> str:
     """Why a file is not trusted; empty if it is."""
+    label, file, signature = source
     if file is None:
         return f"{label} are not trusted: only files can be signed"
-    if not os.path.exists(label + SUFFIX):
-        return f"{label} is not trusted: it is not signed, there is no {label}{SUFFIX}"
-    subject = Subject(kind, file.digest(), frozenset(("weights",)), module.model_name)
-    refusal = examine(policy, subject, [read_whole(label + SUFFIX)]).refusal
+    if signature is None or not isinstance(signature, bytes) and not os.path.exists(signature):
+        there = "" if signature is None else f", there is no {os.fspath(signature)}"
+        return f"{label} is not trusted: it is not signed{there}"
+    data = signature if isinstance(signature, bytes) else read_whole(signature)
+    refusal = examine(policy, Subject(kind, file.digest(), frozenset(("weights",)), module.model_name), [data]).refusal
     return f"{label}: {refusal}" if refusal else ""

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from orchestrion.schema import archive
 from orchestrion.schema.dtypes import describe, of_numpy
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.parameters import DIGEST_ATTRIBUTE, FILE_ATTRIBUTE, Parameter, parameters_of
-from orchestrion.schema.safetensors import TensorFile, open_file, shown
+from orchestrion.schema.safetensors import TensorFile, open_bytes, open_file, shown
 
-from .errors import LoadError
+from .errors import ParameterError
+from .file_part import FilePart
 from .linker import LinkedProgram, Values
 
 if TYPE_CHECKING:
@@ -30,24 +32,24 @@ if TYPE_CHECKING:
     from .adapters import Update
     from .memory import Memory
 
-Path_ = str | os.PathLike[str]
-#: a file, a folder of them, or arrays by name
-Source = Path_ | Mapping[str, npt.ArrayLike]
+#: a file, or a part of one
+File = str | os.PathLike[str] | FilePart
+#: a file, a folder or a bundle of them, or arrays by name
+Source = File | Mapping[str, npt.ArrayLike]
 FOLDER: Final = "parameters"
 SUFFIX: Final = ".safetensors"
+#: what the name of a file's signatures adds to its name
+SIGNATURES: Final = ".sig"
 #: names of one kind that an error lists
 _SHOWN: Final = 8
 
 
-class ParameterError(LoadError):
-    """Parameters or adapters are missing, or do not fit the module."""
-
-
 class Opened(NamedTuple):
-    """What parameters are taken from: a file, or arrays (None)."""
+    """What tensors are taken from: a file, or arrays (None). `signature`: a file of its signatures, or their bytes."""
 
     label: str
     file: TensorFile | None
+    signature: str | os.PathLike[str] | bytes | None = None
 
 
 _ARRAYS: Final = Opened("the arrays", None)
@@ -65,7 +67,7 @@ def bind(
     linked: LinkedProgram,
     folder: Path | None,
     parameters: Source | Sequence[Source] | None,
-    adapters: Sequence[Path_],
+    adapters: Sequence[File],
     extra: bool,
     memory: Memory,
     policy: TrustPolicy | None,
@@ -106,9 +108,9 @@ def find(
     return given
 
 
-def open_adapters(paths: Sequence[Path_]) -> list[tuple[str, TensorFile]]:
-    """Each adapter with its name. `OSError`, `ModuleError`."""
-    return [(os.fspath(path), _opened(path)) for path in paths]
+def open_adapters(files: Sequence[File]) -> list[Opened]:
+    """`OSError`, `ModuleError`."""
+    return [_opened(file) for file in files]
 
 
 def _value(row: Parameter, found: Found, updates: Mapping[str, list[Update]], memory: Memory) -> memoryview:
@@ -126,17 +128,31 @@ def _aligned(data: memoryview, to: int) -> memoryview:
     return array.copy().data.toreadonly() if array.ctypes.data % to else data
 
 
-def _listed(parameters: Source | Sequence[Source]) -> list[Source]:
-    one = isinstance(parameters, str | os.PathLike | Mapping)
+def _listed(parameters: Source | Sequence[Source]) -> list[Source | Opened]:
+    one = isinstance(parameters, str | os.PathLike | Mapping | FilePart)
     sources: Iterable[Source] = [parameters] if one else parameters  # type: ignore[assignment,list-item]
     return [part for source in sources for part in _parts(source)]
 
 
-def _parts(source: Source) -> Sequence[Source]:
-    """The files of a folder, by name; anything else as it is."""
-    if isinstance(source, Mapping) or not os.path.isdir(source):
+def _parts(source: Source) -> Sequence[Source | Opened]:
+    """The files of a folder, by name, or of a bundle; anything else as it is."""
+    if isinstance(source, Mapping | FilePart):
         return [source]
-    return [path for path in sorted(Path(source).iterdir()) if path.suffix == SUFFIX]
+    if os.path.isdir(source):
+        return [path for path in sorted(Path(source).iterdir()) if path.suffix == SUFFIX]
+    return _bundled(source) if archive.is_archive(source) else [source]
+
+
+def _bundled(path: str | os.PathLike[str]) -> Sequence[Opened]:
+    """The files of parameters in a bundle, mapped where they lie."""
+    found = archive.open_archive(path)
+    opened = []
+    for name, entry in found.entries.items():
+        if name.startswith(f"{FOLDER}/") and name.endswith(SUFFIX):
+            signatures = found.entries.get(name + SIGNATURES)
+            data = None if signatures is None else bytes(found.read(signatures))
+            opened.append(Opened(f"{os.fspath(path)}/{name}", open_bytes(found.stored(entry)), data))
+    return opened
 
 
 def _beside(module: Module, folder: Path | None) -> Sequence[Source]:
@@ -167,7 +183,7 @@ def _hint(module: Module) -> str:
     return f" (none are given: parameters=FILE or --parameters=FILE names a safetensors file{beside})"
 
 
-def _collect(sources: Sequence[Source]) -> tuple[dict[str, Found], list[str]]:
+def _collect(sources: Sequence[Source | Opened]) -> tuple[dict[str, Found], list[str]]:
     """All tensors by name, and what is wrong with them together."""
     given: dict[str, Found] = {}
     problems = []
@@ -179,12 +195,12 @@ def _collect(sources: Sequence[Source]) -> tuple[dict[str, Found], list[str]]:
     return given, problems
 
 
-def _tensors(source: Source) -> dict[str, Found]:
+def _tensors(source: Source | Opened) -> dict[str, Found]:
     if isinstance(source, Mapping):
         return {name: _of_array(name, np.asarray(array)) for name, array in source.items()}
-    file = _opened(source)
-    opened = Opened(os.fspath(source), file)
-    return {name: Found(str(row), file.bytes_of(name), opened) for name, row in file.tensors.items()}
+    opened = source if isinstance(source, Opened) else _opened(source)
+    assert opened.file is not None, "only arrays have none"
+    return {name: Found(str(row), opened.file.bytes_of(name), opened) for name, row in opened.file.tensors.items()}
 
 
 def _of_array(name: str, array: npt.NDArray[np.generic]) -> Found:
@@ -195,11 +211,14 @@ def _of_array(name: str, array: npt.NDArray[np.generic]) -> Found:
     return Found(describe(row, array.shape), data.data.toreadonly(), _ARRAYS)
 
 
-def _opened(path: Path_) -> TensorFile:
+def _opened(file: File) -> Opened:
+    """A file of which the map is kept; its signatures lie in FILE.sig unless it is a part of another."""
+    part = file if isinstance(file, FilePart) else FilePart(file, 0, None, f"{os.fspath(file)}{SIGNATURES}")
+    label = str(part) if part is file else os.fspath(part.path)
     try:
-        return open_file(path)
-    except ModuleError as error:
-        raise ModuleError(f"{os.fspath(path)}: {error}") from None
+        return Opened(label, open_file(part.path, part.offset, part.length), part.signature)
+    except (ModuleError, ValueError) as error:
+        raise ModuleError(f"{label}: {error}") from None
 
 
 def _unfit(wanted: Sequence[Parameter], given: Mapping[str, Found]) -> list[str]:
@@ -234,7 +253,7 @@ def _more(items: Sequence[str]) -> list[str]:
 
 
 def updates_of(
-    module: Module, wanted: Sequence[Parameter], adapters: Sequence[tuple[str, TensorFile]], extra: bool
+    module: Module, wanted: Sequence[Parameter], adapters: Sequence[Opened], extra: bool
 ) -> dict[str, list[Update]]:
     """What adapters add to each parameter, in the order of the adapters. `ParameterError` for one that does not fit."""
     found: dict[str, list[Update]] = {}
@@ -243,7 +262,8 @@ def updates_of(
     from .adapters import parameters_in, update_of
 
     rows, known = {row.name: row for row in wanted}, {row.name for row in parameters_of(module)}
-    for label, file in adapters:
+    for label, file, _ in adapters:
+        assert file is not None, "only arrays have none"
         try:
             names = parameters_in(file)
             unknown = [shown(name) for name in names if name not in known]

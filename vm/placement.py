@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from orchestrion.hal.policy import Policy
     from orchestrion.schema.module import Module
     from orchestrion.schema.rows import Executable, Program
+    from orchestrion.schema.signers import Trust
 
     from .facts import LoadFacts
 
@@ -92,7 +93,9 @@ class ExecutableRow:
 class Placement:
     """A module on a device. `program` is empty where none runs. `trust`: whether the module is trusted, and why.
     `refusal`: why the policy refuses the program's code; empty where it does not. `derived`: how many constants that
-    initializers compute were found in the user's cache, and how many were computed. `failure`: why loading failed."""
+    initializers compute were found in the user's cache, and how many were computed. `failure`: why loading failed.
+    `signatures`: whose signatures count by the policy that the module was loaded under, and whether they suffice; empty
+    without one."""
 
     device: str
     device_name: str
@@ -107,6 +110,7 @@ class Placement:
     executables: tuple[ExecutableRow, ...]
     derived: tuple[int, int] = (0, 0)
     failure: str = ""
+    signatures: str = ""
 
     def data(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -122,9 +126,16 @@ def explain(module: Module, info: DeviceInfo, policy: Policy, failure: str = "")
     return _placement(module, info, policy, None, failure)
 
 
-def placed(module: Module, info: DeviceInfo, policy: Policy, facts: LoadFacts) -> Placement:
-    """Where a module runs, after it was loaded."""
-    return _placement(module, info, policy, facts, "")
+def placed(module: Module, info: DeviceInfo, policy: Policy, facts: LoadFacts, trust: Trust | None) -> Placement:
+    """Where a module runs, after it was loaded, under a trust policy if there is `trust`."""
+    return replace(_placement(module, info, policy, facts, ""), signatures=_signatures(trust))
+
+
+def _signatures(trust: Trust | None) -> str:
+    if trust is None:
+        return ""
+    names, scopes = ", ".join(map(shorten, trust.signers)) or "nobody", ", ".join(sorted(trust.scopes)) or "nothing"
+    return f"signed by {names} for {scopes}" + (f"; {trust.refusal}" if trust.refusal else "")
 
 
 def _placement(module: Module, info: DeviceInfo, policy: Policy, facts: LoadFacts | None, failure: str) -> Placement:
@@ -240,6 +251,8 @@ def _lines(found: Placement) -> Iterator[str]:
     yield f"device {found.device}: {found.device_name}, {found.driver_version}"
     yield f"  runs {', '.join(found.formats) or 'nothing'}; features {features}"
     yield f"module {found.digest[:16]}: {found.trust}"
+    if found.signatures:
+        yield f"  {found.signatures}"
     for program in found.programs:
         yield f"  program {program.name}: {'chosen' if program.chosen else f'not chosen: {program.reason}'}"
     if found.refusal:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from .admission import Admission, AnySignature
     from .code import Code
-    from .parameters import Source
+    from .parameters import File, Source
     from .placement import Placement
     from .profile import Profile, Profiler
 
@@ -230,7 +230,7 @@ class Program(ProgramContext):
         for context in (self._base, self.context):
             facts.builds |= context.facts.builds
             facts.derived |= context.facts.derived
-        return placed(self.module, self.device.info, self.device.policy, facts)
+        return placed(self.module, self.device.info, self.device.policy, facts, self.trust)
 
     def close(self) -> None:
         """Release everything the program holds. Contexts that were created are closed by whoever created them."""
@@ -274,7 +274,7 @@ def load(
     profiling: bool = False,
     build_deadline: float | None = None,
     parameters: Source | Sequence[Source] | None = None,
-    adapters: Sequence[str | os.PathLike[str]] = (),
+    adapters: Sequence[File] = (),
     extra_parameters: bool = False,
     offset: int = 0,
     length: int | None = None,

@@ -188,6 +188,14 @@ def test_work_of_an_initializer() -> None:
     assert iota == ["dispatch initializer_dispatch_0 in initializer"]
 
 
+def test_parameters(tmp_path: Path) -> None:
+    """Constants that lie beside the module, and arguments that do."""
+    report, _ = compiled(EXAMPLES / "mlp.mlir", ["reference"], parameters=tmp_path / "w.safetensors")
+    large = [place for place in places(report, "stablehlo.constant") if place and "parameter" in place[0]]
+    assert len(large) == 2 and all(len(place) == 1 for place in large)
+    assert all(place.detail for row in report.ops for place in row.places if place.kind == "parameter")
+
+
 def test_a_library_call() -> None:
     report, _ = compiled(EXAMPLES / "library_call.mlir", ["reference"])
     (call,) = [row for row in report.ops if row.op == "stablehlo.custom_call(blas.gemm)"]

@@ -51,9 +51,10 @@ def rendered(page: Path, shell: Shell, missing: Container[str]) -> str:
 def test_it_shows_what_the_commands_print(page: Path, shell: Shell, missing_drivers: dict[str, str]) -> None:
     if page.name == "library-calls.md":
         pytest.importorskip("scipy")
-    if page.name == "signatures.md":
+    shown = page.read_text(encoding="utf-8")
+    if "vm-pack keygen" in shown:
         pytest.importorskip("cryptography")
-    shown, now = page.read_text(encoding="utf-8"), rendered(page, shell, missing_drivers)
+    now = rendered(page, shell, missing_drivers)
     if os.environ.get("BLESS"):
         page.write_text(now, encoding="utf-8")
         return

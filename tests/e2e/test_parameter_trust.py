@@ -1,6 +1,8 @@
 """Parameters and adapters under a trust policy: what the module was compiled with, and what was signed."""
 
 import warnings
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.safetensors import Values, open_file, write_file
 from orchestrion.tools import pack
-from orchestrion.vm.parameters import ParameterError
+from orchestrion.vm.errors import ParameterError
 
 PROGRAM = """
 func.func public @main(%x: tensor<1024xf32> loc("x")) -> tensor<1024xf32> {
@@ -184,3 +186,38 @@ def test_a_file_that_changes_after_its_header_was_read(
         file.write(changed.replace(b'"c"', b'"a"', 1))
     assert set(opened.tensors) == {"c", "b"}
     assert opened.digest() != honest == open_file(place).digest()
+
+
+@pytest.mark.parametrize("rows", [1, 40])
+def test_entries_of_an_archive(rows: int, tmp_path: Path, key: keys.PrivateKey, policy: Path) -> None:
+    """Parameters and an adapter that an archive holds as they are, small ones and mapped ones; with signatures."""
+    table = np.arange(rows * 1024, dtype=np.float32).reshape(rows, 1024)
+    text = PROGRAM.replace("1024", f"{rows}x1024").replace("DATA", table.tobytes().hex())
+    blob = compiler.compile(text, ["reference"], parameters=tmp_path / "m.safetensors")
+    a, b = np.ones((1, 1024), np.float32), np.ones((rows, 1), np.float32)
+    sign(saved(tmp_path / "t.safetensors", table=table * 2), key, "params")
+    sign(saved(tmp_path / "a.safetensors", table__lora_A=a, table__lora_B=b), key, "adapter")
+    with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
+        for name in ("t.safetensors", "a.safetensors"):
+            archive.write(tmp_path / name, name)
+    parts = [_entry(tmp_path / "app.zip", name) for name in ("t.safetensors", "a.safetensors")]
+    x = np.ones((rows, 1024), np.float32)
+    program = vm.load(blob, parameters=parts[0], adapters=[parts[1]])
+    assert np.array_equal(program.main(x), x + table * 2 + 1)
+    refused(
+        signed(blob, key), policy, f"{tmp_path / 'app.zip'} at {parts[0].offset} is not trusted", parameters=parts[0]
+    )
+    by = [(tmp_path / f"{name}.safetensors.sig").read_bytes() for name in ("t", "a")]
+    parts = [replace(part, signature=signature) for part, signature in zip(parts, by, strict=True)]
+    program = vm.load(signed(blob, key), policy=policy, parameters=[parts[0]], adapters=[parts[1]])
+    assert np.array_equal(program.main(x), x + table * 2 + 1)
+    with pytest.raises(ModuleError, match=r"app.zip at 1: offset 1 and length 99999999 are no part of a file of"):
+        vm.load(blob, parameters=vm.FilePart(tmp_path / "app.zip", 1, 99999999))
+
+
+def _entry(path: Path, name: str) -> vm.FilePart:
+    with zipfile.ZipFile(path) as archive:
+        info = archive.getinfo(name)
+    data = path.read_bytes()
+    lengths = [int.from_bytes(data[info.header_offset + at :][:2], "little") for at in (26, 28)]
+    return vm.FilePart(path, info.header_offset + 30 + sum(lengths), info.file_size)

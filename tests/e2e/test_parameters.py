@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -25,7 +26,7 @@ from orchestrion.schema.errors import ModuleError  # noqa: E402
 from orchestrion.schema.parameters import parameters_of  # noqa: E402
 from orchestrion.schema.safetensors import Values, open_file, write_file  # noqa: E402
 from orchestrion.schema.writer import write  # noqa: E402
-from orchestrion.vm.parameters import ParameterError  # noqa: E402
+from orchestrion.vm.errors import ParameterError  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from real_programs import PROGRAMS  # noqa: E402
@@ -360,3 +361,17 @@ def test_derived_constants_are_kept_by_the_values_of_parameters(
     assert not same_bits(results[0], results[2])
     assert np.allclose(results[2], layers({name: 2 * array for name, array in p.items()}, x), rtol=1e-3, atol=1e-2)
     assert spent[0] and spent[2] and spent[1] == spent[3] == 0
+
+
+def test_a_module_without_parameters_imports_nothing_for_them() -> None:
+    code = """
+import sys
+from orchestrion import vm
+from orchestrion.schema.assembler import assemble
+from orchestrion.schema.writer import write
+text = 'export @f program @p profile "reference" { func @f () -> i32 { %i0 = i32.const 7 return (%i0) } entry @f }'
+assert vm.load(write(assemble(text))).f() == 7
+names = ("vm.parameters", "vm.adapters", "vm.parameter_trust", "schema.safetensors")
+assert not [name for name in names if f"orchestrion.{name}" in sys.modules]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

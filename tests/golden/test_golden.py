@@ -19,8 +19,10 @@ from orchestrion.schema.assembler import assemble
 from orchestrion.schema.container import PAGE, Attachment, Section
 from orchestrion.schema.decoder import open_module
 from orchestrion.schema.dtypes import BY_NAME as DTYPES
+from orchestrion.schema.parameters import parameters_of
 from orchestrion.schema.profiles import FEATURES, PROFILES
 from orchestrion.schema.rows import GlobalFlags
+from orchestrion.schema.safetensors import open_file
 from orchestrion.schema.segments import verify_chunk
 from orchestrion.schema.versions import MAJOR, MINOR
 from orchestrion.schema.writer import Constant, Executable, write
@@ -37,6 +39,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "symbolic": ALL,
     "library": ("reference",),
     "everything": ALL,
+    "parameters": ALL,
 }
 
 #: the version whose set may still be written anew; None when there is none
@@ -157,6 +160,24 @@ def everything() -> tuple[bytes, list[Call]]:
     return write(rows), [call("simple_mul", [array(x), array(y)], array(x * y))]
 
 
+PARAMETERS = """
+func.func @main(%x: tensor<3x32xf32>) -> tensor<3x32xf32> {
+  %w = stablehlo.constant dense<"0xDATA"> : tensor<32x32xf32> loc("layer/w")
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1]
+    : (tensor<3x32xf32>, tensor<32x32xf32>) -> tensor<3x32xf32> loc("layer/w")
+  return %0 : tensor<3x32xf32>
+}"""
+
+
+def parameters() -> tuple[bytes, list[Call]]:
+    """Weights in the file beside the module, which also other readers of safetensors read."""
+    w = np.arange(1024, dtype=np.float32).reshape(32, 32) % 13 - 6
+    x = np.arange(96, dtype=np.float32).reshape(3, 32) % 5 - 2
+    file = HERE / f"v{MAJOR}.{MINOR}-parameters.safetensors"
+    module = compiler.compile(PARAMETERS.replace("DATA", w.tobytes().hex()), parameters=file)
+    return module, [call("main", [array(x)], array(x @ w.T))]
+
+
 def _two_variants(row: Executable) -> Executable:
     """A variant for devices with every feature and 2 GiB of shared memory before the one that is for all."""
     (variant,) = row.variants
@@ -172,6 +193,7 @@ GENERATE: dict[str, Callable[[], tuple[bytes, list[Call]]]] = {
     "symbolic": symbolic,
     "library": library,
     "everything": everything,
+    "parameters": parameters,
 }
 
 
@@ -236,6 +258,10 @@ def test_features_are_used() -> None:
     assert symbolic.expressions and min(symbolic.dims) < 0
     assert any(row.shared_memory_bytes for row in open_module(HERE / "v1.0-shared_memory.fb").variants)
     assert b"blas.gemm" in (HERE / "v1.0-library.fb").read_bytes()
+    (row,) = parameters_of(open_module(HERE / "v1.0-parameters.fb"))
+    assert (row.name, str(row)) == ("layer/w", "32x32xf32") and any(row.digest)
+    weights = open_file(HERE / "v1.0-parameters.safetensors").bytes_of("layer/w")
+    assert sha256(weights).digest() == row.digest
 
 
 def test_released_modules_are_as_they_were() -> None:

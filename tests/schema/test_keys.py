@@ -79,6 +79,15 @@ def test_p256_has_one_form_of_a_signature() -> None:
         assert not keys.is_valid(key.public, "module", digest, made._replace(value=bytes(32) + made.value[32:]))
 
 
+def test_p256_signatures_are_handed_on_as_der() -> None:
+    """Numbers of any length, as `cryptography` itself writes them."""
+    from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+    for r in (1, 127, 128, 255, 256, 1 << 247, (1 << 255) - 1, 1 << 255, ORDER - 1):
+        for s in (1, 128, ORDER // 2):
+            assert keys._der(r, s) == encode_dss_signature(r, s)
+
+
 def pem(der: bytes) -> bytes:
     return b"-----BEGIN PUBLIC KEY-----\n" + base64.encodebytes(der) + b"-----END PUBLIC KEY-----\n"
 

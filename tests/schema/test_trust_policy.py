@@ -1,5 +1,7 @@
 """Keys files and what follows from them: each way in which signatures may not suffice is refused with its reason."""
 
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ import pytest
 
 pytest.importorskip("cryptography")
 
-from orchestrion.schema import keys, signers
+from orchestrion.schema import files, keys, signers, trust_policy
 from orchestrion.schema.errors import KeysError, Untrusted
 from orchestrion.schema.signature_set import Part, Signature, SignatureSet, encode
 from orchestrion.schema.signers import Subject
@@ -327,6 +329,37 @@ def test_keys_in_files_of_their_own(tmp_path: Path, pair: list[keys.PrivateKey])
     public.unlink()
     with pytest.raises(OSError, match="a.pub.pem"):
         TrustPolicy.read(path)
+
+
+def test_a_keys_file_is_read_when_it_may_have_changed(
+    tmp_path: Path, pair: list[keys.PrivateKey], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of the last seconds always: it may be written twice at the same time of a coarse clock."""
+    read: list[str] = []
+    real = trust_policy.read_whole
+
+    def counting(name: str) -> bytes:
+        read.append(name)
+        return real(name)
+
+    monkeypatch.setattr(trust_policy, "read_whole", counting)
+    path = tmp_path / "keys.toml"
+    path.write_text(text_of(pair[0]))
+    for _ in range(3):
+        TrustPolicy.read(path)
+    assert len(read) == 3
+    soon = time.time_ns() + 10**10
+    monkeypatch.setattr(files.time, "time_ns", lambda: soon)
+    for _ in range(3):
+        TrustPolicy.read(path)
+    assert len(read) == 4
+    path.write_text(text_of(pair[0], "revoked = true"))
+    assert TrustPolicy.read(path).keys[0].revoked and TrustPolicy.read(path).keys[0].revoked and len(read) == 5
+    other = tmp_path / "other.toml"
+    other.write_text(text_of(pair[1]))
+    os.utime(other, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+    other.replace(path)
+    assert TrustPolicy.read(path).keys[0].key == pair[1].public
 
 
 def test_a_changed_keys_file_is_read_again(tmp_path: Path, pair: list[keys.PrivateKey]) -> None:

@@ -218,6 +218,22 @@ def test_trust() -> None:
     assert placement(blob, "reference").trust == "trusted: compiled on this machine by this user"
 
 
+def test_signatures(tmp_path: Path, opencl: str) -> None:
+    """Who signed it is said of a load under a policy; native code that was signed is not refused."""
+    pytest.importorskip("cryptography")
+    from signed_modules import keys_file, signed
+
+    from orchestrion.schema import keys
+
+    key = keys.generate("ed25519")
+    blob = signed(write(rows("opencl")), key)
+    policy = keys_file(tmp_path / "keys.toml", key, 'scopes = ["code", "weights", "native"]')
+    found = placement(blob, opencl, policy=policy)
+    assert (found.signatures, found.refusal) == ("signed by publisher for code, native, weights", "")
+    assert found.trust.startswith("not trusted") and "  signed by publisher for code" in found.text()
+    assert placement(write(rows("reference")), "reference").signatures == ""
+
+
 def test_code_that_is_there_already() -> None:
     blob = write(rows("reference"))
     with open_device("reference") as device:

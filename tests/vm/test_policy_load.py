@@ -19,7 +19,7 @@ from signed_modules import code_module, detached, key_text, keys_file, rebuilt, 
 from orchestrion import vm
 from orchestrion.hal.errors import PolicyRefused
 from orchestrion.hal.registry import open_device
-from orchestrion.schema import container, keys, segments, signers
+from orchestrion.schema import container, files, keys, segments, signers
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.container import Attachment, Section
 from orchestrion.schema.decoder import read_module
@@ -330,7 +330,7 @@ def test_what_was_hashed_is_remembered_until_somebody_writes(
 
     assert (load(), load(), hashed) == (5, 5, [100_003] * 2)
     soon = time.time_ns() + 10**10
-    monkeypatch.setattr(container.time, "time_ns", lambda: soon)
+    monkeypatch.setattr(files.time, "time_ns", lambda: soon)
     assert (load(), load(), load(), hashed) == (5, 5, 5, [100_003] * 3)
     assert (load(copy), load(copy), hashed) == (5, 5, [100_003] * 4)
     assert (vm.load(data, policy=policy).byte(0), hashed) == (5, [100_003] * 5)
@@ -340,6 +340,20 @@ def test_what_was_hashed_is_remembered_until_somebody_writes(
             load()
     copy.replace(path)
     assert (load(), load()) == (5, 5)
+
+
+def test_a_module_in_another_file(key: keys.PrivateKey, policy: Path, tmp_path: Path) -> None:
+    """Two entries of one archive, at places of their own."""
+    path = tmp_path / "archive"
+    small, large = signed(code_module(), key), weighted(100_005, key)[0]
+    path.write_bytes(bytes(7) + small.ljust(20_000, b"x") + large + b"tail")
+    assert vm.load(path, policy=policy, offset=7, length=len(small)).f() == 7
+    assert vm.load(path, policy=policy, offset=20_007, length=len(large)).byte(100_004) == 5
+    rewrite(path, 20_007 + container.open_bytes(large).spans[0][0], b"\6")
+    with pytest.raises(vm.ModuleError, match="segment 0 is damaged"):
+        vm.load(path, policy=policy, offset=20_007, length=len(large)).byte(0)
+    with pytest.raises(vm.ModuleError):
+        vm.load(path, policy=policy)
 
 
 def test_the_root_is_copied_before_it_is_hashed(

@@ -1,13 +1,15 @@
 """vm-pack verify: whether a file is whole, and signed by those who must have signed it.
 
-Of a module every byte counts: padding, root, directory, each segment by its digests, attachments and sections. Any
-other file has its signatures beside it, in `--detached`, or else in FILE.sig.
+Of a module every byte counts: padding, root, directory, each segment by its digests, attachments and sections. So it
+does of a bundle, whose module, manifest and parameters must all be signed. Any other file has its signatures beside it,
+in `--detached`, or else in FILE.sig.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from orchestrion.tools import cli
@@ -33,10 +35,17 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
+    from orchestrion.schema.archive import is_archive
+
     from .signing import is_module
 
     policy = _policy(options)
-    said = verify_module(options, policy) if is_module(options.file) else verify_file(options, policy)
+    if is_module(options.file):
+        said = verify_module(options, policy)
+    elif is_archive(options.file):
+        said = verify_bundle(options, policy)
+    else:
+        said = verify_file(options, policy)
     print(f"{options.file}: {said}")
     return cli.DONE
 
@@ -53,8 +62,23 @@ def verify_module(options: argparse.Namespace, policy: TrustPolicy) -> str:
         signature_set.decode(data)
     signers = _signers(policy, subject_of(module, parts_of(module.container)), sets, options)
     missing = sum(map(module.missing, range(len(module.segments))))
-    whole = f", {missing} of its {len(module.segments)} segments were taken out" if missing else ""
+    whole = f" but for {missing} of its {len(module.segments)} segments, taken out" if missing else ""
     return f"whole{whole}, signed by {signers}"
+
+
+def verify_bundle(options: argparse.Namespace, policy: TrustPolicy) -> str:
+    """Every byte, and who signed the module, the manifest and each file of parameters."""
+    from orchestrion.schema.bundle import open_bundle
+
+    from .bundle import verify_facts
+
+    if options.detached is not None:
+        raise cli.UsageError(f"--detached: {options.file} is a bundle and has its signatures in it")
+    found = open_bundle(options.file)
+    found.verify()
+    signers = verify_facts(found, policy)
+    _require_keys(signers, options)
+    return f"whole, {len(found.archive.entries)} entries, signed by {', '.join(signers)}"
 
 
 def verify_contents(module: Module) -> None:
@@ -115,7 +139,14 @@ def _signers(policy: TrustPolicy, subject: Subject, sets: list[bytes | memoryvie
     trust = examine(policy, subject, sets)
     if trust.refusal:
         raise Untrusted(trust.refusal)
-    missing = [key for key in options.key or () if key not in trust.signers]
+    _require_keys(trust.signers, options)
+    return ", ".join(trust.signers)
+
+
+def _require_keys(signers: Sequence[str], options: argparse.Namespace) -> None:
+    """`Untrusted` when a `--key` is not among the signers."""
+    from orchestrion.schema.errors import Untrusted
+
+    missing = [key for key in options.key or () if key not in signers]
     if missing:
         raise Untrusted(f"{options.file} is not signed by {', '.join(missing)}")
-    return ", ".join(trust.signers)

@@ -1,0 +1,216 @@
+"""Bundles: one zip archive with everything that a model is shipped with, which apps map where it lies.
+
+    manifest.json | module.fb | code.bin | parameters/<digest>.safetensors | licence.* | model-card.* | *.sig
+
+- The manifest comes first, stored, so that a few KB of a download tell whether the rest is of use; it lists every other
+  entry with the size and SHA-256 that it has in the archive, but its own signature set `manifest.json.sig`.
+- `code.bin`, where it is, is deflated and holds segments of code that `module.fb` lacks: u32 number of them, their
+  u32 ordinals ascending, then their bytes. Such a bundle is unpacked before its module is loaded.
+- The archive has the one form of `archive.build`, so that any changed byte of it is found.
+
+An app finds the module of a bundle, or of an APK that holds one as an asset, and loads it without unpacking:
+
+    offset, length = find_entry("model.zip", "module.fb")
+    program = vm.load("model.zip", offset=offset, length=length)
+"""
+
+import os
+from collections.abc import Iterator
+from hashlib import sha256
+from struct import Struct
+from struct import error as StructError
+from typing import NamedTuple
+
+from . import archive, container, decoder
+from .archive import Archive
+from .container import Container
+from .errors import ModuleError
+from .files import map_file, write_whole
+from .manifest import Manifest, read_manifest
+from .rows import SegmentKind
+
+MANIFEST, MODULE, CODE = "manifest.json", "module.fb", "code.bin"
+MANIFEST_SIGNATURES = "manifest.json.sig"
+#: what an entry of a bundle is for
+ROLES: dict[str, str] = {
+    "module": "the module; segments of code that it lacks are in the code entry",
+    "code": "segments of code, compressed",
+    "parameters": "a file of parameters, named by its SHA-256",
+    "licence": "the licence of the model",
+    "model-card": "the model card",
+    "signatures": "a signature set: module.fb.sig, or that of a file of parameters",
+}
+
+_COUNT = Struct("<I")
+
+
+class Place(NamedTuple):
+    """Where the bytes of a stored entry lie in the archive's file."""
+
+    offset: int
+    length: int
+
+
+def find_entry(path: str | os.PathLike[str], name: str) -> Place:
+    """Where a stored entry of a zip archive lies, for `vm.load(path, offset=, length=)`. Its bytes are not read.
+
+    `OSError` where the file cannot be read. `ModuleError`: it is no archive in which an entry can be found without
+    doubt (`archive.open_archive`), there is no such entry, or it is compressed.
+    """
+    found = archive.open_archive(path)
+    entry = found.find(name)
+    return Place(entry.data, len(found.stored(entry)))
+
+
+class Bundle:
+    """An opened bundle whose manifest was read; `verify` looks at everything else."""
+
+    __slots__ = ("archive", "manifest")
+
+    def __init__(self, found: Archive) -> None:
+        self.archive = found
+        first = next(iter(found.entries), None)
+        if first != MANIFEST:
+            raise ModuleError(f"not a bundle: the first entry is {first!r:.200}, not {MANIFEST!r}")
+        found.stored(found.find(MANIFEST))
+        self.manifest: Manifest = read_manifest(found.read(found.find(MANIFEST)))
+
+    def content(self, name: str) -> memoryview:
+        """The content of an entry, inflated where it is compressed, with its checksum checked."""
+        return self.archive.read(self.archive.find(name))
+
+    def verify(self) -> None:
+        """Check every byte of the archive: its form, and the digest of each entry. `ModuleError` names what is wrong.
+
+        It proves that nothing was changed since the manifest was written. Who wrote it is a question of signatures.
+        """
+        self.archive.check_form()
+        listed = [entry.name for entry in self.manifest.entries]
+        wanted = [MANIFEST, *listed]
+        there = [name for name in self.archive.entries if name != MANIFEST_SIGNATURES]
+        if there != wanted:
+            odd = sorted(set(there) ^ set(wanted)) or ["their order"]
+            raise ModuleError(f"the entries are not those that the manifest lists: {', '.join(odd)[:400]}")
+        for entry in self.manifest.entries:
+            self._check_entry(entry.name, entry.role, entry.bytes, entry.sha256)
+        state = sha256()
+        for piece in self.module_pieces():
+            state.update(piece)
+        if state.hexdigest() != self.manifest.file.sha256:
+            raise ModuleError(f"{MODULE} is not the file whose digest the manifest gives")
+        if MANIFEST_SIGNATURES in self.archive.entries:
+            self._check_signed(MANIFEST_SIGNATURES)
+
+    def _check_entry(self, name: str, role: str, size: int, digest: str) -> None:
+        """The digest is that of the bytes in the archive: deflate has many forms of one content."""
+        if role not in ROLES:
+            raise ModuleError(f"entry {name} has the role {role!r:.80}; there are {', '.join(ROLES)}")
+        entry = self.archive.find(name)
+        data = self.archive.data[entry.data : entry.end]
+        if len(data) != size or sha256(data).hexdigest() != digest:
+            raise ModuleError(f"entry {name} is damaged: its digest is not the one in the manifest", entry.data)
+        self.archive.read(entry)
+
+    def _check_signed(self, name: str) -> None:
+        """The form of a signature set, and that it is for the manifest; `keys.is_valid` checks signatures."""
+        from . import signature_set
+
+        found = signature_set.decode(self.content(name))
+        if (found.kind, found.digest) != ("manifest", sha256(self.content(MANIFEST)).digest()):
+            raise ModuleError(f"{name} has the signatures of another file")
+
+    def module_pieces(self) -> list[bytes | memoryview]:
+        """The module file that was packed, in pieces: segments of code are back where they were."""
+        data = self.archive.stored(self.archive.find(MODULE))
+        file = container.open_bytes(data)
+        if file.digest.hex() != self.manifest.file.digest:
+            raise ModuleError(f"{MODULE} is another module than the manifest describes")
+        if CODE not in self.archive.entries:
+            return [data]
+        segments = [file.segment(at) if span[0] else None for at, span in enumerate(file.spans)]
+        for ordinal, code in unpack_code(self.content(CODE), file):
+            segments[ordinal] = code
+        return container.build(file.root, segments, file.attachments, file.sections)
+
+
+def open_bundle(path: str | os.PathLike[str]) -> Bundle:
+    """Open a bundle and read its manifest. `OSError` where it cannot be read, `ModuleError` where it is none."""
+    return Bundle(archive.open_archive(path))
+
+
+def unpack_bundle(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> list[str]:
+    """Verify a bundle and write its files to a folder, the module last and whole; their names. Files are replaced at
+    once.
+
+    Parameters keep their names, `parameters/<digest>.safetensors`.
+    """
+    found = open_bundle(path)
+    found.verify()
+    names = [name for name in found.archive.entries if name not in (MODULE, CODE)]
+    for name in names:
+        if name != MANIFEST:
+            _check_name(name)
+    for name in names:
+        target = os.path.join(folder, *name.split("/"))
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        write_whole(target, (found.content(name),), "could not be written")
+    write_whole(os.path.join(folder, MODULE), found.module_pieces(), "could not be written")
+    return [*names, MODULE]
+
+
+def verify_folder(folder: str | os.PathLike[str]) -> Manifest:
+    """Check the files of a bundle that was unpacked, or that a store delivered, against the manifest beside them.
+
+    `OSError` for a file that cannot be read, `ModuleError` for one that is not what the manifest says. Files that it
+    does not list are not looked at.
+    """
+    manifest = read_manifest(map_file(os.path.join(folder, MANIFEST)))
+    for entry in manifest.entries:
+        if entry.name == CODE:
+            continue
+        if entry.name != MODULE:
+            _check_name(entry.name)
+        content = map_file(os.path.join(folder, *entry.name.split("/")))
+        wanted = manifest.file.sha256 if entry.name == MODULE else entry.sha256
+        if sha256(content).hexdigest() != wanted:
+            raise ModuleError(f"{entry.name} is damaged: its digest is not the one in the manifest")
+    return manifest
+
+
+def _check_name(name: str) -> None:
+    """A name that stays inside of the folder, whatever the system makes of its characters."""
+    allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_./"
+    parts = name.split("/")
+    if len(parts) > 2 or not all(part.strip(".") and not part.startswith(".") for part in parts):
+        raise ModuleError(f"entry {name!r:.200} is not a name that is unpacked")
+    if not set(name) <= set(allowed) or name in (MANIFEST, MODULE):
+        raise ModuleError(f"entry {name!r:.200} is not a name that is unpacked")
+
+
+def pack_code(ordinals: list[int], file: Container) -> bytes:
+    """The content of `code.bin` for segments of a module."""
+    head = _COUNT.pack(len(ordinals)) + b"".join(map(_COUNT.pack, ordinals))
+    return head + b"".join([file.segment(ordinal) for ordinal in ordinals])
+
+
+def unpack_code(content: memoryview, file: Container) -> Iterator[tuple[int, memoryview]]:
+    """(ordinal, bytes) of the segments in `code.bin`; the module's root says how long each is."""
+    module = decoder.decode(file)
+    try:
+        (count,) = _COUNT.unpack_from(content)
+        ordinals = Struct(f"<{count}I").unpack_from(content, _COUNT.size) if count <= len(module.segments) else ()
+    except StructError:
+        raise ModuleError(f"{CODE} is truncated") from None
+    if len(ordinals) != count or any(b <= a for a, b in zip(ordinals, ordinals[1:], strict=False)):
+        raise ModuleError(f"{CODE} does not list segments of the module in their order")
+    at = _COUNT.size * (1 + count)
+    for ordinal in ordinals:
+        if ordinal >= len(module.segments) or file.spans[ordinal][0]:
+            raise ModuleError(f"{CODE} has segment {ordinal}, which the module has, or which it does not know")
+        row = module.segments[ordinal]
+        if row.kind != SegmentKind.Executable or len(content) - at < row.size:
+            raise ModuleError(f"{CODE} has segment {ordinal}, which is no code or is cut off")
+        yield ordinal, content[at : at + row.size]
+        at += row.size
+    if at != len(content):
+        raise ModuleError(f"{CODE} has {len(content) - at} bytes behind its segments")

@@ -1,0 +1,26 @@
+"""vm-pack apply: the new file from the old one and a delta, whole or not at all."""
+
+import argparse
+
+from orchestrion.tools import cli
+
+
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    made = cli.subcommand(subparsers, "apply", run, "Makes the new file from the old one and a delta.")
+    made.add_argument("old", metavar="OLD", help="the file that the delta was made for")
+    made.add_argument("delta", metavar="D", help="what `vm-pack delta` wrote")
+    made.add_argument("-o", dest="output", metavar="NEW", required=True, help="the new file; may be OLD")
+    made.add_argument(
+        "--most-bytes",
+        metavar="N",
+        type=int,
+        help="largest file that the delta may give (default: twice the old one, 64 times the delta, and 1 MiB)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from orchestrion.schema.delta import apply_file
+
+    done = apply_file(options.old, options.delta, options.output, options.most_bytes)
+    print(f"{options.output}: {done.new_size:,} bytes, digest {done.new_digest.hex()[:16]}")
+    return cli.DONE

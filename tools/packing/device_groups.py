@@ -1,0 +1,166 @@
+"""Device groups of Google Play: which devices get which variant of a pack, as `device_targeting_config.xml` says it.
+
+A group holds a module with some of its programs; a device gets the first group of which it meets a selector, else the
+group `other`. A selector is met when all its conditions are.
+
+    --group=fast:programs=spirv,ram=6GB-,soc=QTI/SM8750 --group=fast:device=google/husky
+
+https://developer.android.com/google/play/on-device-ai#device-targeting
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+from xml.sax.saxutils import quoteattr
+
+from orchestrion.schema.manifest import Executable, Manifest, Program
+from orchestrion.tools import cli
+
+OTHER = "other"
+MOST_SELECTORS, MOST_DEVICES, MOST_FEATURES = 5, 10_000, 100
+NAMESPACE = "http://schemas.android.com/apk/config"
+#: profile -> what Android says of devices that can run it
+PROFILE_FEATURES: Mapping[str, tuple[str, ...]] = {"spirv": ("android.hardware.vulkan.compute",)}
+#: memory that a program's constants may take of a device's, and below which no device that Play serves falls
+RAM_SHARE, LEAST_RAM = 4, 2_000_000_000
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+_RAM = re.compile(r"(?:([0-9]{1,6})(GB|MB))?-(?:([0-9]{1,6})(GB|MB))?", re.ASCII)
+_UNITS = {"GB": 10**9, "MB": 10**6}
+
+
+class Selector(NamedTuple):
+    """Conditions that a device must all meet; `ram` is (least, less than) in bytes, None where there is no bound."""
+
+    ram: tuple[int | None, int | None] = (None, None)
+    chips: tuple[tuple[str, str], ...] = ()
+    devices: tuple[tuple[str, str], ...] = ()
+    features: tuple[str, ...] = ()
+
+
+class Group(NamedTuple):
+    """`programs` are profiles that the module of the group keeps; None for all. `other` has no selectors."""
+
+    name: str
+    programs: tuple[str, ...] | None
+    selectors: tuple[Selector, ...]
+
+
+def default_groups(manifest: Manifest) -> list[Group]:
+    """A group per profile that not every device runs, in the order of the module's programs, and `other`."""
+    rows = {row.profile: row for row in whole_programs(manifest)}
+    common = tuple(profile for profile in rows if profile not in PROFILE_FEATURES)
+    groups = [
+        Group(profile, (profile, *common), (_of_profile(row),))
+        for profile, row in rows.items()
+        if profile in PROFILE_FEATURES
+    ]
+    if not groups or not common:
+        return [Group(OTHER, None, ())]
+    return [*groups, Group(OTHER, common, ())]
+
+
+def whole_programs(manifest: Manifest) -> list[Program]:
+    """The programs of which nothing that they need was taken out of the file."""
+    return [row for row in manifest.programs if row.absent is None and all(map(_has_variant, row.executables))]
+
+
+def _has_variant(row: Executable) -> bool:
+    return any(variant.absent is None for variant in row.variants)
+
+
+def _of_profile(row: Program) -> Selector:
+    """Devices that have what a program's profile wants, and memory for its constants."""
+    ram = RAM_SHARE * row.constant_bytes
+    return Selector((ram if ram > LEAST_RAM else None, None), features=PROFILE_FEATURES[row.profile])
+
+
+def read_groups(texts: Sequence[str]) -> list[Group]:
+    """The groups of `--group` flags, in their order. `UsageError` for one that Play would refuse."""
+    groups: dict[str, Group] = {}
+    for text in texts:
+        name, colon, rest = text.partition(":")
+        if not colon or not _NAME.fullmatch(name):
+            raise cli.UsageError(f"--group={text!r:.200}: NAME:CONDITIONS wanted, the name of letters, digits and _")
+        programs, selector = _selector(rest)
+        before = groups.get(name, Group(name, None, ()))
+        if programs and before.programs and programs != before.programs:
+            raise cli.UsageError(f"--group: {name} has programs {','.join(before.programs)} already")
+        selectors = (*before.selectors, selector) if selector != Selector() else before.selectors
+        groups[name] = Group(name, programs or before.programs, selectors)
+    found = list(groups.values())
+    _check(found)
+    return sorted(found, key=lambda group: group.name == OTHER)
+
+
+def _check(groups: Sequence[Group]) -> None:
+    for group in groups:
+        if (group.name == OTHER) == bool(group.selectors):
+            word = "has no conditions: it gets the other devices" if group.selectors else "has none"
+            raise cli.UsageError(f"--group: {group.name} {word}")
+        if len(group.selectors) > MOST_SELECTORS:
+            raise cli.UsageError(
+                f"--group: {group.name} has {len(group.selectors)} selectors, {MOST_SELECTORS} at most"
+            )
+        devices = sum(len(row.devices) for row in group.selectors)
+        features = sum(len(row.features) for row in group.selectors)
+        if devices > MOST_DEVICES or features > MOST_FEATURES:
+            raise cli.UsageError(f"--group: {group.name} has {devices} devices and {features} features")
+
+
+def _selector(text: str) -> tuple[tuple[str, ...], Selector]:
+    programs: list[str] = []
+    ram: tuple[int | None, int | None] = (None, None)
+    pairs: dict[str, list[tuple[str, str]]] = {"soc": [], "device": []}
+    features: list[str] = []
+    kind = ""
+    for word in text.split(","):
+        key, equals, value = word.partition("=")
+        kind, value = (key, value) if equals else (kind, word)
+        if kind == "programs":
+            programs.append(value)
+        elif kind == "ram":
+            ram = _ram(value)
+        elif kind in pairs:
+            maker, _, model = value.partition("/")
+            if not maker or not model:
+                raise cli.UsageError(f"--group: {kind}={value!r:.80} is not like MAKER/MODEL")
+            pairs[kind].append((maker, model))
+        elif kind == "feature" and value:
+            features.append(value)
+        else:
+            raise cli.UsageError(f"--group: {word!r:.80} is none of programs=, ram=, soc=, device=, feature=")
+    made = Selector(ram, tuple(pairs["soc"]), tuple(pairs["device"]), tuple(features))
+    return tuple(programs), made
+
+
+def _ram(text: str) -> tuple[int | None, int | None]:
+    match = _RAM.fullmatch(text)
+    if match is None or text == "-":
+        raise cli.UsageError(f"--group: ram={text!r:.80} is not like 4GB-, 4GB-8GB or -8GB")
+    bounds = [int(n) * _UNITS[unit] if n else None for n, unit in (match.groups()[:2], match.groups()[2:])]
+    return bounds[0], bounds[1]
+
+
+#: condition -> the lines that say it
+_LINES: Sequence[Callable[[Selector], list[str]]] = (
+    lambda row: [f"included-device-id brand={quoteattr(a)} device={quoteattr(b)}" for a, b in row.devices],
+    lambda row: [f"required-system-feature name={quoteattr(name)}" for name in row.features],
+    lambda row: [f"system-on-chip manufacturer={quoteattr(a)} model={quoteattr(b)}" for a, b in row.chips],
+)
+
+
+def targeting(groups: Sequence[Group]) -> str:
+    """The XML; `other` is not in it, since Play adds it."""
+    lines = [f'<config:device-targeting-config xmlns:config="{NAMESPACE}">']
+    for group in groups:
+        if not group.selectors:
+            continue
+        lines.append(f"  <config:device-group name={quoteattr(group.name)}>")
+        for row in group.selectors:
+            bounds = zip(("ram-min-bytes", "ram-max-bytes"), row.ram, strict=True)
+            ram = "".join(f' {name}="{value}"' for name, value in bounds if value is not None)
+            inner = [f"      <config:{line}/>" for lines_of in _LINES for line in lines_of(row)]
+            lines += [f"    <config:device-selector{ram}>", *inner, "    </config:device-selector>"]
+        lines.append("  </config:device-group>")
+    return "\n".join([*lines, "</config:device-targeting-config>", ""])

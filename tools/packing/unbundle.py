@@ -1,0 +1,19 @@
+"""vm-pack unbundle: the files of a bundle in a folder, after every byte of it was verified."""
+
+import argparse
+
+from orchestrion.tools import cli
+
+
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    made = cli.subcommand(subparsers, "unbundle", run, "Verifies a bundle and writes its files to a folder.")
+    made.add_argument("file", metavar="BUNDLE", help="what `vm-pack bundle` wrote")
+    made.add_argument("-o", dest="output", metavar="FOLDER", required=True, help="where the files go")
+
+
+def run(options: argparse.Namespace) -> int:
+    from orchestrion.schema.bundle import unpack_bundle
+
+    found = unpack_bundle(options.file, options.output)
+    print(f"{options.output}: {', '.join(found)}")
+    return cli.DONE
