@@ -1,13 +1,13 @@
 """Keeps the runtime of a format version, to open the files of later versions: `python tests/golden/make_reader.py`
 
 Packs the packages schema, vm and hal into `readers/orchestrion-MAJOR.MINOR.zip`, without the drivers of OpenCL and
-Vulkan, which the tests of readers do not use. Equal sources make equal bytes. `readers/SHA256SUMS` keeps the digests.
+Vulkan, which the tests of readers do not use, as far as git tracks their files. Equal sources make equal bytes. `readers/SHA256SUMS` keeps the digests.
 README.md has the rule: what was released is not packed again.
 """
 
+import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,25 +17,22 @@ READERS = HERE / "readers"
 PACKAGES = ("hal", "schema", "vm")
 #: folders that no reader on the reference device needs
 LEFT_OUT = ("hal/cts", "hal/opencl", "hal/vulkan", "vm/pyinstaller")
-KEPT = (".py", ".fbs", ".typed")
 
 
-def sources() -> Iterator[tuple[str, Path]]:
-    """Name in the archive and file, in the order of names."""
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*"), key=lambda path: path.relative_to(ROOT).as_posix()):
-            name = path.relative_to(ROOT).as_posix()
-            if path.suffix in KEPT and not name.startswith(tuple(f"{folder}/" for folder in LEFT_OUT)):
-                yield f"orchestrion/{name}", path
+def sources() -> list[str]:
+    """Files of the runtime that git tracks, in the order of names."""
+    listed = subprocess.run(["git", "ls-files", *PACKAGES], cwd=ROOT, capture_output=True, text=True, check=True)
+    left_out = tuple(f"{folder}/" for folder in LEFT_OUT)
+    return sorted(name for name in listed.stdout.splitlines() if not name.startswith(left_out))
 
 
 def pack(target: Path) -> None:
     """Write the archive. Neither times nor rights of files are in it."""
     with zipfile.ZipFile(target, "w") as archive:
-        for name, path in [*sources(), ("LICENSE", ROOT / "LICENSE")]:
-            entry = zipfile.ZipInfo(name)
+        for name in ["LICENSE", *sources()]:
+            entry = zipfile.ZipInfo(name if name == "LICENSE" else f"orchestrion/{name}")
             entry.external_attr, entry.create_system = 0o644 << 16, 3
-            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+            archive.writestr(entry, (ROOT / name).read_bytes(), zipfile.ZIP_DEFLATED, 9)
 
 
 def main() -> None:
