@@ -1,7 +1,8 @@
 """Keeps the runtime of a format version, to open the files of later versions: `python tests/golden/make_reader.py`
 
-Packs the packages schema, vm and hal into `readers/orchestrion-MAJOR.MINOR.zip`, without the drivers of OpenCL and
-Vulkan, which the tests of readers do not use, as far as git tracks their files. Equal sources make equal bytes. `readers/SHA256SUMS` keeps the digests.
+Packs what git tracks of the packages schema, vm and hal into `readers/orchestrion-MAJOR.MINOR.zip`, without the drivers
+of OpenCL and Vulkan, which the tests of readers do not use. Equal sources make equal bytes. `readers/SHA256SUMS` keeps
+the digests.
 README.md has the rule: what was released is not packed again.
 """
 
