@@ -86,8 +86,9 @@ class Listing {
   void attribute(const Attribute& attribute, const char* indent) {
     const Range& range = attribute.value();
     const bool text = attribute.kind() == AttributeKind::Text;
-    const Bytes all{range.end() ? root_.attribute_values()->data() : nullptr, range.end()};
-    const Bytes value = all.slice(range.start(), range.end() - range.start());
+    const auto* values = root_.attribute_values();
+    const Bytes all = values ? Bytes{values->data(), values->size()} : Bytes{};
+    const Bytes value = all.slice(range.start(), uint64_t{range.end()} - range.start());
     out_ << indent << "attribute " << string(attribute.key()) << ": " << (text ? shown(value.text()) : "hex " + hex(value))
          << "\n";
   }

@@ -7,10 +7,10 @@ from dataclasses import replace
 from hashlib import sha256
 from math import gcd
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from golden_calls import Call, array, call, compare, value
 
 from orchestrion import compiler, vm
 from orchestrion.compiler.driver import Compilation
@@ -46,21 +46,6 @@ MODULES: dict[str, tuple[str, ...]] = {
 UNRELEASED: tuple[int, int] | None = (1, 0)
 #: file -> SHA-256, of released versions
 RELEASED: dict[str, str] = {}
-
-Call = dict[str, Any]
-
-
-def array(x: np.ndarray[Any, Any]) -> Call:
-    return {"dtype": str(x.dtype), "shape": list(x.shape), "values": x.ravel().tolist()}
-
-
-def value(x: Any) -> Any:
-    """The array that `array` wrote down, or the number."""
-    return np.array(x["values"], x["dtype"]).reshape(x["shape"]) if isinstance(x, dict) else x
-
-
-def call(function: str, arguments: list[Any], *results: Any) -> Call:
-    return {"function": function, "arguments": arguments, "results": list(results)}
 
 
 def simple_mul() -> tuple[bytes, list[Call]]:
@@ -244,17 +229,6 @@ def test_it_runs(minor: int, name: str, device: str, devices: dict[str, str]) ->
         results = program[row["function"]](*map(value, row["arguments"]))
         compare(results if isinstance(results, tuple) else (results,), [value(x) for x in row["results"]])
     program.close()
-
-
-def compare(got: tuple[Any, ...], want: list[Any]) -> None:
-    assert len(got) == len(want)
-    for one, other in zip(got, want, strict=True):
-        if not isinstance(other, np.ndarray):
-            assert one == other
-            continue
-        assert one.dtype == other.dtype and one.shape == other.shape
-        scale = np.max(np.abs(other), where=np.isfinite(other), initial=0.0)
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6 * scale)
 
 
 def test_everything_is_there() -> None:
