@@ -95,6 +95,8 @@ class ExecutableCache:
         """The executable, built unless it is in the cache. `Device.rehearse` comes before the build and outside of the
         lock, so that other threads need not wait for it.
         """
+        if not isinstance(payload.obj, bytes):  # it may lie in a mapped file, which others may write to
+            payload = memoryview(bytes(payload))
         key = format, entries, hashlib.sha256(payload).digest()
         helper = None
         with self._lock:

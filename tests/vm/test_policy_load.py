@@ -7,7 +7,9 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,13 +19,17 @@ pytest.importorskip("cryptography")
 from signed_modules import code_module, detached, key_text, keys_file, rebuilt, signed
 
 from orchestrion import vm
+from orchestrion.hal import executable
 from orchestrion.hal.errors import PolicyRefused
 from orchestrion.hal.registry import open_device
-from orchestrion.schema import container, files, keys, segments, signers
+from orchestrion.schema import container, files, keys, segments, signers, tensor_encoding
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.container import Attachment, Section
 from orchestrion.schema.decoder import read_module
+from orchestrion.schema.dtypes import BY_NAME as DTYPES
 from orchestrion.schema.rows import SegmentKind
+from orchestrion.schema.tensor_bytecode import EntryCode
+from orchestrion.schema.tensor_shapes import TensorType
 from orchestrion.schema.trust_policy import TrustPolicy
 from orchestrion.schema.writer import write
 from orchestrion.vm import admission
@@ -425,6 +431,37 @@ def test_code_is_copied_before_it_is_hashed(
     path.write_bytes(whole)
     with pytest.raises(Exception, match=r"."):  # the attack works where nobody copies
         vm.load(path).main(X, Y)
+
+
+def test_what_others_built_of_mapped_code_is_not_used(
+    tensors: bytes, key: keys.PrivateKey, policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Executables are kept under the digest of their code: the file must not change between that and the build."""
+    whole = signed(rebuilt(tensors, sections=[Section("room", bytes(100_009))]), key)
+    file, rows = container.open_bytes(whole), read_module(whole)
+    (payload,) = {row.payload for row in rows.variants if rows.strings[row.format] == "tensor-bytecode"}
+    other = EntryCode(4)
+    row = TensorType(DTYPES["f32"], (4,))
+    x, y, c = (other.emit("load_input", (), binding, row) for binding in range(3))
+    other.emit("store_output", other.emit("subtract", (*other.emit("multiply", (*x, *y)), *c)), 3)
+    subtracting = tensor_encoding.encode([other])
+    assert len(subtracting) == file.spans[payload][1]
+    path = tmp_path / "m.fb"
+
+    def late(data: memoryview) -> object:
+        found = sha256(data)
+        rewrite(path, file.spans[payload][0], subtracting)
+        return found
+
+    with open_device("reference") as device:
+        path.write_bytes(whole)
+        with monkeypatch.context() as patch:
+            patch.setattr(executable, "hashlib", SimpleNamespace(sha256=late))
+            vm.load(path, device=device).close()
+        path.write_bytes(whole)
+        program = vm.load(path, device=device, policy=policy)
+        np.testing.assert_array_equal(program.main(X, Y), Z)
+        program.close()
 
 
 def test_damaged_code_is_refused(tensors: bytes, key: keys.PrivateKey, policy: Path) -> None:
