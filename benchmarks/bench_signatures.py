@@ -78,7 +78,7 @@ def load(paths: Callable[[], Path], policy: Path | None) -> Callable[[], Any]:
 
 
 def verified(folder: Path, key: Any, rounds: int) -> dict[str, Timing]:
-    from orchestrion.schema import keys
+    from orchestrion.schema.trust import keys
 
     path, public = folder / "large.fb", folder / "large.pub.pem"
     write_weighted(path, GIB, folder / "weight")
@@ -90,7 +90,7 @@ def verified(folder: Path, key: Any, rounds: int) -> dict[str, Timing]:
 
 
 def loaded(folder: Path, pairs: dict[str, Any], rounds: int) -> dict[str, Timing]:
-    from orchestrion.schema import keys
+    from orchestrion.schema.trust import keys
 
     count = WARM_UP + BLOCK * rounds
     print(f"compiling {count * (1 + len(pairs)) + 1} modules", flush=True)
@@ -117,7 +117,7 @@ def loaded(folder: Path, pairs: dict[str, Any], rounds: int) -> dict[str, Timing
 
 def main() -> None:
     options = arguments("signatures: verifying a file, loads under a policy")
-    from orchestrion.schema import keys
+    from orchestrion.schema.trust import keys
 
     pairs = {"Ed25519": keys.generate("ed25519"), "P-256": keys.generate("p256")}
     with tempfile.TemporaryDirectory() as name:

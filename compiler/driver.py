@@ -227,7 +227,7 @@ class Compilation:
                 f"the text of phase {self.start} may hold native code made elsewhere: the module is not put into the "
                 "trust store"
             )
-        from orchestrion.schema.trust import SharedFolder, TrustStore
+        from orchestrion.schema.trust.store import SharedFolder, TrustStore
 
         try:
             TrustStore().add(digest)

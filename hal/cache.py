@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from orchestrion.schema.files import open_regular
-from orchestrion.schema.trust import SharedFolder, private_folder
+from orchestrion.schema.trust.store import SharedFolder, private_folder
 
 MAGIC = b"ORCC\x01\0\0\0"
 DIGEST = 32

@@ -6,7 +6,7 @@
 - A module is *signed* for native code if the caller's trust policy says that its signers answer for that: then its
   native code may run, and its code is built in this process, as whoever may run native code here can do anything.
   It is not trusted for that alone: a signature says who made a module, not how long its initializers take.
-- A module is *trusted* if it was compiled on this machine by this user (the trust store of `orchestrion.schema.trust`
+- A module is *trusted* if it was compiled on this machine by this user (the trust store of `schema.trust.store`
   holds the digest of its root), or if the caller trusts everything. Native code needs a trusted or a signed module, and
   only modules that are not trusted have limits by default.
 """
@@ -14,7 +14,7 @@
 from collections.abc import Iterable
 
 from orchestrion.schema.profiles import PROFILES, Profile
-from orchestrion.schema.trust import SharedFolder, TrustStore
+from orchestrion.schema.trust.store import SharedFolder, TrustStore
 
 from .errors import PolicyRefused
 

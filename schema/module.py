@@ -37,7 +37,7 @@ from .rows import (
 from .segments import verify_segment
 
 if TYPE_CHECKING:
-    from .guard import Guard
+    from .trust.guard import Guard
 
 #: the highest version of a model
 MOST_VERSION = 2**63 - 1

@@ -7,9 +7,9 @@ from . import cli
 
 if TYPE_CHECKING:
     from orchestrion.hal.backend import DeviceInfo
-    from orchestrion.schema.manifest import Manifest
     from orchestrion.schema.module import Module
-    from orchestrion.schema.trust_policy import TrustPolicy
+    from orchestrion.schema.shipping.manifest import Manifest
+    from orchestrion.schema.trust.policy import TrustPolicy
 
 #: bytes that tell what a file is
 _HEAD = 16
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _policy(options: argparse.Namespace) -> "TrustPolicy | None":
     """Of the keys file that `--policy` names."""
-    from orchestrion.schema.trust_policy import TrustPolicy
+    from orchestrion.schema.trust.policy import TrustPolicy
 
     given = cli.policy(options).get("policy")
     return None if given is None else TrustPolicy.read(given)
@@ -45,11 +45,11 @@ def _policy(options: argparse.Namespace) -> "TrustPolicy | None":
 
 def read(path: str) -> "Module | Manifest":
     """What the file is by its first bytes: a module, a bundle, whose manifest is taken, or a manifest."""
-    from orchestrion.schema.bundle import open_bundle
     from orchestrion.schema.container import IDENTIFIER
     from orchestrion.schema.decoder import open_module
     from orchestrion.schema.files import open_regular
-    from orchestrion.schema.manifest import read_manifest
+    from orchestrion.schema.shipping.bundle import open_bundle
+    from orchestrion.schema.shipping.manifest import read_manifest
 
     with open(open_regular(path), "rb") as file:
         head = file.read(_HEAD)

@@ -18,7 +18,7 @@ from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import feature_names
 from orchestrion.schema.rows import NONE, Access, Attribute, Program, SegmentKind
 from orchestrion.schema.segments import verify_whole
-from orchestrion.schema.signature_set import decode as decode_set
+from orchestrion.schema.trust.signature_set import decode as decode_set
 from orchestrion.schema.versions import MAJOR
 
 from . import cli

@@ -13,7 +13,7 @@ from .file_part import FilePart
 from .program import Program, load
 
 if TYPE_CHECKING:
-    from orchestrion.schema.trust_policy import TrustedKey, TrustPolicy
+    from orchestrion.schema.trust.policy import TrustedKey, TrustPolicy
 
 __all__ = [
     "DeviceArray",
@@ -39,6 +39,6 @@ def __getattr__(name: str) -> object:
     """What only loads with a policy need is imported when it is asked for."""
     if name not in ("TrustPolicy", "TrustedKey"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from orchestrion.schema import trust_policy
+    from orchestrion.schema.trust import policy as trust_policy
 
     return getattr(trust_policy, name)

@@ -1,8 +1,8 @@
 """Whether a module may be loaded under a trust policy. Imported only by a load that has one.
 
 Under `require` the root is copied out of the file before it is hashed and decoded (`container.open_file`), code before
-it is hashed and used, and constants are hashed before their first use (`schema/guard.py`). A module that is refused
-raises `Untrusted` before any of its code is verified.
+it is hashed and used, and constants are hashed before their first use (`schema/trust/guard.py`). A module that is
+refused raises `Untrusted` before any of its code is verified.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from orchestrion.hal.device import Device
 from orchestrion.hal.policy import CONFINED_FORMATS
 from orchestrion.schema.container import Container
 from orchestrion.schema.files import read_whole
-from orchestrion.schema.guard import Guard
 from orchestrion.schema.module import Module
-from orchestrion.schema.signature_set import MOST_BYTES, Part, part
-from orchestrion.schema.signers import Subject, Trust, remember
-from orchestrion.schema.trust_policy import TrustPolicy
+from orchestrion.schema.trust.guard import Guard
+from orchestrion.schema.trust.policy import TrustPolicy
+from orchestrion.schema.trust.signature_set import MOST_BYTES, Part, part
+from orchestrion.schema.trust.signers import Subject, Trust, remember
 
 from .errors import TrustWarning
 

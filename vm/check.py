@@ -15,13 +15,13 @@ from orchestrion.hal.errors import InvalidArgument, LibraryUnavailable, PolicyRe
 from orchestrion.hal.executable import check_entries
 from orchestrion.hal.libraries.registry import find
 from orchestrion.hal.policy import Policy
-from orchestrion.schema.manifest import MOST_ROWS, Executable, Manifest, Program, Variant
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import PROFILES
+from orchestrion.schema.shipping.manifest import MOST_ROWS, Executable, Manifest, Program, Variant
 from orchestrion.schema.signature import parse_signature
-from orchestrion.schema.signers import examine
 from orchestrion.schema.tensor_bytecode import FORMAT
-from orchestrion.schema.trust_policy import TrustPolicy
+from orchestrion.schema.trust.policy import TrustPolicy
+from orchestrion.schema.trust.signers import examine
 from orchestrion.schema.versions import KNOWN_FEATURES, MAJOR, MINOR
 
 from .describe import describe, rows_of, signed_subject

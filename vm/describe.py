@@ -1,7 +1,7 @@
 """A module's manifest, and the rows that selection reads of a manifest: both answer alike which program a device gets.
 
-`describe` tells of a module what `schema/manifest.py` has a place for. `rows_of` is the way back, for what decides by
-rows: programs, executables and variants in their order, without bytecode, entries or data.
+`describe` tells of a module what `schema/shipping/manifest.py` has a place for. `rows_of` is the way back, for what
+decides by rows: programs, executables and variants in their order, without bytecode, entries or data.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,13 @@ from hashlib import sha256
 from orchestrion.schema.container import Container
 from orchestrion.schema.dtypes import BY_CODE
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.manifest import (
+from orchestrion.schema.module import Module
+from orchestrion.schema.rows import NONE, Constant, Header, SegmentKind
+from orchestrion.schema.rows import Executable as ExecutableRow
+from orchestrion.schema.rows import Program as ProgramRow
+from orchestrion.schema.rows import Segment as SegmentRow
+from orchestrion.schema.rows import Variant as VariantRow
+from orchestrion.schema.shipping.manifest import (
     MAJOR,
     MINOR,
     MOST_HEX,
@@ -30,18 +36,12 @@ from orchestrion.schema.manifest import (
     Program,
     Variant,
 )
-from orchestrion.schema.module import Module
-from orchestrion.schema.rows import NONE, Constant, Header, SegmentKind
-from orchestrion.schema.rows import Executable as ExecutableRow
-from orchestrion.schema.rows import Program as ProgramRow
-from orchestrion.schema.rows import Segment as SegmentRow
-from orchestrion.schema.rows import Variant as VariantRow
-from orchestrion.schema.signature_set import Part as SignedPart
-from orchestrion.schema.signature_set import decode as decode_set
-from orchestrion.schema.signers import MOST_SETS, Subject
 from orchestrion.schema.tensor_bytecode import FORMAT, LIBRARY_CALL
 from orchestrion.schema.tensor_encoding import decode
 from orchestrion.schema.tensor_template import decode_template, is_template
+from orchestrion.schema.trust.signature_set import Part as SignedPart
+from orchestrion.schema.trust.signature_set import decode as decode_set
+from orchestrion.schema.trust.signers import MOST_SETS, Subject
 from orchestrion.schema.versions import BYTECODE_MINOR, FORMAT_MINORS
 
 from .admission import needs_of, parts_of, signature_sets

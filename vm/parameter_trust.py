@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 
 from orchestrion.schema.errors import Untrusted
 from orchestrion.schema.files import read_whole
-from orchestrion.schema.guard import in_threads
 from orchestrion.schema.safetensors import shown
-from orchestrion.schema.signers import Subject, examine
+from orchestrion.schema.trust.guard import in_threads
+from orchestrion.schema.trust.signers import Subject, examine
 
 from .errors import TrustWarning
 
 if TYPE_CHECKING:
     from orchestrion.schema.module import Module
     from orchestrion.schema.parameters import Parameter
-    from orchestrion.schema.trust_policy import TrustPolicy
+    from orchestrion.schema.trust.policy import TrustPolicy
 
     from .parameters import Found, Opened
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from orchestrion.schema import archive
 from orchestrion.schema.dtypes import describe, of_numpy
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.parameters import DIGEST_ATTRIBUTE, FILE_ATTRIBUTE, Parameter, parameters_of
 from orchestrion.schema.safetensors import TensorFile, open_bytes, open_file, shown
+from orchestrion.schema.shipping import archive
 
 from .errors import ParameterError
 from .file_part import FilePart
@@ -27,7 +27,7 @@ from .linker import LinkedProgram, Values
 
 if TYPE_CHECKING:
     from orchestrion.schema.module import Module
-    from orchestrion.schema.trust_policy import TrustPolicy
+    from orchestrion.schema.trust.policy import TrustPolicy
 
     from .adapters import Update
     from .memory import Memory

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from orchestrion.hal.policy import Policy
     from orchestrion.schema.module import Module
     from orchestrion.schema.rows import Executable, Program
-    from orchestrion.schema.signers import Trust
+    from orchestrion.schema.trust.signers import Trust
 
     from .facts import LoadFacts
 

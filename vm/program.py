@@ -48,8 +48,8 @@ from .tensors import as_array
 
 if TYPE_CHECKING:
     from orchestrion.schema.container import Container
-    from orchestrion.schema.signers import Trust
-    from orchestrion.schema.trust_policy import TrustPolicy
+    from orchestrion.schema.trust.policy import TrustPolicy
+    from orchestrion.schema.trust.signers import Trust
 
     from .admission import Admission, AnySignature
     from .code import Code

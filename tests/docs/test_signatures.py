@@ -9,9 +9,9 @@ pytest.importorskip("cryptography")
 
 from signed_modules import code_module, keys_file, signed
 
-from orchestrion.schema import keys
-from orchestrion.schema.signature_set import ALGORITHMS, KINDS
-from orchestrion.schema.trust_policy import MODES, SCOPES
+from orchestrion.schema.trust import keys
+from orchestrion.schema.trust.policy import MODES, SCOPES
+from orchestrion.schema.trust.signature_set import ALGORITHMS, KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "signatures.md").read_text(encoding="utf-8")
 (APP,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

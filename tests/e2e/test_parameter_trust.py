@@ -15,10 +15,10 @@ pytest.importorskip("jaxlib")
 from signed_modules import keys_file, signed
 
 from orchestrion import compiler, vm
-from orchestrion.schema import keys, signature_set
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.safetensors import Values, open_file, write_file
+from orchestrion.schema.trust import keys, signature_set
 from orchestrion.tools import pack
 from orchestrion.vm.errors import ParameterError
 
@@ -108,7 +108,7 @@ def test_whose_signatures_count(module: Path, tmp_path: Path, key: keys.PrivateK
 
 
 def test_a_key_for_code_does_not_answer_for_weights(module: Path, tmp_path: Path, key: keys.PrivateKey) -> None:
-    from orchestrion.schema.trust_policy import TrustedKey, TrustPolicy
+    from orchestrion.schema.trust.policy import TrustedKey, TrustPolicy
 
     weights = keys.generate("ed25519")
     other = sign(saved(tmp_path / "other.safetensors", table=TABLE * 2), weights, "params")

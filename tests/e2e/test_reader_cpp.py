@@ -14,14 +14,15 @@ import pytest
 from later_format import _Tables, files, packed
 from signed_modules import CODE, code_module, rebuilt, signed
 
-from orchestrion.schema import container, keys
+from orchestrion.schema import container
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.decoder import read_module
 from orchestrion.schema.dtypes import BY_NAME as DTYPES_BY_NAME
 from orchestrion.schema.dtypes import DTYPES
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.guard import verify_both
 from orchestrion.schema.segments import CHUNK
+from orchestrion.schema.trust import keys
+from orchestrion.schema.trust.guard import verify_both
 from orchestrion.schema.writer import Constant, Export, Module, Value, write
 from orchestrion.tools import dump
 
@@ -324,7 +325,7 @@ def test_what_the_key_did_not_sign_is_refused(reader: Path, tmp_path: Path, pem:
 def test_the_other_half_of_s_is_refused(reader: Path, tmp_path: Path) -> None:
     """OpenSSL takes both forms of a P-256 signature; only one is this format's."""
     pytest.importorskip("cryptography")
-    from orchestrion.schema import signature_set
+    from orchestrion.schema.trust import signature_set
 
     key = keys.generate("p256")
     pem = tmp_path / "key.pub.pem"

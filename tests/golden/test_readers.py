@@ -22,7 +22,8 @@ from golden_calls import call, compare, value
 from later_format import files
 from signed_modules import code_module, key_text, keys_file, rebuilt, signed
 
-from orchestrion.schema import container, keys
+from orchestrion.schema import container
+from orchestrion.schema.trust import keys
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

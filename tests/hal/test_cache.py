@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrion.hal.cache import Cache, root
-from orchestrion.schema.trust import TrustStore
+from orchestrion.schema.trust.store import TrustStore
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 from orchestrion.hal.errors import PolicyRefused
 from orchestrion.hal.policy import CONFINED_FORMATS, Policy, confined_formats
 from orchestrion.schema.profiles import PROFILES
-from orchestrion.schema.trust import SharedFolder, TrustStore, home
+from orchestrion.schema.trust.store import SharedFolder, TrustStore, home
 
 HERE, ELSEWHERE = bytes(range(32)), bytes(32)
 
@@ -121,7 +121,7 @@ def test_shared_folder_vouches_for_nothing(store: TrustStore) -> None:
 def test_processes_at_once(store: TrustStore) -> None:
     code = """
 import sys
-from orchestrion.schema.trust import TrustStore
+from orchestrion.schema.trust.store import TrustStore
 for number in range(100):
     TrustStore().add(bytes([int(sys.argv[1]) if number % 2 else 0, number]) + bytes(30))
 """

@@ -28,7 +28,7 @@ from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.driver import VulkanDriver
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.profiles import FEATURES
-from orchestrion.schema.trust import TrustStore
+from orchestrion.schema.trust.store import TrustStore
 
 BOTH = MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE
 ANY = BufferUsage.TRANSFER | BufferUsage.DISPATCH | BufferUsage.MAPPING

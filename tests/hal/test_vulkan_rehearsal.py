@@ -27,7 +27,7 @@ from orchestrion.hal.vulkan.driver import VulkanDriver
 from orchestrion.hal.vulkan.pipeline_cache import cache_key
 from orchestrion.schema.child_process import Child
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.trust import TrustStore
+from orchestrion.schema.trust.store import TrustStore
 
 ENTRIES = (Entry("main", (("readwrite", 4),), 0, (1, 1, 1)),)
 #: seconds for a build that nothing hinders, on a machine that is busy

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrion.schema import archive
-from orchestrion.schema.archive import Row, build, read_archive
-from orchestrion.schema.bundle import find_entry
 from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.shipping import archive
+from orchestrion.schema.shipping.archive import Row, build, read_archive
+from orchestrion.schema.shipping.bundle import find_entry
 
 CHOOSE = random.Random(3)
 ROWS = [

@@ -11,8 +11,8 @@ from orchestrion.schema.assembler import assemble
 from orchestrion.schema.container import reseal
 from orchestrion.schema.decoder import read_module
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.guard import Guard, in_threads, verify_all, verify_both
 from orchestrion.schema.rows import SegmentKind
+from orchestrion.schema.trust.guard import Guard, in_threads, verify_all, verify_both
 from orchestrion.schema.writer import write
 
 MIB = 1 << 20

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from orchestrion.schema import keys
 from orchestrion.schema.errors import KeysError
-from orchestrion.schema.signature_set import P256, Part
+from orchestrion.schema.trust import keys
+from orchestrion.schema.trust.signature_set import P256, Part
 
 DIGEST = bytes(range(32))
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -170,7 +170,7 @@ def test_public_keys_are_read_without_cryptography(key: keys.PrivateKey) -> None
     made = keys.sign(key, "module", DIGEST)
     program = (
         "import sys; sys.modules['cryptography'] = None\n"
-        "from orchestrion.schema import keys; from orchestrion.schema.signature_set import Signature\n"
+        "from orchestrion.schema import keys; from orchestrion.schema.trust.signature_set import Signature\n"
         f"key = keys.read_public({keys.public_pem(key)!r}); print(key.id.hex())\n"
         f"try: keys.is_valid(key, 'module', {DIGEST!r}, Signature(*{tuple(made)!r}))\n"
         "except keys.KeysError as error: print(error)\n"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from orchestrion.schema import manifest
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.manifest import (
+from orchestrion.schema.shipping import manifest
+from orchestrion.schema.shipping.manifest import (
     READERS,
     Entry,
     Executable,

@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.signature_set import (
+from orchestrion.schema.trust.signature_set import (
     ED25519,
     MOST_PARTS,
     MOST_SIGNATURES,

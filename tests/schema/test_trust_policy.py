@@ -10,11 +10,13 @@ import pytest
 
 pytest.importorskip("cryptography")
 
-from orchestrion.schema import files, keys, signers, trust_policy
+from orchestrion.schema import files
 from orchestrion.schema.errors import KeysError, Untrusted
-from orchestrion.schema.signature_set import Part, Signature, SignatureSet, encode
-from orchestrion.schema.signers import Subject
-from orchestrion.schema.trust_policy import SCOPES, TrustedKey, TrustPolicy, named_files, parse
+from orchestrion.schema.trust import keys, signers
+from orchestrion.schema.trust import policy as trust_policy
+from orchestrion.schema.trust.policy import SCOPES, TrustedKey, TrustPolicy, named_files, parse
+from orchestrion.schema.trust.signature_set import Part, Signature, SignatureSet, encode
+from orchestrion.schema.trust.signers import Subject
 
 DIGEST = bytes(range(32))
 CODE, BOTH, ALL = frozenset(["code"]), frozenset(["code", "weights"]), frozenset(SCOPES)

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from orchestrion.schema import container, keys, signature_set
+from orchestrion.schema import container
 from orchestrion.schema.assembler import assemble
+from orchestrion.schema.trust import keys, signature_set
 from orchestrion.schema.writer import write
 from orchestrion.tools.packing.signing import of_module, sign_all, signed_pieces
 

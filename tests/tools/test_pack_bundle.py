@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 
 from orchestrion import vm
-from orchestrion.schema import archive, bundle, container
-from orchestrion.schema.archive import Row, build
-from orchestrion.schema.bundle import find_entry, open_bundle, unpack_bundle, verify_folder
+from orchestrion.schema import container
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.manifest import read_manifest, write_manifest
 from orchestrion.schema.safetensors import Values, write_file
+from orchestrion.schema.shipping import archive, bundle
+from orchestrion.schema.shipping.archive import Row, build
+from orchestrion.schema.shipping.bundle import find_entry, open_bundle, unpack_bundle, verify_folder
+from orchestrion.schema.shipping.manifest import read_manifest, write_manifest
 from orchestrion.tools import compile as compiler
 from orchestrion.tools import pack
 from orchestrion.tools.packing import device_groups, stores

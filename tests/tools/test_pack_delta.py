@@ -13,9 +13,9 @@ import pytest
 
 from orchestrion.schema import writer
 from orchestrion.schema.assembler import assemble
-from orchestrion.schema.delta import LITERAL, Delta, apply, read_delta, write_delta
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.shipping.delta import LITERAL, Delta, apply, read_delta, write_delta
 from orchestrion.tools import pack
 from orchestrion.tools.packing import matching
 from orchestrion.tools.packing.delta import make_delta

@@ -10,8 +10,8 @@ pytest.importorskip("cryptography")
 
 from packing import Pack, refused
 
-from orchestrion.schema import keys
-from orchestrion.schema.signature_set import ED25519, P256
+from orchestrion.schema.trust import keys
+from orchestrion.schema.trust.signature_set import ED25519, P256
 
 
 @pytest.mark.parametrize(("type", "algorithm"), [("ed25519", ED25519), ("p256", P256), (None, ED25519)])

@@ -21,9 +21,10 @@ from orchestrion.schema.layout import layout
 from orchestrion.schema.rows import SegmentKind
 from orchestrion.schema.structure import structure
 from orchestrion.tools import pack
-from orchestrion.tools.packing import lint_profiles, lint_rules
-from orchestrion.tools.packing.lint_profiles import LINT_PROFILES, Most
-from orchestrion.tools.packing.lint_rules import ERROR, RULES, WARNING
+from orchestrion.tools.packing.linting import profiles as lint_profiles
+from orchestrion.tools.packing.linting import rules as lint_rules
+from orchestrion.tools.packing.linting.profiles import LINT_PROFILES, Most
+from orchestrion.tools.packing.linting.rules import ERROR, RULES, WARNING
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -421,7 +422,7 @@ def test_json_goes_to_standard_output(make: Make, rows: Rows, capsys: pytest.Cap
 
 
 def test_a_path_of_a_build_machine_is_found_wherever_it_is() -> None:
-    from orchestrion.tools.packing.lint_paper_rules import _PATH
+    from orchestrion.tools.packing.linting.paper_rules import _PATH
 
     for path in (
         "/home/ann/a.py",

@@ -11,10 +11,11 @@ from packing import Pack, refused
 from signed_modules import code_module, rebuilt
 
 from orchestrion import vm
-from orchestrion.schema import container, keys, signature_set
+from orchestrion.schema import container
 from orchestrion.schema.container import Attachment, Section, open_bytes
 from orchestrion.schema.decoder import decode as decode_module
-from orchestrion.schema.signature_set import decode, part
+from orchestrion.schema.trust import keys, signature_set
+from orchestrion.schema.trust.signature_set import decode, part
 from orchestrion.tools import dump
 
 

@@ -13,10 +13,10 @@ pytest.importorskip("cryptography")
 from packing import Pack, refused
 from signed_modules import code_module, detached, keys_file, rebuilt, signed
 
-from orchestrion.schema import keys, signature_set
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.container import Attachment, Section, open_bytes, reseal
 from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.trust import keys, signature_set
 from orchestrion.schema.writer import write
 from orchestrion.tools.cli import InputError
 from orchestrion.tools.packing import verify

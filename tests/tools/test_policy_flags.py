@@ -15,8 +15,8 @@ pytest.importorskip("cryptography")
 from packing import refused
 from signed_modules import detached, keys_file, signed
 
-from orchestrion.schema import keys
 from orchestrion.schema.decoder import open_module
+from orchestrion.schema.trust import keys
 from orchestrion.tools.entries import entries_by_name
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1.0-simple_mul.fb"

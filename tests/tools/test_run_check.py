@@ -17,11 +17,11 @@ from orchestrion.schema.assembler import assemble
 from orchestrion.schema.decoder import read_module
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.manifest import Format, Import, Manifest, read_manifest, write_manifest
 from orchestrion.schema.module import Module
 from orchestrion.schema.profiles import FEATURES
 from orchestrion.schema.rows import Access
-from orchestrion.schema.trust_policy import TrustPolicy
+from orchestrion.schema.shipping.manifest import Format, Import, Manifest, read_manifest, write_manifest
+from orchestrion.schema.trust.policy import TrustPolicy
 from orchestrion.tools import compile as compiler
 from orchestrion.tools import pack
 from orchestrion.tools import run as runner

@@ -18,7 +18,7 @@ from orchestrion.schema import attributes
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.container import open_bytes
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.trust import TrustStore
+from orchestrion.schema.trust.store import TrustStore
 from orchestrion.schema.writer import write
 from orchestrion.vm import load_limits
 from orchestrion.vm.context import Limits

@@ -19,7 +19,7 @@ from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.container import open_bytes
-from orchestrion.schema.trust import TrustStore
+from orchestrion.schema.trust.store import TrustStore
 from orchestrion.schema.writer import write
 from orchestrion.vm import load_limits
 from orchestrion.vm.call import Call

@@ -16,7 +16,7 @@ from orchestrion.hal.registry import list_devices, open_device
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.container import open_bytes
 from orchestrion.schema.decoder import decode
-from orchestrion.schema.trust import TrustStore
+from orchestrion.schema.trust.store import TrustStore
 from orchestrion.schema.writer import write
 from orchestrion.vm.dispatches import dispatches
 from orchestrion.vm.placement import Placement, explain
@@ -223,7 +223,7 @@ def test_signatures(tmp_path: Path, opencl: str) -> None:
     pytest.importorskip("cryptography")
     from signed_modules import keys_file, signed
 
-    from orchestrion.schema import keys
+    from orchestrion.schema.trust import keys
 
     key = keys.generate("ed25519")
     blob = signed(write(rows("opencl")), key)

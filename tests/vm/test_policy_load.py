@@ -22,7 +22,7 @@ from orchestrion import vm
 from orchestrion.hal import executable
 from orchestrion.hal.errors import PolicyRefused
 from orchestrion.hal.registry import open_device
-from orchestrion.schema import container, files, keys, segments, signers, tensor_encoding
+from orchestrion.schema import container, files, segments, tensor_encoding
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.container import Attachment, Section
 from orchestrion.schema.decoder import read_module
@@ -30,7 +30,8 @@ from orchestrion.schema.dtypes import BY_NAME as DTYPES
 from orchestrion.schema.rows import SegmentKind
 from orchestrion.schema.tensor_bytecode import EntryCode
 from orchestrion.schema.tensor_shapes import TensorType
-from orchestrion.schema.trust_policy import TrustPolicy
+from orchestrion.schema.trust import keys, signers
+from orchestrion.schema.trust.policy import TrustPolicy
 from orchestrion.schema.writer import write
 from orchestrion.vm import admission
 
@@ -490,8 +491,8 @@ def test_no_policy_imports_nothing(key: keys.PrivateKey, policy: Path, tmp_path:
 import sys
 from orchestrion import vm
 assert vm.load(sys.argv[1], **({"policy": sys.argv[2]} if len(sys.argv) > 2 else {})).f() == 7
-parts = ("schema.keys", "schema.signature_set", "schema.signers", "schema.trust_policy", "schema.guard", "vm.admission")
-names = {"cryptography", "tomllib", *("orchestrion." + part for part in parts)}
+files = ("keys", "signature_set", "signers", "policy", "guard")
+names = {"cryptography", "tomllib", "orchestrion.vm.admission", *("orchestrion.schema.trust." + file for file in files)}
 print(*sorted(names & set(sys.modules)))
 """
     assert run(program, path).split() == []

@@ -19,7 +19,7 @@ def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
 
 
 def run(options: argparse.Namespace) -> int:
-    from orchestrion.schema.delta import apply_file
+    from orchestrion.schema.shipping.delta import apply_file
 
     done = apply_file(options.old, options.delta, options.output, options.most_bytes)
     print(f"{options.output}: {done.new_size:,} bytes, digest {done.new_digest.hex()[:16]}")

@@ -10,9 +10,9 @@ from orchestrion.tools import cli
 from .passwords import add_password
 
 if TYPE_CHECKING:
-    from orchestrion.schema.bundle import Bundle
-    from orchestrion.schema.manifest import Manifest
-    from orchestrion.schema.trust_policy import TrustPolicy
+    from orchestrion.schema.shipping.bundle import Bundle
+    from orchestrion.schema.shipping.manifest import Manifest
+    from orchestrion.schema.trust.policy import TrustPolicy
 
 LAYOUTS = ("plain", "play-ai-pack", "apple-asset-pack")
 DELIVERIES = ("install-time", "fast-follow", "on-demand")
@@ -79,8 +79,8 @@ def run(options: argparse.Namespace) -> int:
 
 def verify(options: argparse.Namespace) -> int:
     """A bundle, or the folders of a store's layout, each file of which is checked against the manifest beside it."""
-    from orchestrion.schema.bundle import MANIFEST, open_bundle, verify_folder
-    from orchestrion.schema.trust_policy import TrustPolicy
+    from orchestrion.schema.shipping.bundle import MANIFEST, open_bundle, verify_folder
+    from orchestrion.schema.trust.policy import TrustPolicy
 
     from . import openssf
 
@@ -112,9 +112,9 @@ def verify_facts(found: "Bundle", policy: "TrustPolicy | None") -> list[str]:
     """
     from dataclasses import replace
 
-    from orchestrion.schema.bundle import MODULE
     from orchestrion.schema.decoder import read_module
     from orchestrion.schema.errors import ModuleError
+    from orchestrion.schema.shipping.bundle import MODULE
     from orchestrion.vm.describe import describe
 
     from .bundling import mapped
@@ -129,10 +129,10 @@ def verify_facts(found: "Bundle", policy: "TrustPolicy | None") -> list[str]:
 
 
 def _signers(found: "Bundle", facts: "Manifest", policy: "TrustPolicy") -> list[str]:
-    from orchestrion.schema.bundle import MANIFEST
     from orchestrion.schema.errors import Untrusted
-    from orchestrion.schema.signature_set import decode
-    from orchestrion.schema.signers import Subject, examine
+    from orchestrion.schema.shipping.bundle import MANIFEST
+    from orchestrion.schema.trust.signature_set import decode
+    from orchestrion.schema.trust.signers import Subject, examine
     from orchestrion.vm.describe import signed_subject
 
     parameters = [entry.name for entry in facts.entries if entry.role == "parameters"]

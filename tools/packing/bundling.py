@@ -1,4 +1,4 @@
-"""What goes into a bundle, and the archive that is made of it (`schema/bundle.py` has the form)."""
+"""What goes into a bundle, and the archive that is made of it (`schema/shipping/bundle.py` has the form)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
-from orchestrion.schema import archive, bundle, container
+from orchestrion.schema import container
 from orchestrion.schema.files import map_file, write_whole
-from orchestrion.schema.manifest import Entry, Manifest, write_manifest
 from orchestrion.schema.rows import SegmentKind
+from orchestrion.schema.shipping import archive, bundle
+from orchestrion.schema.shipping.manifest import Entry, Manifest, write_manifest
 from orchestrion.tools import cli
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _items(module: Module, options: argparse.Namespace) -> Iterator[Item]:
 
 def _signatures(of: str, path: str) -> Item:
     """The signature set of an entry, which must be one."""
-    from orchestrion.schema.signature_set import decode
+    from orchestrion.schema.trust.signature_set import decode
 
     data = cli.read_bytes(path)
     decode(data)
@@ -174,7 +175,7 @@ def mapped(pieces: Sequence[bytes | memoryview]) -> memoryview:
 
 def signed(manifest: bytes, keys: Sequence[str], password: str | None) -> bytes:
     """The signature set of a manifest, by each of the keys."""
-    from orchestrion.schema.signature_set import encode
+    from orchestrion.schema.trust.signature_set import encode
 
     from .signing import Signable, read_keys, sign_all
 

@@ -1,4 +1,4 @@
-"""vm-pack delta: what turns one file into another, small where segments stay (`schema/delta.py` has the form)."""
+"""vm-pack delta: what turns one file into another, small where segments stay (form: `schema/shipping/delta.py`)."""
 
 import argparse
 import zlib
@@ -22,8 +22,8 @@ def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
 
 
 def run(options: argparse.Namespace) -> int:
-    from orchestrion.schema.delta import LITERAL, read_delta
     from orchestrion.schema.files import map_file
+    from orchestrion.schema.shipping.delta import LITERAL, read_delta
 
     old, new = map_file(options.old), map_file(options.new)
     data = make_delta(old, new, options.compression)
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
 
 def make_delta(old: memoryview, new: memoryview, compression: str = "lzma") -> bytes:
     """The delta, tried before it is given."""
-    from orchestrion.schema.delta import LITERAL, Delta, apply, read_delta, write_delta
+    from orchestrion.schema.shipping.delta import LITERAL, Delta, apply, read_delta, write_delta
 
     from .matching import find_steps
 
@@ -59,7 +59,7 @@ def make_delta(old: memoryview, new: memoryview, compression: str = "lzma") -> b
 
 
 def _lzma() -> Any:
-    from orchestrion.schema.delta import lzma_filters
+    from orchestrion.schema.shipping.delta import lzma_filters
 
     try:
         import lzma

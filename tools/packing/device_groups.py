@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from orchestrion.schema.manifest import Executable, Manifest, Program
+from orchestrion.schema.shipping.manifest import Executable, Manifest, Program
 from orchestrion.tools import cli
 
 OTHER = "other"

@@ -24,7 +24,7 @@ def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
 
 
 def run(options: argparse.Namespace) -> int:
-    from orchestrion.schema import keys
+    from orchestrion.schema.trust import keys
 
     private, public = options.output, public_path(options.output)
     for path in (private, public):

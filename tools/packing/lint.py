@@ -9,7 +9,7 @@ import os
 
 from orchestrion.tools import cli
 
-from .lint_profiles import LINT_PROFILES
+from .linting.profiles import LINT_PROFILES
 
 
 def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -32,9 +32,10 @@ def run(options: argparse.Namespace) -> int:
     from orchestrion.schema.decoder import open_module
     from orchestrion.schema.errors import ModuleError
 
-    from . import lint_report, lint_rules
-    from .lint_signature import signature_facts
-    from .lint_subject import LintSubject
+    from .linting import report as lint_report
+    from .linting import rules as lint_rules
+    from .linting.signature import signature_facts
+    from .linting.subject import LintSubject
 
     if options.policy is not None and options.key is not None:
         raise cli.UsageError("--policy and --key do not go together")
@@ -54,8 +55,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write(found: "dict[str, object]", options: argparse.Namespace) -> None:
-    from .lint_page import page
-    from .lint_report import lines
+    from .linting.page import page
+    from .linting.report import lines
 
     text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
     if options.html is not None:

@@ -14,7 +14,7 @@ def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
 
 def run(options: argparse.Namespace) -> int:
     from orchestrion.schema.decoder import open_module
-    from orchestrion.schema.manifest import write_manifest
+    from orchestrion.schema.shipping.manifest import write_manifest
     from orchestrion.vm.describe import describe
 
     sets = [] if options.detached is None else [cli.read_bytes(options.detached)]

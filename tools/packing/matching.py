@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrion.schema.decoder import read_module
-from orchestrion.schema.delta import LITERAL
 from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.shipping.delta import LITERAL
 
 Bytes = npt.NDArray[np.uint8]
 Hashes = npt.NDArray[np.uint64]

@@ -16,7 +16,7 @@ from orchestrion.tools import cli
 from .passwords import add_password
 
 if TYPE_CHECKING:
-    from orchestrion.schema.keys import PrivateKey
+    from orchestrion.schema.trust.keys import PrivateKey
 
     from .signing import Signable
 
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 def sign_module(options: argparse.Namespace) -> int:
     from orchestrion.schema.decoder import open_module
     from orchestrion.schema.files import write_whole
-    from orchestrion.schema.guard import verify_both
+    from orchestrion.schema.trust.guard import verify_both
 
     from .signing import of_module, read_keys, signed_pieces
 
@@ -79,7 +79,7 @@ def _whole_file(options: argparse.Namespace) -> Signable:
 
 def _write_detached(options: argparse.Namespace, what: Signable, keys: Sequence[PrivateKey]) -> int:
     """Signatures of the same file that are there already stay. `ModuleError` where something else is there."""
-    from orchestrion.schema.signature_set import decode, encode
+    from orchestrion.schema.trust.signature_set import decode, encode
 
     from .signing import sign_all
 

@@ -15,8 +15,8 @@ from .passwords import password
 
 if TYPE_CHECKING:
     from orchestrion.schema.container import Container
-    from orchestrion.schema.keys import PrivateKey
-    from orchestrion.schema.signature_set import Part, SignatureSet
+    from orchestrion.schema.trust.keys import PrivateKey
+    from orchestrion.schema.trust.signature_set import Part, SignatureSet
 
 #: the attachment that holds signatures
 SIGN = "SIGN"
@@ -51,7 +51,8 @@ def of_file(path: str, kind: str) -> Signable:
 
 def signed_pieces(file: Container, keys: Sequence[PrivateKey]) -> list[bytes | memoryview]:
     """The pieces of the module's file with signatures by the keys, beside those that it has. Nothing is verified."""
-    from orchestrion.schema import container, signature_set
+    from orchestrion.schema import container
+    from orchestrion.schema.trust import signature_set
 
     earlier = [signature_set.decode(row.verified()) for row in file.attachments if row.tag == SIGN]
     data = signature_set.encode(sign_all(of_module(file), keys, earlier))
@@ -71,8 +72,8 @@ def is_module(path: str) -> bool:
 
 def read_keys(paths: Sequence[str], password_source: str | None) -> list[PrivateKey]:
     """The private keys. The password is that of each key that has one."""
-    from orchestrion.schema import keys
     from orchestrion.schema.errors import KeysError
+    from orchestrion.schema.trust import keys
 
     secret = password(password_source)
     found = []
@@ -87,8 +88,8 @@ def read_keys(paths: Sequence[str], password_source: str | None) -> list[Private
 
 def sign_all(what: Signable, keys: Sequence[PrivateKey], earlier: Sequence[SignatureSet] = ()) -> SignatureSet:
     """The set with a signature by each key, beside those in `earlier` sets that are of the same file."""
-    from orchestrion.schema.keys import sign
-    from orchestrion.schema.signature_set import SignatureSet, with_signature
+    from orchestrion.schema.trust.keys import sign
+    from orchestrion.schema.trust.signature_set import SignatureSet, with_signature
 
     found = SignatureSet(what.kind, what.digest, ())
     for old in earlier:

@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from orchestrion.schema import bundle
 from orchestrion.schema.files import write_whole
-from orchestrion.schema.manifest import write_manifest
 from orchestrion.schema.profiles import PROFILES
+from orchestrion.schema.shipping import bundle
+from orchestrion.schema.shipping.manifest import write_manifest
 from orchestrion.tools import cli
 
 from .bundling import Goods, Item, entries, signed, thinned

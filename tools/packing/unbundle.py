@@ -12,7 +12,7 @@ def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
 
 
 def run(options: argparse.Namespace) -> int:
-    from orchestrion.schema.bundle import unpack_bundle
+    from orchestrion.schema.shipping.bundle import unpack_bundle
 
     found = unpack_bundle(options.file, options.output)
     print(f"{options.output}: {', '.join(found)}")

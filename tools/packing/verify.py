@@ -16,8 +16,8 @@ from orchestrion.tools import cli
 
 if TYPE_CHECKING:
     from orchestrion.schema.module import Module
-    from orchestrion.schema.signers import Subject
-    from orchestrion.schema.trust_policy import TrustPolicy
+    from orchestrion.schema.trust.policy import TrustPolicy
+    from orchestrion.schema.trust.signers import Subject
 
 #: kind of a file that is no module -> the scope that its signers need
 _SCOPES = {"params": "weights", "adapter": "weights", "delta": "code", "manifest": "code"}
@@ -35,7 +35,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    from orchestrion.schema.archive import is_archive
+    from orchestrion.schema.shipping.archive import is_archive
 
     from .signing import is_module
 
@@ -51,8 +51,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def verify_module(options: argparse.Namespace, policy: TrustPolicy) -> str:
-    from orchestrion.schema import signature_set
     from orchestrion.schema.decoder import open_module
+    from orchestrion.schema.trust import signature_set
     from orchestrion.vm.admission import parts_of, signature_sets, subject_of
 
     module = open_module(options.file)
@@ -68,7 +68,7 @@ def verify_module(options: argparse.Namespace, policy: TrustPolicy) -> str:
 
 def verify_bundle(options: argparse.Namespace, policy: TrustPolicy) -> str:
     """Every byte, and who signed the module, the manifest and each file of parameters."""
-    from orchestrion.schema.bundle import open_bundle
+    from orchestrion.schema.shipping.bundle import open_bundle
 
     from .bundle import verify_facts
 
@@ -84,8 +84,8 @@ def verify_bundle(options: argparse.Namespace, policy: TrustPolicy) -> str:
 def verify_contents(module: Module) -> None:
     """Whatever is in the file, against what the root and the directory say. `ModuleError` for what is damaged."""
     from orchestrion.schema import sourcemap
-    from orchestrion.schema.guard import verify_all
     from orchestrion.schema.rows import SegmentKind
+    from orchestrion.schema.trust.guard import verify_all
 
     verify_all(module)
     for ordinal, row in enumerate(module.segments):
@@ -96,8 +96,8 @@ def verify_contents(module: Module) -> None:
 
 
 def verify_file(options: argparse.Namespace, policy: TrustPolicy) -> str:
-    from orchestrion.schema import signature_set
-    from orchestrion.schema.signers import Subject
+    from orchestrion.schema.trust import signature_set
+    from orchestrion.schema.trust.signers import Subject
 
     from .signing import of_file
 
@@ -117,8 +117,8 @@ def verify_file(options: argparse.Namespace, policy: TrustPolicy) -> str:
 def _policy(options: argparse.Namespace) -> TrustPolicy:
     """The keys file; or one of the keys on the command line, which may sign anything."""
     from orchestrion.schema.errors import KeysError
-    from orchestrion.schema.keys import read_public
-    from orchestrion.schema.trust_policy import SCOPES, TrustedKey, TrustPolicy
+    from orchestrion.schema.trust.keys import read_public
+    from orchestrion.schema.trust.policy import SCOPES, TrustedKey, TrustPolicy
 
     if options.policy is not None:
         return TrustPolicy.read(options.policy)
@@ -134,7 +134,7 @@ def _policy(options: argparse.Namespace) -> TrustPolicy:
 def _signers(policy: TrustPolicy, subject: Subject, sets: list[bytes | memoryview], options: argparse.Namespace) -> str:
     """The names of the signers. `Untrusted` when they do not suffice, or when a `--key` is not among them."""
     from orchestrion.schema.errors import Untrusted
-    from orchestrion.schema.signers import examine
+    from orchestrion.schema.trust.signers import examine
 
     trust = examine(policy, subject, sets)
     if trust.refusal:

@@ -33,8 +33,8 @@ def _signed():
     """Files with signatures, their container, and the policy under which they are admitted."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from orchestrion.schema import keys
-    from orchestrion.schema.trust_policy import TrustedKey, TrustPolicy
+    from orchestrion.schema.trust import keys
+    from orchestrion.schema.trust.policy import TrustedKey, TrustPolicy
     from orchestrion.tools.packing.signing import signed_pieces
 
     secret = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

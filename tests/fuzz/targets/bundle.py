@@ -10,12 +10,13 @@ import module_corpus
 from fuzzing import check
 from mutate_numbers import unsigned
 
-from orchestrion.schema import archive, bundle, container
-from orchestrion.schema.archive import Row, build, read_archive
+from orchestrion.schema import container
 from orchestrion.schema.decoder import read_module
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.manifest import Entry, read_manifest, write_manifest
 from orchestrion.schema.rows import SegmentKind
+from orchestrion.schema.shipping import archive, bundle
+from orchestrion.schema.shipping.archive import Row, build, read_archive
+from orchestrion.schema.shipping.manifest import Entry, read_manifest, write_manifest
 from orchestrion.vm.describe import describe
 
 MOST_BYTES = 32768

@@ -7,9 +7,9 @@ from hashlib import sha256
 from fuzzing import check
 from mutate_numbers import unsigned
 
-from orchestrion.schema import delta
-from orchestrion.schema.delta import read_delta, write_delta
 from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.shipping import delta
+from orchestrion.schema.shipping.delta import read_delta, write_delta
 from orchestrion.tools.packing.delta import make_delta
 
 #: what an accepted delta may give here

@@ -13,7 +13,7 @@ from orchestrion.hal.null.driver import INFO
 from orchestrion.hal.reference.driver import ReferenceDriver
 from orchestrion.schema.decoder import read_module
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.manifest import read_manifest, write_manifest
+from orchestrion.schema.shipping.manifest import read_manifest, write_manifest
 from orchestrion.vm.check import Verdict, subject
 from orchestrion.vm.check import check as answer
 from orchestrion.vm.describe import describe

@@ -6,9 +6,9 @@ import tomllib
 from fuzzing import check, tokens_mutated
 
 from orchestrion.schema.errors import KeysError
-from orchestrion.schema.signature_set import ED25519, Signature, SignatureSet, encode
-from orchestrion.schema.signers import Subject, examine
-from orchestrion.schema.trust_policy import MODES, SCOPES, named_files, parse
+from orchestrion.schema.trust.policy import MODES, SCOPES, named_files, parse
+from orchestrion.schema.trust.signature_set import ED25519, Signature, SignatureSet, encode
+from orchestrion.schema.trust.signers import Subject, examine
 
 MOST_BYTES = 8192
 SECONDS = 2.0

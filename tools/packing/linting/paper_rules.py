@@ -8,7 +8,7 @@ from orchestrion.schema.attributes import KNOWN, LIMITS_PREFIX, VALUE_KINDS, is_
 from orchestrion.schema.rows import SegmentKind
 from orchestrion.schema.segments import is_open
 
-from .lint_subject import LintSubject
+from .subject import LintSubject
 
 #: absolute paths of the folders where people build: POSIX, macOS, Windows. In front of one stands no other path
 _PATH = re.compile(

@@ -11,9 +11,9 @@ from orchestrion.schema.attributes import LIMITS_PREFIX
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.module import Module
 from orchestrion.schema.rows import Program, SegmentKind
+from orchestrion.tools.packing.module_parts import is_complete
 
-from .lint_profiles import LintProfile
-from .module_parts import is_complete
+from .profiles import LintProfile
 
 
 class LintSubject:

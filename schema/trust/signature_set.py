@@ -18,7 +18,7 @@ import zlib
 from hashlib import sha256
 from typing import NamedTuple
 
-from .errors import ModuleError
+from orchestrion.schema.errors import ModuleError
 
 MAGIC, VERSION = b"ORSG", 1
 ED25519, P256 = 1, 2

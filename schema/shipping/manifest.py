@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from .errors import ModuleError
+from orchestrion.schema.errors import ModuleError
 
 MAJOR, MINOR = 1, 0
 MOST_BYTES = 1 << 20

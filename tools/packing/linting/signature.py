@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.files import read_whole
 from orchestrion.schema.module import Module
-from orchestrion.schema.signature_set import Signature, decode
+from orchestrion.schema.trust.signature_set import Signature, decode
 from orchestrion.tools import cli
 
-from .lint_subject import SignatureFacts
+from .subject import SignatureFacts
 
 Data = bytes | memoryview
 
@@ -53,7 +53,7 @@ def _unverified(found: Sequence[Signature]) -> SignatureFacts:
 
 
 def _by_key(module: Module, path: str, found: Sequence[Signature]) -> SignatureFacts:
-    from orchestrion.schema import keys
+    from orchestrion.schema.trust import keys
 
     key = keys.read_public(cli.read_bytes(path))
     rows = [row for row in found if row.key_id == key.id]
@@ -68,8 +68,8 @@ def _by_key(module: Module, path: str, found: Sequence[Signature]) -> SignatureF
 
 def _by_policy(module: Module, path: str, sets: Sequence[Data]) -> SignatureFacts:
     """The mode of the policy does not matter: what would be refused under `require` breaks the rule."""
-    from orchestrion.schema.signers import examine
-    from orchestrion.schema.trust_policy import TrustPolicy
+    from orchestrion.schema.trust.policy import TrustPolicy
+    from orchestrion.schema.trust.signers import examine
     from orchestrion.vm.admission import parts_of, subject_of
 
     trust = examine(TrustPolicy.read(path), subject_of(module, parts_of(module.container)), sets)

@@ -17,7 +17,8 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
-from .errors import KeysError
+from orchestrion.schema.errors import KeysError
+
 from .signature_set import ED25519, P256, Part, Signature, message
 
 if TYPE_CHECKING:

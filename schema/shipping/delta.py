@@ -20,8 +20,8 @@ from hashlib import sha256
 from struct import Struct
 from typing import Any, NamedTuple
 
-from .errors import ModuleError
-from .files import map_file, write_whole
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.files import map_file, write_whole
 
 MAGIC, VERSION = b"ORCX", 1
 LITERAL = 2**64 - 1

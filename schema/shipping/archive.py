@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
 
-from .container import PAGE, PAGED_FROM, place
-from .errors import ModuleError
-from .files import map_file
+from orchestrion.schema.container import PAGE, PAGED_FROM, place
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.files import map_file
 
 STORED, DEFLATED = 0, 8
 #: what deflate expands to at the most, a little more than its 1032; and bytes that an entry may expand to in memory

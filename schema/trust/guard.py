@@ -17,12 +17,12 @@ import threading
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from .rows import SegmentKind
-from .segments import CHUNK, verify_chunk, verify_segment
+from orchestrion.schema.rows import SegmentKind
+from orchestrion.schema.segments import CHUNK, verify_chunk, verify_segment
 
 if TYPE_CHECKING:
-    from .container import Container
-    from .module import Module
+    from orchestrion.schema.container import Container
+    from orchestrion.schema.module import Module
 
 #: threads that hash pieces of one segment, which takes no lock
 MOST_THREADS = 4

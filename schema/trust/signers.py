@@ -17,12 +17,13 @@ from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from .errors import KeysError, ModuleError
+from orchestrion.schema.errors import KeysError, ModuleError
+
 from .keys import is_valid
 from .signature_set import ALGORITHMS, MOST_BYTES, Part, Signature, decode
 
 if TYPE_CHECKING:
-    from .trust_policy import TrustedKey, TrustPolicy
+    from .policy import TrustedKey, TrustPolicy
 
 #: signature sets of one file at the most: what checking them costs is bounded
 MOST_SETS = 16

@@ -21,13 +21,15 @@ from struct import Struct
 from struct import error as StructError
 from typing import NamedTuple
 
-from . import archive, container, decoder
+from orchestrion.schema import container, decoder
+from orchestrion.schema.container import Container
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.files import map_file, write_whole
+from orchestrion.schema.rows import SegmentKind
+
+from . import archive
 from .archive import Archive
-from .container import Container
-from .errors import ModuleError
-from .files import map_file, write_whole
 from .manifest import Manifest, read_manifest
-from .rows import SegmentKind
 
 MANIFEST, MODULE, CODE = "manifest.json", "module.fb", "code.bin"
 MANIFEST_SIGNATURES = "manifest.json.sig"
@@ -113,7 +115,7 @@ class Bundle:
 
     def _check_signed(self, name: str) -> None:
         """The form of a signature set, and that it is for the manifest; `keys.is_valid` checks signatures."""
-        from . import signature_set
+        from orchestrion.schema.trust import signature_set
 
         found = signature_set.decode(self.content(name))
         if (found.kind, found.digest) != ("manifest", sha256(self.content(MANIFEST)).digest()):

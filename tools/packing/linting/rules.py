@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from . import lint_code_rules as code
-from . import lint_paper_rules as papers
-from .lint_subject import LintSubject
+from . import code_rules as code
+from . import paper_rules as papers
+from .subject import LintSubject
 
 ERROR, WARNING = "error", "warning"
 #: violations of one rule that are listed

@@ -26,8 +26,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from .errors import KeysError, Untrusted
-from .files import identity, read_whole
+from orchestrion.schema.errors import KeysError, Untrusted
+from orchestrion.schema.files import identity, read_whole
+
 from .keys import PublicKey, read_public
 from .signers import Standing, Subject, Trust, examine
 

@@ -12,11 +12,11 @@ from typing import Any
 from orchestrion.schema.attributes import KNOWN, LIMITS_PREFIX
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 from orchestrion.tools import dump
+from orchestrion.tools.packing.module_parts import all_variants, constants_of
 
-from .lint_profiles import LintProfile
-from .lint_rules import ERROR, WARNING, Verdict
-from .lint_subject import LintSubject, kind_name
-from .module_parts import all_variants, constants_of
+from .profiles import LintProfile
+from .rules import ERROR, WARNING, Verdict
+from .subject import LintSubject, kind_name
 
 #: version of this form: a field may be added without a new one
 VERSION = 1

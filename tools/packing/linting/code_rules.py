@@ -15,10 +15,10 @@ from orchestrion.schema.profiles import PROFILES
 from orchestrion.schema.tensor_encoding import decode
 from orchestrion.schema.tensor_template import decode_template, is_template
 from orchestrion.schema.versions import BYTECODE_MINOR, FORMAT_MINORS, needs
+from orchestrion.tools.packing.module_parts import all_variants, entries_of
 from orchestrion.vm.verifier import verify
 
-from .lint_subject import LintSubject
-from .module_parts import all_variants, entries_of
+from .subject import LintSubject
 
 
 def digests(subject: LintSubject) -> Iterator[str]:
