@@ -118,21 +118,21 @@ def _verify_piece(module: Module, ordinal: int, piece: int) -> None:
 
 def in_threads(work: Callable[[Item], object], items: Iterable[Item]) -> None:
     """Do work on each item, in several threads where there are several. Raises what the first failure raised."""
-    left = list(items)
-    threads = min(MOST_THREADS, os.cpu_count() or 1, len(left))
+    todo = list(items)
+    threads = min(MOST_THREADS, os.cpu_count() or 1, len(todo))
     if threads < 2:
-        for item in left:
+        for item in todo:
             work(item)
         return
-    left.reverse()
+    left = iter(todo)  # `next` of a list's iterator is one step: each item goes to one thread
     failures: list[BaseException] = []
 
     def take() -> None:
         try:
-            while not failures:
-                work(left.pop())
-        except IndexError:
-            return
+            for item in left:
+                if failures:
+                    return
+                work(item)
         except BaseException as error:
             failures.append(error)
 

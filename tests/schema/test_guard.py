@@ -105,3 +105,15 @@ def test_what_was_taken_out() -> None:
     for use in (Guard(module).segment, lambda at: Guard(module).verify(at, 0, 1)):
         with pytest.raises(ModuleError, match=f"segment {ordinal} was taken out of this file"):
             use(ordinal)
+
+
+def test_whatever_fails_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An `IndexError` of the work passed for the end of the work."""
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+
+    def work(item: int) -> None:
+        if item == 5:
+            raise IndexError(item)
+
+    with pytest.raises(IndexError, match="5"):
+        in_threads(work, range(8))
