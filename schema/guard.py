@@ -128,13 +128,15 @@ def in_threads(work: Callable[[Item], object], items: Iterable[Item]) -> None:
     failures: list[BaseException] = []
 
     def take() -> None:
-        try:
-            while not failures:
-                work(left.pop())
-        except IndexError:
-            return
-        except BaseException as error:
-            failures.append(error)
+        while not failures:
+            try:
+                item = left.pop()
+            except IndexError:
+                return
+            try:
+                work(item)
+            except BaseException as error:
+                failures.append(error)
 
     started = [threading.Thread(target=take, daemon=True) for _ in range(threads - 1)]
     for thread in started:
