@@ -66,7 +66,8 @@ def map_file(path: str | os.PathLike[str]) -> memoryview:
 
 
 def identity(state: os.stat_result) -> tuple[int, ...] | None:
-    """Which file it is and when it was last written: as long as that stays the same, so do its bytes.
+    """Which file it is and when it was last written: as long as that stays the same, so do its bytes, unless somebody
+    has the file mapped for writing: a page that waits to be written back may change again without a new time.
 
     None where that cannot be told: of a file that was written within the last seconds, as clocks of file systems are
     coarse, and where the system does not keep the time of the last change (POSIX does).

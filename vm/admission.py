@@ -84,11 +84,13 @@ class Admission:
         return trust
 
     def grant(self, share: Device) -> Trust:
-        """What follows for the program's share of a device: native code that was signed may run. Warns under `warn`."""
-        if "native" in self.trust.scopes:
-            share.allow_signed(self._digest)
+        """What follows for the program's share of a device: native code that was signed may run. Warns under `warn`,
+        and then allows no more than a load without a policy does.
+        """
         if self.trust.refusal:
             warnings.warn(self.trust.refusal, TrustWarning, stacklevel=3)
+        elif "native" in self.trust.scopes:
+            share.allow_signed(self._digest)
         return self.trust
 
 

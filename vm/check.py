@@ -167,7 +167,7 @@ def _policies(
         if -1 in asked.problems:
             yield asked.problems[-1]
         trust = examine(policy, signed_subject(facts), [bytes.fromhex(row) for row in facts.signatures])
-        allow_native_code = allow_native_code or "native" in trust.scopes
+        allow_native_code = allow_native_code or ("native" in trust.scopes and not trust.refusal)
         if trust.refusal and policy.mode == "require":
             yield trust.refusal
     for format in dict.fromkeys([row.format for row in variants]):

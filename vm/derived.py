@@ -3,6 +3,8 @@
 - A row's key is all that the bytes depend on: the module's digest, that of its parameters with their adapters, the
   program, the number that the compiler gave, the device and its driver's version, and the size. Whatever does not fit
   is a miss, and is computed.
+- Loads under the trust policy `require` have rows of their own. Without it nobody looks at constants before they are
+  used: who writes to a mapped file and takes it back would leave wrong values for all who load the module later.
 - Only a program initializer may ask: it has seen nothing but the module. Any other code could leave what callers gave
   it to whoever loads the module next.
 - Constants are read without comparing their digests, but what is derived from them is kept only when those are right.
@@ -99,6 +101,6 @@ def _is_complete(call: Call) -> bool:
 
 def _key(call: Call, device: Device, buffer: Buffer, number: int) -> tuple[str | bytes, ...]:
     info, program = device.info, call.program
-    parts = (program.ordinal, number, buffer.size)
+    parts = (program.ordinal, number, buffer.size, "open" if program.module.guard is None else "guarded")
     digests = (program.module.container.digest, program.parameters.digest())
     return (*digests, info.driver, info.name, info.vendor, info.version, *map(str, parts))

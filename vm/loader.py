@@ -138,6 +138,7 @@ def _choose(module: Module, known: _Known | None, info: DeviceInfo) -> int:
     """The program that the device gets of the file: of whole files always the same one."""
     if known is None or not module.container.complete:
         return choose_program(module, info)
-    if known.last is None or known.last[0] is not info:
-        known.last = info, choose_program(module, info)
-    return known.last[1]
+    last = known.last  # read once: another thread may load the module for another device
+    if last is None or last[0] is not info:
+        last = known.last = info, choose_program(module, info)
+    return last[1]

@@ -145,9 +145,13 @@ def read_archive(data: bytes | bytearray | memoryview) -> Archive:
     view = memoryview(data).toreadonly().cast("B")
     start, size, count = _find_directory(view)
     entries: dict[str, Entry] = {}
+    used = 0
     for entry in _central(view, start, size, count):
         if entry.name in entries:
             raise ModuleError(f"two entries are named {entry.name!r:.200}", entry.header)
+        used += entry.end - entry.header
+        if used > start:  # at once: else many headers could share one extra field, which each of them reads
+            raise ModuleError(f"entry {entry.name!r:.200} begins inside of another, or of the directory", entry.header)
         entries[entry.name] = entry
     free = 0
     for entry in sorted(entries.values(), key=lambda entry: entry.header):

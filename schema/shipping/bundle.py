@@ -15,6 +15,7 @@ An app finds the module of a bundle, or of an APK that holds one as an asset, an
 """
 
 import os
+import re
 from collections.abc import Iterator
 from hashlib import sha256
 from struct import Struct
@@ -43,6 +44,11 @@ ROLES: dict[str, str] = {
     "signatures": "a signature set: module.fb.sig, or that of a file of parameters",
 }
 
+#: the names that are unpacked, beside those of the manifest and the module
+_UNPACKED = re.compile(
+    r"(?:module\.fb|manifest\.json|parameters/[0-9a-f]{64}\.safetensors)\.sig"
+    r"|parameters/[0-9a-f]{64}\.safetensors|(?:licence|model-card)\.[a-z0-9_-]+"
+)
 _COUNT = Struct("<I")
 
 
@@ -180,12 +186,8 @@ def verify_folder(folder: str | os.PathLike[str]) -> Manifest:
 
 
 def _check_name(name: str) -> None:
-    """A name that stays inside of the folder, whatever the system makes of its characters."""
-    allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_./"
-    parts = name.split("/")
-    if len(parts) > 2 or not all(part.strip(".") and not part.startswith(".") for part in parts):
-        raise ModuleError(f"entry {name!r:.200} is not a name that is unpacked")
-    if not set(name) <= set(allowed) or name in (MANIFEST, MODULE):
+    """A name that bundles have: it stays inside of the folder, and is none that other tools give their files."""
+    if not _UNPACKED.fullmatch(name):
         raise ModuleError(f"entry {name!r:.200} is not a name that is unpacked")
 
 

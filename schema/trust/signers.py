@@ -36,6 +36,8 @@ _is_valid = lru_cache(512)(is_valid)
 _decoded = lru_cache(32)(decode)
 #: bytes of a set that is remembered in decoded form; files of which a policy remembers who signed them
 _MOST_REMEMBERED, _MOST_STANDINGS = 4096, 256
+#: bytes of all sets of a file of which it is remembered who signed it: anybody can add sets to a signed module
+_MOST_SETS_REMEMBERED = 1 << 16
 
 
 class Subject(NamedTuple):
@@ -93,7 +95,7 @@ def examine(
             continue
         signers[key.name] = key, signature
     trust = _judge(policy, subject, signers, reasons if sets else {"": "it is not signed"})
-    if settled and not trust.refusal:
+    if settled and not trust.refusal and sum(map(len, data)) <= _MOST_SETS_REMEMBERED:
         keys = [key for key, _ in signers.values()]
         start = max([-inf, *[key.not_before for key in keys if key.not_before is not None]])
         end = min([inf, *[key.not_after for key in keys if key.not_after is not None]])

@@ -132,7 +132,24 @@ def test_overlapping_entries() -> None:
     entry = found.find("a")
     shifted = read_archive(inner).find("b")._replace(header=entry.data, data=entry.data + head - 5)
     tail = archive._tail([entry, shifted], found.directory)
-    assert "begins inside of the one before it" in refused(data[: found.directory] + tail)
+    assert "begins inside of another" in refused(data[: found.directory] + tail)
+
+
+def test_one_extra_field_of_many_headers_is_not_read_for_each() -> None:
+    """What a file takes to open grows with its size: headers that share an extra field of 64 KiB overlap."""
+    count, size, shared = 200, 30 + 6 + 20 + 4, 13_000
+    headers, rows = b"", b""
+    for number in range(count):
+        name, rest = b"%06d" % number, (count - 1 - number) * size
+        sizes = (0xFFFFFFFF, 0xFFFFFFFF, len(name), 24 + rest + 4 * shared)
+        headers += archive._LOCAL.pack(b"PK\3\4", 20, 0, 0, 0, 33, 0, *sizes) + name
+        headers += struct.pack("<HHQQHH", 1, 16, 0, 0, 9, rest)
+        fixed = (20, 20, 0, 0, 0, 33, 0, 0, 0, len(name), 0, 0, 0, 0, 0, number * size)
+        rows += archive._CENTRAL.pack(b"PK\1\2", *fixed) + name
+    body = headers + struct.pack("<HH", 9, 0) * shared
+    end = archive._END.pack(b"PK\5\6", 0, 0, count, count, len(rows), len(body), 0)
+    said = refused(body + rows + end)
+    assert "entry '000001' begins inside of another" in said
 
 
 def test_local_header_and_directory_differ() -> None:

@@ -46,6 +46,17 @@ def test_work_is_done_once_each(count: int) -> None:
     assert sorted(done) == list(range(count))
 
 
+@pytest.mark.parametrize("count", [1, 2, 100])
+def test_no_failure_of_the_work_passes_for_its_end(count: int) -> None:
+    """The list of what is left to do ends with an `IndexError` as well."""
+    with pytest.raises(IndexError, match="of the work"):
+        in_threads(_fail, range(count))
+
+
+def _fail(number: int) -> None:
+    raise IndexError(f"of the work on {number}")
+
+
 def test_the_first_failure_is_raised_and_ends_the_work() -> None:
     done: list[int] = []
 

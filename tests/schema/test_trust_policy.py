@@ -137,6 +137,17 @@ def test_what_is_remembered_is_bounded(pair: list[keys.PrivateKey], monkeypatch:
         assert len(policy.remembered) <= 3
 
 
+def test_sets_that_anybody_added_are_not_kept(pair: list[keys.PrivateKey]) -> None:
+    """A signed module counts as signed whatever stands beside its signatures; that would fill the memory."""
+    policy, good = policy_of(pair[0], "not-after = 2033-01-01"), signed(SUBJECT, pair[0])
+    for number in range(4):
+        sets = [*[bytes([number, place]) * 8192 for place in range(8)], good]
+        assert policy.check(SUBJECT, sets, NEW_YEAR).signers == ("publisher",)
+    assert not policy.remembered
+    policy.check(SUBJECT, [b"few", good], NEW_YEAR)
+    assert len(policy.remembered) == 1
+
+
 def test_dates_at_the_ends_of_the_calendar(pair: list[keys.PrivateKey]) -> None:
     more = "not-before = 9999-12-31T23:59:59-23:59"
     assert "not valid before the end of the calendar" in refusal(

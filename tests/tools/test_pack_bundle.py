@@ -257,7 +257,7 @@ def test_unbundling(packed: Path, compiled: Path, run: Run, tmp_path: Path) -> N
             path.write_bytes(data)
 
 
-@pytest.mark.parametrize("name", ["../x", "/x", "a/b/c", "a//b", ".x", "a/..", "A", "a\\b", "con:", "a/.x"])
+@pytest.mark.parametrize("name", ["../x", "/x", "a/b/c", "a//b", ".x", "a/..", "A", "a\\b", "con:", "a/.x", "setup.py"])
 def test_names_that_leave_the_folder_are_not_unpacked(name: str, packed: Path, tmp_path: Path) -> None:
     found = open_bundle(packed)
     extra = b"x"

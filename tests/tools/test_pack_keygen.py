@@ -63,6 +63,13 @@ def test_passwords(pack: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert keys.read_private(text, b"open sesame").public
 
 
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere the command line is text")
+def test_a_password_may_be_any_bytes(pack: Pack, tmp_path: Path) -> None:
+    done = pack("keygen", "-o", "key.pem", "--password=pass:\udcff")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert keys.read_private((tmp_path / "key.pem").read_bytes(), b"\xff").public
+
+
 def test_passwords_that_are_refused(pack: Pack, tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
     (tmp_path / "bytes").write_bytes(b"\xff\n")
@@ -73,5 +80,6 @@ def test_passwords_that_are_refused(pack: Pack, tmp_path: Path) -> None:
     refused(pack("keygen", "-o", "key.pem", "--password=env:NOWHERE_SET"), 1, "NOWHERE_SET: the variable is not set")
     refused(pack("keygen", "-o", "key.pem", "--password=fd:3"), 2, "--password takes env:NAME, file:PATH or pass:TEXT")
     refused(pack("keygen", "-o", "key.pem", "--type=rsa"), 2, "invalid choice: 'rsa'")
+    refused(pack("keygen", "-o", "key.pem", f"--password={'x' * 2000}"), 1, "has 2000 bytes; 1023 are the most")
     refused(pack("keygen"), 2, "-o")
     assert not (tmp_path / "key.pem").exists()

@@ -133,6 +133,22 @@ def test_what_it_depends_on(device: str, folder: Path) -> None:
     assert not computed(module(DEVICES[device]), device)
 
 
+def test_loads_under_a_policy_have_rows_of_their_own(device: str, folder: Path, tmp_path: Path) -> None:
+    """They take nothing that was derived of constants which nobody looked at before they were used."""
+    pytest.importorskip("cryptography")
+    from signed_modules import keys_file, signed
+
+    from orchestrion.schema.trust import keys
+
+    key = keys.generate("ed25519")
+    policy = keys_file(tmp_path / "keys.toml", key, 'scopes = ["code", "weights", "native"]')
+    data = signed(module(DEVICES[device]), key)
+    assert computed(data, device)
+    assert [computed(data, device, policy=policy) for _ in range(2)] == [True, False]
+    assert not computed(data, device)
+    assert len(rows(folder)) == 2
+
+
 def test_devices_and_versions_are_apart(folder: Path) -> None:
     assert [computed(module(profile), device) for device, profile in DEVICES.items()] == [True, True]
     assert len(rows(folder)) == 2

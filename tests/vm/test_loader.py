@@ -172,3 +172,22 @@ def test_a_refused_module_is_refused_again(device: Device, verified: list[int]) 
         with pytest.raises(ModuleError, match="global 0 is not mutable"):
             one.link(file, device.info, ())
     assert verified == [0, 0, 0] and len(one) == 0
+
+
+def test_a_load_for_another_device_at_the_same_time(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which program a device got last is remembered; another thread may remember its own in between."""
+
+    class Raced(loader._Known):
+        __slots__ = ("_other",)
+
+        @property
+        def last(self) -> Any:
+            return self._other
+
+        @last.setter
+        def last(self, value: Any) -> None:
+            self._other = None if value is None else (None, 99)
+
+    one = Loader()
+    known = Raced(link_twice(one, named("p"), device).module, 0, True)
+    assert loader._choose(known.module, known, device.info) == 0

@@ -242,6 +242,10 @@ def test_native_code_runs_when_it_is_signed_for(
     warn = keys_file(tmp_path / "warn.toml", key, before='[policy]\nmode = "warn"')
     with pytest.warns(vm.TrustWarning), pytest.raises(vm.VmError, match="opencl-c is native code"):
         vm.load(whole, device=device, policy=warn)
+    versions = '[policy]\nmode = "warn"\n[minimum-version]\nm = 2'
+    warn = keys_file(tmp_path / "old.toml", key, ALL, versions)  # allows no more than a load without a policy
+    with pytest.warns(vm.TrustWarning, match="m"), pytest.raises(vm.VmError, match="opencl-c is native code"):
+        vm.load(whole, device=device, policy=warn)
     device.close()
 
 

@@ -7,6 +7,8 @@ import sys
 from orchestrion.tools import cli
 
 _ASK = ""
+#: what `cryptography` takes
+_MOST_BYTES = 1023
 
 
 def add_password(made: argparse.ArgumentParser, of_what: str) -> None:
@@ -27,7 +29,10 @@ def password(source: str | None, twice: bool = False) -> bytes | None:
     found = _ask(twice) if source == _ASK else _from(source)
     if not found:
         raise cli.InputError("the password is empty")
-    return found.encode()
+    secret = found.encode(errors="surrogateescape")  # bytes that are no UTF-8, of the environment and the command line
+    if len(secret) > _MOST_BYTES:
+        raise cli.InputError(f"the password has {len(secret)} bytes; {_MOST_BYTES} are the most")
+    return secret
 
 
 def _from(source: str) -> str:
