@@ -34,6 +34,21 @@ _FORMS = {
     bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d03010703420004"): (P256, 64),
 }
 _BEGIN, _END = b"-----BEGIN PUBLIC KEY-----", b"-----END PUBLIC KEY-----"
+#: the points of small order of Ed25519 without the bit of their sign, in each encoding that OpenSSL takes
+_SMALL_ORDER = frozenset(
+    map(
+        bytes.fromhex,
+        (
+            "0000000000000000000000000000000000000000000000000000000000000000",
+            "0100000000000000000000000000000000000000000000000000000000000000",
+            "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+            "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+            "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+            "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+            "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        ),
+    )
+)
 #: the order of the group of P-256
 _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
@@ -74,7 +89,10 @@ def read_public(pem: bytes) -> PublicKey:
         raise KeysError("its PEM is damaged: not base64") from None
     for prefix, (algorithm, size) in _FORMS.items():
         if der.startswith(prefix) and len(der) == len(prefix) + size:
-            return PublicKey(algorithm, sha256(der).digest(), der[len(prefix) :])
+            raw = der[len(prefix) :]
+            if algorithm == ED25519 and raw[:-1] + bytes((raw[-1] & 0x7F,)) in _SMALL_ORDER:
+                raise KeysError("it is a point of small order: anybody could sign with it")
+            return PublicKey(algorithm, sha256(der).digest(), raw)
     raise KeysError("it is neither an Ed25519 key nor a P-256 key with an uncompressed point")
 
 

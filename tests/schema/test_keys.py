@@ -125,6 +125,19 @@ def test_public_keys_that_are_refused() -> None:
             keys.read_public(text)
 
 
+@pytest.mark.parametrize("sign", [0, 1])
+def test_points_of_small_order(sign: int) -> None:
+    """Under such a key anybody's signature is right: R the neutral point, s 0, for one file in eight at least."""
+    prefix, p = bytes.fromhex("302a300506032b6570032100"), 2**255 - 19
+    eighths = ["26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"]
+    eighths.append("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a")
+    ys = [0, 1, p - 1, p, p + 1, *[int.from_bytes(bytes.fromhex(text), "little") for text in eighths]]
+    for y in ys:
+        raw = (y | sign << 255).to_bytes(32, "little")
+        with pytest.raises(KeysError, match="small order: anybody could sign"):
+            keys.read_public(pem(prefix + raw))
+
+
 def test_a_point_off_the_curve() -> None:
     key = keys.generate("p256")
     made = keys.sign(key, "module", DIGEST)
