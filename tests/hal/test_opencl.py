@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +25,8 @@ from orchestrion.schema.errors import ModuleError
 if TYPE_CHECKING:
     from orchestrion.hal.opencl.device import OpenCLDevice
 
+#: seconds that PoCL's threads may take to let go of what they ran
+PATIENCE = 10.0
 NOTHING = (Entry("f", (("write", 4),), 0, (1, 1, 1)),)
 SOURCE = "__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void f(__global uint *out) { out[0] = %d; }"
 
@@ -233,6 +236,9 @@ def test_a_kernel_gives_up_its_part_of_a_buffer_that_goes() -> None:
         assert whole.reference_count > 1, "the sub-buffer holds it"
         cl_memory = retained(whole)
         target.release()
+        end = time.monotonic() + PATIENCE
+        while cl_memory.reference_count > 1 and time.monotonic() < end:
+            time.sleep(0.01)
         assert cl_memory.reference_count == 1
         (target,) = buffers(device, 1, align + 16)
     release(commands, executable, source, target)

@@ -183,7 +183,7 @@ def test_public_keys_are_read_without_cryptography(key: keys.PrivateKey) -> None
     made = keys.sign(key, "module", DIGEST)
     program = (
         "import sys; sys.modules['cryptography'] = None\n"
-        "from orchestrion.schema import keys; from orchestrion.schema.trust.signature_set import Signature\n"
+        "from orchestrion.schema.trust import keys; from orchestrion.schema.trust.signature_set import Signature\n"
         f"key = keys.read_public({keys.public_pem(key)!r}); print(key.id.hex())\n"
         f"try: keys.is_valid(key, 'module', {DIGEST!r}, Signature(*{tuple(made)!r}))\n"
         "except keys.KeysError as error: print(error)\n"
