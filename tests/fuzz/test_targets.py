@@ -43,7 +43,9 @@ PLANTED = {
     "safetensors": "from orchestrion.schema import safetensors\nsafetensors._check_cover = lambda *_: None",
     "signature": "from orchestrion.schema import signature\nsignature.is_value_type = lambda name: True",
     "admission": "from orchestrion.schema.trust import signers\nsigners._uncovered = lambda *_: ()",
-    "signature_set": "from orchestrion.schema.trust import signature_set\nsignature_set._name = lambda field, _: 'module'",
+    "signature_set": (
+        "from orchestrion.schema.trust import signature_set\nsignature_set._name = lambda field, _: 'module'"
+    ),
     "trust_policy": "from orchestrion.schema.trust import policy\npolicy._known = lambda *_: None",
     "arrays": "from orchestrion.tools import arrays\narrays._BOOLS['true'] = False",
     "bundle": "from orchestrion.schema.shipping import archive\narchive.Archive.check_form = lambda self: None",
