@@ -40,7 +40,7 @@ def answer(request: Message) -> Message:
         case "interrupted":
             signal.raise_signal(signal.SIGINT)
         case "start":  # a process of its own, that holds all it can
-            program = [sys.executable, "-c", "import time; time.sleep(600)"]
+            program = ["sleep", "600"]  # not `sys.executable`: of a frozen application that is the application again
             with open(fields["path"], "w") as file:
                 file.write(str(subprocess.Popen(program).pid))
             time.sleep(600)
