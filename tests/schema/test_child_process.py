@@ -181,12 +181,16 @@ def test_sigint_is_the_parents(child: Child) -> None:
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
             seconds = 5.0
 
-    with pytest.raises(KeyboardInterrupt):
-        threading.Thread(target=interrupt, daemon=True).start()
-        try:
-            child.request({"kind": "sleep", "seconds": LONG}, deadline=2 * LONG)
-        finally:
-            over.set()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # another test may have left its own
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            threading.Thread(target=interrupt, daemon=True).start()
+            try:
+                child.request({"kind": "sleep", "seconds": LONG}, deadline=2 * LONG)
+            finally:
+                over.set()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert child.pid is None
     assert child.request({"kind": "echo"}, deadline=LONG)
 
