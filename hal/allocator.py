@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .backend import BufferUsage, MemoryType
 from .buffer import DISPATCH, MAPPING, TRANSFER, WRITABLE, Buffer
 from .errors import InvalidArgument, OutOfMemory
-from .lifetime import Account, Lease
+from .lifetime import Account, ResourceRef
 
 if TYPE_CHECKING:
     from .device import Device
@@ -70,13 +70,13 @@ class Allocator:
         padded = max(GRANULE, -(-size // GRANULE) * GRANULE)
         self._charge(padded)
         try:
-            backend = device.home.backend.allocate(padded, memory, usage)
+            backend = device.device_state.backend.allocate(padded, memory, usage)
         except BaseException:
             self._refund(padded)
             raise
         device.statistics.allocations += 1
-        lease = Lease(device.home, backend, self._accounts, padded)
-        return Buffer(device, backend, lease, size, rights | WRITABLE)
+        ref = ResourceRef(device.device_state, backend, self._accounts, padded)
+        return Buffer(device, backend, ref, size, rights | WRITABLE)
 
     def import_host(self, memory: npt.NDArray[np.generic]) -> Buffer | None:
         """A read-only buffer over contiguous host memory, which it keeps alive; None where the device cannot."""
@@ -88,11 +88,11 @@ class Allocator:
         alignment = device.info.limits.host_import_alignment
         if data.size == 0 or data.ctypes.data % alignment:
             return None
-        backend = device.home.backend.import_host(data)
+        backend = device.device_state.backend.import_host(data)
         if backend is None:
             return None
         device.statistics.imports += 1
-        return Buffer(device, backend, Lease(device.home, backend), data.size, TRANSFER | DISPATCH)
+        return Buffer(device, backend, ResourceRef(device.device_state, backend), data.size, TRANSFER | DISPATCH)
 
     def check_room(self, size: int, who: str) -> None:
         """For memory that a driver takes while it works: `OutOfMemory` when it would exceed a limit now."""
@@ -107,7 +107,7 @@ class Allocator:
         for position, account in enumerate(self._accounts):
             if account.charge(size):
                 continue
-            self.device.home.make_room()
+            self.device.device_state.make_room()
             if account.charge(size):
                 continue
             for charged in self._accounts[:position]:

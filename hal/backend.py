@@ -268,7 +268,7 @@ class BackendQueue(ABC):
     def wait_idle(self) -> None:
         """Return when all submitted work is over, that of a call which an exception ended included."""
 
-    def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+    def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
         """Recover from a call of this queue that an exception ended, perhaps between two of its statements, as Ctrl-C
         does: make the queue's state consistent, and reach `signals` once all submitted work is over.
 
@@ -317,7 +317,7 @@ class BackendDevice(ABC):
         `ModuleError` when the payload is malformed, `Unsupported` when the device lacks what it needs.
         """
 
-    def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
+    def trial_build(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
         """Build the code in another process first, to find out that `create_executable` comes to its end.
 
         Returns the seconds that the build took, 0 if an earlier one is on record. `DeadlineExceeded`: it took longer

@@ -19,7 +19,7 @@ from orchestrion.schema.dtypes import DType
 
 from .backend import BackendBuffer, BufferUsage, Bytes, Watcher
 from .errors import InvalidArgument
-from .lifetime import Home, Lease
+from .lifetime import DeviceState, ResourceRef
 
 if TYPE_CHECKING:
     from .device import Device
@@ -38,44 +38,44 @@ def name_rights(rights: int) -> str:
 
 
 class _Mapping:
-    """Memory that NumPy arrays may outlive the handle with: it holds the lease, and the arrays hold it."""
+    """Memory that NumPy arrays may outlive the handle with: it holds the ref, and the arrays hold it."""
 
-    __slots__ = ("__array_interface__", "_lease")
+    __slots__ = ("__array_interface__", "_ref")
 
-    def __init__(self, host: Bytes, lease: Lease) -> None:
+    def __init__(self, host: Bytes, ref: ResourceRef) -> None:
         self.__array_interface__ = host.__array_interface__
-        self._lease = lease
+        self._ref = ref
 
 
 class Buffer:
     """Bytes of a device. Made by `Device.allocator`.
 
-    `home` is the open device while the buffer may be used, and None once it was released: one comparison on the hot
-    path covers both. `backend` and `lease` exist only until then. `host` is the mapping of all `size` bytes, for use
+    `state` is the open device while the buffer may be used, and None once it was released: one comparison on the hot
+    path covers both. `backend` and `ref` exist only until then. `host` is the mapping of all `size` bytes, for use
     only while the buffer is alive, or None; `map` gives an array that may be kept.
     """
 
-    __slots__ = ("backend", "device", "home", "host", "lease", "rights", "size", "submitted")
+    __slots__ = ("backend", "device", "device_state", "host", "ref", "rights", "size", "submitted")
 
-    def __init__(self, device: Device, backend: BackendBuffer, lease: Lease, size: int, rights: int) -> None:
+    def __init__(self, device: Device, backend: BackendBuffer, ref: ResourceRef, size: int, rights: int) -> None:
         self.device = device
-        self.home: Home | None = device.home
+        self.device_state: DeviceState | None = device.device_state
         self.backend = backend
-        self.lease = lease
+        self.ref = ref
         self.size = size
         self.rights = rights
         self.host: Bytes | None = None if backend.host is None else backend.host[:size]
-        self.submitted = 0  #: the last submission that uses it, on the home's timeline
+        self.submitted = 0  #: the last submission that uses it, on the device state's timeline
         device.live["buffer"] += 1
 
     def write(self, array: Array, offset: int = 0) -> None:
         """Copy an array's bytes, in C order, to `offset`. The array may change afterwards."""
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        home = self.check(offset, data.size, WRITABLE)
+        state = self.check(offset, data.size, WRITABLE)
         self.device.statistics.host_to_device_bytes += data.size
         if self.host is not None:
             if self.submitted:
-                home.wait_for(self)
+                state.wait_for(self)
             self.host[offset : offset + data.size] = data
         elif data.size:
             self.device.queue.write(self, offset, data)
@@ -85,20 +85,20 @@ class Buffer:
         if not out.flags.c_contiguous:
             raise InvalidArgument(f"array to read into is not contiguous (strides {out.strides})")
         data = out.reshape(-1).view(np.uint8)
-        home = self.check(offset, data.size, 0)
+        state = self.check(offset, data.size, 0)
         self.device.statistics.device_to_host_bytes += data.size
         if self.host is not None:
             if self.submitted:
-                home.wait_for(self)
+                state.wait_for(self)
             data[:] = self.host[offset : offset + data.size]
         elif data.size:
             self.device.queue.read(self, offset, data)
 
     def wait(self, watcher: Watcher) -> None:
         """Wait for the submitted work that a `read` or `write` would wait for, or until `watcher.check` raises."""
-        home = self.check(0, 0, 0)
+        state = self.check(0, 0, 0)
         if self.submitted or self.host is None:
-            home.watch(home.submitted if self.host is None else self.submitted, watcher)
+            state.watch(state.submitted if self.host is None else self.submitted, watcher)
 
     def map(self) -> Bytes | None:
         """All bytes as an array, read-only where the buffer is; it keeps the memory alive. None: not mapped.
@@ -108,26 +108,26 @@ class Buffer:
         self.check(0, self.size, MAPPING)
         if self.host is None:
             return None
-        return np.asarray(_Mapping(self.host, self.lease))
+        return np.asarray(_Mapping(self.host, self.ref))
 
-    def check(self, offset: int, length: int, rights: int) -> Home:
+    def check(self, offset: int, length: int, rights: int) -> DeviceState:
         """`InvalidArgument` unless alive, in range and with these rights."""
-        home = self.home
-        if home is None:
+        state = self.device_state
+        if state is None:
             raise InvalidArgument(f"buffer of {self.size} bytes was released")
         if offset < 0 or length < 0 or offset + length > self.size:
             raise InvalidArgument(f"bytes {offset} to {offset + length} are outside a buffer of {self.size} bytes")
         if rights & ~self.rights:
             raise InvalidArgument(f"buffer of {self.size} bytes lacks {name_rights(rights & ~self.rights)}")
-        return home
+        return state
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
-        if self.home is None:
+        if self.device_state is None:
             return
         self.device.live["buffer"] -= 1
-        self.home = self.host = None
-        del self.backend, self.lease
+        self.device_state = self.host = None
+        del self.backend, self.ref
 
     def __del__(self) -> None:
         if hasattr(self, "submitted"):
@@ -160,7 +160,7 @@ class BufferView:
         if array.dtype != self.dtype.numpy or array.shape != self.shape:
             raise InvalidArgument(f"array {array.dtype}{array.shape} does not fit a view {self.dtype}{self.shape}")
         buffer = self.buffer
-        if self._elements is None or buffer.home is None or buffer.submitted or not buffer.rights & WRITABLE:
+        if self._elements is None or buffer.device_state is None or buffer.submitted or not buffer.rights & WRITABLE:
             return buffer.write(array, self.offset)
         buffer.device.statistics.host_to_device_bytes += self.nbytes
         self._elements[...] = array
@@ -168,7 +168,7 @@ class BufferView:
     def read(self) -> Array:
         """A new array with the elements, after all work that was submitted before."""
         buffer = self.buffer
-        if self._elements is None or buffer.home is None or buffer.submitted:
+        if self._elements is None or buffer.device_state is None or buffer.submitted:
             out = np.empty(self.shape, self.dtype.numpy)
             buffer.read(out, self.offset)
             return out

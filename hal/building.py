@@ -1,7 +1,7 @@
 """How long building device code may take, and for which modules that holds.
 
 A driver's compiler takes what time and memory it likes, so code of a module that is not trusted is built in a helper
-process first (`BackendDevice.rehearse`), which is killed at its deadline. What was built there within limits is
+process first (`BackendDevice.trial_build`), which is killed at its deadline. What was built there within limits is
 built in this process after that. Code of trusted modules is built in this process at once, unless a deadline is given.
 
 A module may declare a deadline of its own. In the helper it holds where it is tighter. Builds in this process cannot be

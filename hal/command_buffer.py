@@ -15,7 +15,7 @@ from .backend import BackendCommandBuffer, Binding, Entry
 from .buffer import DISPATCH, TRANSFER, WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
 from .executable import Executable
-from .lifetime import Lease
+from .lifetime import ResourceRef
 from .workload import Grid, divide, fold
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ class CommandBuffer:
         "device",
         "direct",
         "dispatches",
-        "home",
-        "lease",
+        "device_state",
+        "ref",
         "needs",
         "overlaps",
     )
@@ -80,11 +80,11 @@ class CommandBuffer:
         if slots < 0:
             raise InvalidArgument(f"command buffer with {slots} slots")
         self.device = device
-        self.home = device.home
+        self.device_state = device.device_state
         self._limits = device.info.limits
         self._alignment = device.info.limits.min_binding_alignment
-        self.backend = device.home.backend.create_command_buffer(slots)
-        self.lease = Lease(device.home, self.backend)
+        self.backend = device.device_state.backend.create_command_buffer(slots)
+        self.ref = ResourceRef(device.device_state, self.backend)
         self.needs: tuple[tuple[int, int], ...] | None = None
         self.overlaps: list[Overlap] = []
         self.dispatches = 0
@@ -109,7 +109,7 @@ class CommandBuffer:
         the entry's 32-bit words, little endian.
         """
         backend = self._recording()
-        executable.check(self.home)
+        executable.check(self.device_state)
         if not 0 <= entry < len(executable.entries):
             raise InvalidArgument(f"entry {entry} of an executable with {len(executable.entries)} entries")
         row = executable.entries[entry]
@@ -125,7 +125,7 @@ class CommandBuffer:
         if scratch:
             self.device.allocator.check_room(scratch, f"entry {row.name} needs")
         backend.dispatch(executable.backend, entry, groups, resolved, parameters)
-        self._held.append(executable.lease)
+        self._held.append(executable.ref)
         self.dispatches += 1
 
     def copy(self, source: Source, source_offset: int, target: Source, target_offset: int, length: int) -> None:
@@ -179,7 +179,7 @@ class CommandBuffer:
             return
         self.device.live["command buffer"] -= 1
         self.needs = None
-        del self.backend, self.lease
+        del self.backend, self.ref
         self._held = []
         self.direct = []
         self._state = "released"
@@ -189,9 +189,9 @@ class CommandBuffer:
             self.release()
 
     @property
-    def leases(self) -> tuple[object, ...]:
+    def refs(self) -> tuple[object, ...]:
         """What must live while a submission of this runs: few objects, however much was recorded."""
-        return self.lease, self._held
+        return self.ref, self._held
 
     @property
     def state(self) -> str:
@@ -226,10 +226,10 @@ class CommandBuffer:
     def _resolve(self, source: Source, offset: int, length: int, rights: int) -> Binding:
         if isinstance(source, int):
             return self._resolve_slot(source, offset, length, rights)
-        home = source.check(offset, length, rights)
-        if home is not self.home:
+        state = source.check(offset, length, rights)
+        if state is not self.device_state:
             raise InvalidArgument(f"buffer of device {source.device.info.id} in a recording of {self.device.info.id}")
-        self._held.append(source.lease)
+        self._held.append(source.ref)
         self.direct.append(source)
         return Binding(source.backend, offset, length)
 

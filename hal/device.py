@@ -20,7 +20,7 @@ from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument, Unsupported
 from .executable import Executable, ExecutableCache
 from .fork import after_fork
-from .lifetime import Account, Home
+from .lifetime import Account, DeviceState
 from .policy import Policy
 from .queue import Queue
 from .semaphore import MAX_VALUE, Semaphore
@@ -38,15 +38,15 @@ class Device:
 
     def __init__(
         self,
-        home: Home,
+        state: DeviceState,
         accounts: tuple[Account, ...],
         executables: ExecutableCache,
         policy: Policy,
         builds: BuildBudget | None = None,
     ) -> None:
-        self.home = home
+        self.device_state = state
         self.builds = builds
-        self.info: DeviceInfo = home.backend.info
+        self.info: DeviceInfo = state.backend.info
         self.policy = policy
         self.statistics = Statistics()
         self.live: dict[str, int] = dict.fromkeys(KINDS, 0)
@@ -57,13 +57,15 @@ class Device:
         self.allocator = Allocator(self, accounts)
         self.queue = Queue(self)
         self._accounts = accounts
-        home.shares[id(self)] = None
+        state.shares[id(self)] = None
         _devices.add(self)
 
     @classmethod
     def of(cls, backend: BackendDevice, memory_limit: int | None = None, policy: Policy | None = None) -> Device:
         """The front over an open backend device. `memory_limit` in bytes holds for all shares together."""
-        return cls(Home(backend), (Account(memory_limit),), ExecutableCache(), Policy() if policy is None else policy)
+        return cls(
+            DeviceState(backend), (Account(memory_limit),), ExecutableCache(), Policy() if policy is None else policy
+        )
 
     def share(
         self, memory_limit: int | None = None, budget: Account | None = None, builds: BuildBudget | None = None
@@ -78,7 +80,7 @@ class Device:
         budgets = () if budget is None else (budget,)
         accounts = Account(memory_limit), *budgets, *self._accounts
         builds = self.builds if builds is None else builds
-        return Device(self.home, accounts, self.executables, self.policy, builds)
+        return Device(self.device_state, accounts, self.executables, self.policy, builds)
 
     def allow_signed(self, digest: bytes) -> None:
         """Let native code of the module run on this share, and on its own shares: the module is signed for that."""
@@ -100,7 +102,7 @@ class Device:
         self.policy.check(format, digest)
         return self.executables.get(self, format, payload, entries, digest)
 
-    def rehearse(
+    def trial_build(
         self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None
     ) -> float | None:
         """Build the code in a helper process, within the build deadline, if it has to be (`BuildBudget.needs_helper`).
@@ -108,13 +110,13 @@ class Device:
         Returns the seconds that took, 0 if an earlier build is on record, None if it did not have to be.
         Raises what `create_executable` raises.
         """
-        backend = self.home.backend
+        backend = self.device_state.backend
         builds = BuildBudget() if self.builds is None else self.builds
         if not backend.compiles or not builds.needs_helper(self.policy, digest):
             return None
         left = builds.take(payload.nbytes)
         try:
-            seconds = backend.rehearse(format, payload, entries, left)
+            seconds = backend.trial_build(format, payload, entries, left)
         except DeadlineExceeded as error:
             builds.spend(left)
             raise builds.exceeded(payload.nbytes, left) from error
@@ -131,7 +133,7 @@ class Device:
         self.check_open()
         if not 0 <= initial <= MAX_VALUE:
             raise InvalidArgument(f"semaphore value {initial} is not in 0 to {MAX_VALUE}")
-        return Semaphore(self, self.home.backend.create_semaphore(initial))
+        return Semaphore(self, self.device_state.backend.create_semaphore(initial))
 
     def import_semaphore(self, handle: Any) -> Semaphore:
         """The caller's own semaphore or event as one of ours, to wait for and to signal. It stays the caller's, who
@@ -142,7 +144,7 @@ class Device:
         integer or a handle of the `vulkan` package. `InvalidArgument`: it is neither; `Unsupported`: other devices.
         """
         self.check_open()
-        return Semaphore(self, self.home.backend.import_semaphore(handle))
+        return Semaphore(self, self.device_state.backend.import_semaphore(handle))
 
     @property
     def native(self) -> Any:
@@ -151,23 +153,25 @@ class Device:
         They are the device's: use them while it is open. Who submits to its Vulkan queue holds `lock` meanwhile.
         """
         self.check_open()
-        return self.home.backend.native
+        return self.device_state.backend.native
 
     @property
     def lock(self) -> threading.Lock:
         """Held by whoever uses the driver's queue. Nothing of this device may be called under it."""
-        return self.home.lock
+        return self.device_state.lock
 
     def check_open(self) -> None:
         if self.closed:
             raise InvalidArgument(f"device {self.info.id} {self._why_closed}")
 
-    def disown(self, parent: int) -> None:
+    def invalidate_after_fork(self, parent: int) -> None:
         """In a process that was forked from its owner: nothing of it is used any more, nor released."""
         self.closed = True
         self._why_closed = f"was opened by process {parent}, of which this one is a fork; open it here as well"
-        self.home.abandoned = True
-        self.home.lock = self.queue.disown(DeviceLost(f"device {self.info.id} {self._why_closed}"))
+        self.device_state.abandoned = True
+        self.device_state.lock = self.queue.invalidate_after_fork(
+            DeviceLost(f"device {self.info.id} {self._why_closed}")
+        )
 
     @property
     def leaks(self) -> tuple[str, ...]:
@@ -177,13 +181,13 @@ class Device:
     @property
     def close_seconds(self) -> float:
         """How long `close` waits for work under way, 30 s at first; one number for all shares of the device."""
-        return self.home.close_seconds
+        return self.device_state.close_seconds
 
     @close_seconds.setter
     def close_seconds(self, seconds: float) -> None:
         if not seconds >= 0:
             raise InvalidArgument(f"device {self.info.id}: closing cannot wait {seconds} s")
-        self.home.close_seconds = seconds
+        self.device_state.close_seconds = seconds
 
     def close(self) -> tuple[str, ...]:
         """Wait for submitted work and end use. Gives `leaks`, and warns (`ResourceWarning`) when there are any.
@@ -202,14 +206,14 @@ class Device:
 
     def __del__(self) -> None:
         """Dropped without `close`: handles hold their device, so none is left."""
-        if not getattr(self, "closed", True) and not self.home.abandoned:
+        if not getattr(self, "closed", True) and not self.device_state.abandoned:
             self._leave()
 
     def _leave(self) -> None:
         """Close the device behind the last share. After an exception in the middle it can be called again."""
-        if self.home.leave(id(self)):
+        if self.device_state.leave(id(self)):
             self.executables.clear()
-            self.home.close()
+            self.device_state.close()
         self.closed = True
 
     def _end(self, warn: bool) -> tuple[str, ...]:
@@ -217,18 +221,18 @@ class Device:
             return ()
         failure, over = None, True
         try:
-            over = self.queue.finish(self.home.close_seconds)
+            over = self.queue.finish(self.device_state.close_seconds)
             if over:
                 self.queue.wait_idle()
         except HalError as error:  # what failed in flight must not keep the device open
             failure = error
         leaks = self.leaks
-        unfinished = self.home.unfinished
+        unfinished = self.device_state.unfinished
         self._leave()
         if not over:
             warnings.warn(
                 f"device {self.info.id} closed while {unfinished} submission{'s were' if unfinished > 1 else ' was'} "
-                f"not over after {self.home.close_seconds} s: what they use is kept until they are",
+                f"not over after {self.device_state.close_seconds} s: what they use is kept until they are",
                 ResourceWarning,
                 3,
             )
@@ -243,6 +247,6 @@ _devices: weakref.WeakSet[Device] = weakref.WeakSet()
 
 
 @after_fork
-def _disown(parent: int) -> None:
+def _invalidate_after_fork(parent: int) -> None:
     for device in [*_devices]:
-        device.disown(parent)
+        device.invalidate_after_fork(parent)

@@ -16,7 +16,7 @@ from orchestrion.schema.rows import ACCESSES
 
 from .backend import BackendExecutable, Entry, Limits
 from .errors import InvalidArgument, Unsupported
-from .lifetime import Home, Lease
+from .lifetime import DeviceState, ResourceRef
 
 if TYPE_CHECKING:
     from .device import Device
@@ -39,32 +39,32 @@ class Build(NamedTuple):
 class Executable:
     """Built code with its entries. Made by `ExecutableCache.get` or `Device.create_executable`."""
 
-    __slots__ = ("backend", "build", "device", "entries", "home", "lease")
+    __slots__ = ("backend", "build", "device", "entries", "device_state", "ref")
 
     def __init__(
-        self, device: Device, backend: BackendExecutable, lease: Lease, entries: tuple[Entry, ...], build: Build
+        self, device: Device, backend: BackendExecutable, ref: ResourceRef, entries: tuple[Entry, ...], build: Build
     ) -> None:
         self.device = device
-        self.home: Home | None = device.home
+        self.device_state: DeviceState | None = device.device_state
         self.backend = backend
-        self.lease = lease
+        self.ref = ref
         self.entries = entries
         self.build = build
         device.live["executable"] += 1
 
-    def check(self, home: Home) -> None:
-        if self.home is None:
+    def check(self, state: DeviceState) -> None:
+        if self.device_state is None:
             raise InvalidArgument("executable was released")
-        if self.home is not home:
+        if self.device_state is not state:
             raise InvalidArgument(f"executable of device {self.device.info.id} in a recording of another device")
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
-        if self.home is None:
+        if self.device_state is None:
             return
         self.device.live["executable"] -= 1
-        self.home = None
-        del self.backend, self.lease
+        self.device_state = None
+        del self.backend, self.ref
 
     def __del__(self) -> None:
         if hasattr(self, "entries"):
@@ -73,7 +73,7 @@ class Executable:
 
 #: format, entries and SHA-256 of the payload
 Key = tuple[str, tuple[Entry, ...], bytes]
-Built = tuple[BackendExecutable, Lease]
+Built = tuple[BackendExecutable, ResourceRef]
 
 
 class ExecutableCache:
@@ -92,8 +92,8 @@ class ExecutableCache:
     def get(
         self, device: Device, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None
     ) -> Executable:
-        """The executable, built unless it is in the cache. `Device.rehearse` comes before the build and outside of the
-        lock, so that other threads need not wait for it.
+        """The executable, built unless it is in the cache. `Device.trial_build` comes before the build and outside of
+        the lock, so that other threads need not wait for it.
         """
         if not isinstance(payload.obj, bytes):  # it may lie in a mapped file, which others may write to
             payload = memoryview(bytes(payload))
@@ -103,13 +103,13 @@ class ExecutableCache:
             found = earlier = self._find(key)
         if found is None:
             check_entries(entries, device.info.limits)
-            helper = device.rehearse(format, payload, entries, digest)
+            helper = device.trial_build(format, payload, entries, digest)
             with self._lock:
                 started = perf_counter()
                 earlier = self._find(key)
                 found = earlier or self._build(device, key, format, payload, entries)
                 seconds = perf_counter() - started
-            if helper is None and device.home.backend.compiles and device.builds is not None:
+            if helper is None and device.device_state.backend.compiles and device.builds is not None:
                 device.builds.count(payload.nbytes, seconds)
         return Executable(device, *found, entries, Build(earlier is not None, helper, found[0].cached))
 
@@ -120,9 +120,9 @@ class ExecutableCache:
         return found
 
     def _build(self, device: Device, key: Key, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> Built:
-        backend = device.home.backend.create_executable(format, payload, entries)
+        backend = device.device_state.backend.create_executable(format, payload, entries)
         device.statistics.executables_created += 1
-        built = self._built[key] = backend, Lease(device.home, backend)
+        built = self._built[key] = backend, ResourceRef(device.device_state, backend)
         if len(self._built) > MOST_KEPT:
             self._built.popitem(last=False)
         return built

@@ -1,16 +1,16 @@
 """Who keeps a driver's objects alive, and when they are released.
 
-- A `Lease` owns one backend object. Handles (`Buffer`, `CommandBuffer`, …) hold one; a recording holds those of all it
-  refers to; work in flight holds those of its recording and table. When the last holder lets go, the
-  object is released, never earlier. So `release` on a handle ends its use, not the work under way.
-- A `Home` is one open backend device. Its lock is held by whoever uses the queue; nobody ever waits for that lock to
-  release an object: what cannot be released now is left in `garbage`, and the holder of the lock clears it.
-- Work that was submitted (not executed) carries a number on the home's own timeline, and its leases
+- A `ResourceRef` owns one backend object. Handles (`Buffer`, `CommandBuffer`, …) hold one; a recording holds those of
+  all it refers to; work in flight holds those of its recording and table. When the last holder lets go, the object is
+  released, never earlier. So `release` on a handle ends its use, not the work under way.
+- A `DeviceState` is one open backend device. Its lock is held by whoever uses the queue; nobody ever waits for that
+  lock to release an object: what cannot be released now is left in `garbage`, and the holder of the lock clears it.
+- Work that was submitted (not executed) carries a number on the device state's own timeline, and its refs
   stay in `in_flight` until that number is reached.
 - `current` holds what is being handed to the driver, and is None between two calls. Whoever takes the lock and finds it
-  set knows that an exception (Ctrl-C, an error of the driver) ended the call before, and calls `settle` first: the
+  set knows that an exception (Ctrl-C, an error of the driver) ended the call before, and calls `recover` first: the
   driver signals a further number once all submitted work is over, and nothing is released before that.
-- A closed home closes its backend when the last lease is gone, so that memory still in use is never freed. Where work
+- A closed state closes its backend when the last ref is gone, so that memory still in use is never freed. Where work
   does not end, the driver's objects stay as they are for as long as the process lives.
 """
 
@@ -68,7 +68,7 @@ class Account:
     def charge(self, size: int) -> bool:
         """Take `size` bytes; False, and nothing taken, when the limit forbids it."""
         with self._lock:
-            live = self._settle() + size
+            live = self._apply_refunds() + size
             if self.limit is not None and live > self.limit:
                 return False
             self._live = live
@@ -82,42 +82,44 @@ class Account:
     @property
     def live(self) -> int:
         with self._lock:
-            return self._settle()
+            return self._apply_refunds()
 
-    def _settle(self) -> int:
+    def _apply_refunds(self) -> int:
         while self._freed:
             self._live -= self._freed.popleft()
         return self._live
 
 
-class Lease:
+class ResourceRef:
     """Ownership of one backend object, and of the bytes it was charged for."""
 
-    __slots__ = ("accounts", "backend", "home", "size")
+    __slots__ = ("accounts", "backend", "device_state", "size")
 
-    def __init__(self, home: "Home", backend: Releasable, accounts: tuple[Account, ...] = (), size: int = 0) -> None:
+    def __init__(
+        self, state: "DeviceState", backend: Releasable, accounts: tuple[Account, ...] = (), size: int = 0
+    ) -> None:
         self.backend = backend
         self.accounts = accounts
         self.size = size
-        self.home = home  # last: an interrupt before it leaves the object to the driver
-        home.owned.add(id(backend))
+        self.device_state = state  # last: an interrupt before it leaves the object to the driver
+        state.owned.add(id(backend))
 
     def __del__(self) -> None:
-        home = getattr(self, "home", None)
-        if home is not None:
-            home.discard(self.backend, self.accounts, self.size)
+        state = getattr(self, "device_state", None)
+        if state is not None:
+            state.discard(self.backend, self.accounts, self.size)
 
 
 class _Row(NamedTuple):
     """A submission under way."""
 
-    number: int  #: on the home's timeline
-    leases: tuple[object, ...]  #: of what it uses
-    unheard: list[HalError] | None  #: receives its error; None where a fence tells of it
+    number: int  #: on the device state's timeline
+    refs: tuple[object, ...]  #: of what it uses
+    unreported_errors: list[HalError] | None  #: receives its error; None where a fence tells of it
     waits: Sequence[Point]  #: what it waits for before it runs
 
 
-class Home:
+class DeviceState:
     """One open backend device: the queue's lock, work in flight, garbage."""
 
     __slots__ = (
@@ -148,7 +150,7 @@ class Home:
         self.timeline: BackendSemaphore | None = None
         self.submitted = 0
         self.owned: set[int] = set()
-        self.sources: list[tuple[Bytes, Lease]] = []
+        self.sources: list[tuple[Bytes, ResourceRef]] = []
         self.backlog = 0
         #: `id` of each open share; a set whose order is that of opening
         self.shares: dict[int, None] = {}
@@ -162,7 +164,7 @@ class Home:
         self.barrier = 0
         self.close_seconds: float = CLOSE_SECONDS
         _sweep()
-        _homes.add(self)
+        _device_states.add(self)
 
     def discard(self, backend: Releasable, accounts: tuple[Account, ...], size: int) -> None:
         """Release soon: now if the queue is free, else when its holder lets go. Never blocks."""
@@ -198,15 +200,15 @@ class Home:
         """
         to_its_end(self._mark)
         with suppress(HalError):  # `current` stays set then
-            self.settle()
+            self.recover()
 
     def _mark(self) -> None:
         for commands, buffers in self.current or ():
             for buffer in (*buffers, *(() if commands is None else commands.direct)):
                 buffer.submitted = self.submitted + 1
 
-    def settle(self) -> None:
-        """If `current` is set, have the driver signal when all submitted work is over (`BackendQueue.settle`).
+    def recover(self) -> None:
+        """If `current` is set, have the driver signal when all submitted work is over (`BackendQueue.recover`).
 
         The lock is held. Does not wait if the driver can signal by itself. After an exception it can be called again.
         """
@@ -215,7 +217,7 @@ class Home:
         self._mark()
         point = self.track((), None)
         self.barrier = self.submitted
-        self.backend.queue.settle([point], self.unsure)
+        self.backend.queue.recover([point], self.unsure)
         self.unsure = ()
         self.current = None
 
@@ -225,7 +227,7 @@ class Home:
         if not self.sources or self.in_flight:
             return
         with self.lock:
-            self.settle()
+            self.recover()
             self.backend.queue.wait_idle()
             self.forget_sources()
         self.collect()
@@ -236,22 +238,22 @@ class Home:
         self.submitted -= 1
 
     def track(
-        self, leases: Iterable[object], unheard: list[HalError] | None, waits: Sequence[Point] = ()
+        self, refs: Iterable[object], unreported_errors: list[HalError] | None, waits: Sequence[Point] = ()
     ) -> tuple[BackendSemaphore, int]:
-        """Keep leases until the point given is reached. Where no fence will tell of a failure, `unheard` receives it.
-        The lock is held.
+        """Keep refs until the point given is reached. Where no fence will tell of a failure, `unreported_errors`
+        receives it. The lock is held.
         """
         if self.timeline is None:
             self.timeline = self.backend.create_semaphore(0)
         self.submitted += 1
-        self.in_flight.append(_Row(self.submitted, tuple(leases), unheard, waits))
+        self.in_flight.append(_Row(self.submitted, tuple(refs), unreported_errors, waits))
         return self.timeline, self.submitted
 
     def wait_for(self, resource: "Submitted") -> None:
         """Wait until the last submission that uses a buffer is over. Raises, once, the error of one that failed."""
         if self.current is not None:
             with self.lock:
-                self.settle()
+                self.recover()
         if self.timeline is not None:
             last = resource.submitted
             try:
@@ -266,7 +268,7 @@ class Home:
         """Wait until submission `last` is over, or until `watcher.check` raises. How it ends is told elsewhere."""
         if self.current is not None:
             with self.lock:
-                self.settle()
+                self.recover()
         if last and self.timeline is not None and self.timeline.value() < last:
             while not _reached(self.timeline, last, WATCH_SECONDS):
                 watcher.check()
@@ -277,7 +279,7 @@ class Home:
         """
         if self.current is not None:
             with self.lock:
-                self.settle()
+                self.recover()
         last = max(last, self.barrier)
         if last and self.timeline is not None:
             if self.timeline.value() < last and not _reached(self.timeline, last, timeout):
@@ -286,7 +288,7 @@ class Home:
                 self.retire()
         if self.sources:
             with self.lock:
-                self.settle()
+                self.recover()
                 self.backend.queue.wait_idle()
                 self.forget_sources()
         self.collect()
@@ -303,24 +305,24 @@ class Home:
             return
         reached = self.timeline.value()
         while self.in_flight and self.in_flight[0].number <= reached:
-            number, _, unheard, _ = self.in_flight.popleft()
-            failure = None if unheard is None else _failure(self.timeline, number, 0.0)
-            if failure is not None and unheard is not None:
-                unheard.append(failure)
+            number, _, unreported_errors, _ = self.in_flight.popleft()
+            failure = None if unreported_errors is None else _failure(self.timeline, number, 0.0)
+            if failure is not None and unreported_errors is not None:
+                unreported_errors.append(failure)
 
     def leave(self, share: int) -> bool:
-        """A share is closed, or was dropped. True if none is left: then the caller closes the home. Two threads that
+        """A share is closed, or was dropped. True if none is left: then the caller closes the device state. Two threads that
         leave at one time may both get True; `close` may be called twice.
         """
         self.shares.pop(share, None)
         return not self.shares
 
     def close(self) -> None:
-        """Close the backend as soon as no lease is left and no work is under way. Until then `_unfinished` keeps it."""
+        """Close the backend as soon as no ref is left and no work is under way. Until then `_unfinished` keeps it."""
         self.closed = True
         with self.lock:
             with suppress(HalError):  # nobody knows then what is under way: nothing is released
-                self.settle()
+                self.recover()
             self.retire()
             self._clear()
         if not self.abandoned and (self.unfinished or self.current is not None):
@@ -362,7 +364,7 @@ class Home:
             return self.abandoned
         try:
             with suppress(HalError):  # what is known to be under way is waited for all the same
-                self.settle()
+                self.recover()
             timeline, rows = self.timeline, [*self.in_flight]
         finally:
             self.lock.release()
@@ -399,17 +401,17 @@ def _reached(timeline: BackendSemaphore, number: int, timeout: float | None) -> 
         return True
 
 
-_homes: weakref.WeakSet[Home] = weakref.WeakSet()
+_device_states: weakref.WeakSet[DeviceState] = weakref.WeakSet()
 #: closed homes with work under way, which nothing else refers to
-_unfinished: set[Home] = set()
+_unfinished: set[DeviceState] = set()
 
 
 def _sweep() -> None:
     """Let go of closed homes whose work is over by now."""
-    for home in [*_unfinished]:
-        home.collect()
-        if home.abandoned or not home.in_flight and home.current is None:
-            _unfinished.discard(home)
+    for state in [*_unfinished]:
+        state.collect()
+        if state.abandoned or not state.in_flight and state.current is None:
+            _unfinished.discard(state)
 
 
 @after_fork
@@ -422,9 +424,9 @@ def _leave(parent: int) -> None:
 def _exit() -> None:
     """Wait for running work: a driver may crash if the system takes memory back under it."""
     try:
-        for home in [*_homes]:
-            if not home.finish(EXIT_SECONDS):
-                name, count = home.backend.info.id, home.unfinished
+        for state in [*_device_states]:
+            if not state.finish(EXIT_SECONDS):
+                name, count = state.backend.info.id, state.unfinished
                 print(f"device {name}: {count} submissions were not over after {EXIT_SECONDS} s", file=sys.stderr)
     finally:
         _abandon()
@@ -432,5 +434,5 @@ def _exit() -> None:
 
 def _abandon() -> None:
     """At exit the system takes everything back; finalizers that run while modules are torn down must not."""
-    for home in _homes:
-        home.abandoned = True
+    for state in _device_states:
+        state.abandoned = True

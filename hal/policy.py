@@ -109,5 +109,5 @@ class Policy:
         """Whether the trust store holds the digest. `SharedFolder` when others may write to the store."""
         try:
             return digest is not None and digest in self.store
-        except (OSError, RuntimeError):  # the store cannot be read, or this user has no home folder to look for it in
+        except (OSError, RuntimeError):  # the store cannot be read, or this user has no state folder to look for it in
             return False

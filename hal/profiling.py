@@ -3,7 +3,7 @@
 - It is there only then, so that nothing else pays for it. The front sees a backend like any other.
 - Command buffers note what is recorded, the queue pairs it with the times that the driver took. Whoever records may
   say who owns a recording and put a tag on what comes next; its submissions are then his to `take`.
-- All times are nanoseconds of `hal.timing.now`. The front holds the home's lock around all that happens on a queue.
+- All times are nanoseconds of `hal.timing.now`. The front holds the device state's lock around all that happens on a queue.
 """
 
 from __future__ import annotations
@@ -148,11 +148,11 @@ class ProfilingQueue(BackendQueue):
     def wait_idle(self) -> None:
         self._inner.wait_idle()
 
-    def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
-        self._inner.settle(signals, unsure)
+    def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+        self._inner.recover(signals, unsure)
 
     def collect(self) -> None:
-        """Pair what the driver has timed with what was submitted; the home's lock is held."""
+        """Pair what the driver has timed with what was submitted; the device state's lock is held."""
         for spans in self._inner.take_timings():
             owner, submitted, commands = self._pending.popleft()
             kept = self._done.setdefault(owner, deque(maxlen=MOST_KEPT))
@@ -199,8 +199,8 @@ class ProfilingDevice(BackendDevice):
     def compiles(self) -> bool:  # type: ignore[override]
         return self._inner.compiles
 
-    def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
-        return self._inner.rehearse(format, payload, entries, deadline)
+    def trial_build(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
+        return self._inner.trial_build(format, payload, entries, deadline)
 
     def create_command_buffer(self, slots: int) -> Recorder:
         return Recorder(self._inner.create_command_buffer(slots), self)
@@ -221,7 +221,7 @@ class ProfilingDevice(BackendDevice):
 
 def is_profiled(device: Device) -> bool:
     """Whether a device was opened with profiling."""
-    return isinstance(device.home.backend, ProfilingDevice)
+    return isinstance(device.device_state.backend, ProfilingDevice)
 
 
 def recorder(commands: CommandBuffer) -> Recorder:
@@ -232,7 +232,7 @@ def recorder(commands: CommandBuffer) -> Recorder:
 
 def is_waited_for(device: Device, owner: object) -> bool:
     """Whether submissions of an owner are still under way, or not looked at since."""
-    backend = device.home.backend
+    backend = device.device_state.backend
     return isinstance(backend, ProfilingDevice) and backend.profile.waits(owner)
 
 
@@ -241,11 +241,11 @@ def take(device: Device, owner: object = None) -> list[Submission]:
 
     Waits while another thread holds the queue. `InvalidArgument`: the device was not opened with profiling.
     """
-    backend = device.home.backend
+    backend = device.device_state.backend
     if not isinstance(backend, ProfilingDevice):
         raise InvalidArgument(f"device {device.info.id} was not opened with profiling")
     owner = backend if owner is None else owner
     if backend.profile.waits(owner):
-        with device.home.lock:
+        with device.device_state.lock:
             backend.profile.collect()
     return backend.profile.take(owner)

@@ -4,7 +4,8 @@
   queue until its work is done, `submit` returns at once.
 - A batch is several recordings in one submission, in order, as if a barrier stood between them.
 - Everything a submission touches is kept alive until it is over, also where an exception ends the call that made it:
-  `Home.current` holds what is being handed to the driver, and whoever finds it set settles that first (`lifetime.py`).
+  `DeviceState.current` holds what is being handed to the driver, and whoever finds it set recovers first
+  (`lifetime.py`).
 """
 
 from __future__ import annotations
@@ -35,17 +36,26 @@ WRITE_BACKLOG = 64 << 20
 class Queue:
     """`Device.queue`: in-order work. Shares of a device have a `Queue` each over the same queue of the driver."""
 
-    __slots__ = ("_backend", "_execute", "_home", "_last", "_lock", "_statistics", "_unheard", "device")
+    __slots__ = (
+        "_backend",
+        "_execute",
+        "_device_state",
+        "_last",
+        "_lock",
+        "_statistics",
+        "_unreported_errors",
+        "device",
+    )
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self._home = device.home
-        self._lock: Any = device.home.lock  #: or a `ForkedLock`
-        self._backend = device.home.backend.queue
+        self._device_state = device.device_state
+        self._lock: Any = device.device_state.lock  #: or a `ForkedLock`
+        self._backend = device.device_state.backend.queue
         self._execute = self._backend.execute
         self._statistics = device.statistics
-        self._last = 0  #: submission made here, on the home's timeline
-        self._unheard: list[HalError] = []  #: of submissions made here that signal nothing
+        self._last = 0  #: submission made here, on the device state's timeline
+        self._unreported_errors: list[HalError] = []  #: of submissions made here that signal nothing
 
     def execute(self, commands: CommandBuffer, buffers: Sequence[Buffer] = (), watcher: Watcher | None = None) -> None:
         """Run a recording with `buffers` in its slots and return when it is done. Raises its error if it fails.
@@ -53,60 +63,60 @@ class Queue:
         What `watcher.check` raises ends the call. A driver that works in this thread ends its work with it; on others
         the work goes on to its end, and keeps what it uses.
         """
-        home = self._home
+        state = self._device_state
         with self._lock:
-            if home.current is not None:
-                home.settle()
+            if state.current is not None:
+                state.recover()
             needs = commands.needs
-            if needs is None or commands.home is not home or len(buffers) != len(needs):
+            if needs is None or commands.device_state is not state or len(buffers) != len(needs):
                 self._refuse(commands, buffers)
             table = []
             for buffer, (length, rights) in zip(buffers, needs):  # noqa: B905
-                if buffer.home is not home or buffer.size < length or rights & ~buffer.rights:
+                if buffer.device_state is not state or buffer.size < length or rights & ~buffer.rights:
                     self._refuse(commands, buffers)
                 table.append(buffer.backend)
             if commands.overlaps:
                 for overlap in commands.overlaps:
                     overlap.check(buffers)
-            home.current = ((commands, buffers),)
+            state.current = ((commands, buffers),)
             try:
                 self._execute(commands.backend, table, watcher)
             except BaseException:
-                home.break_off()
+                state.break_off()
                 raise
-            home.current = None
-            if home.backlog:
-                home.forget_sources()
+            state.current = None
+            if state.backlog:
+                state.forget_sources()
             statistics = self._statistics
             statistics.submissions += 1
             statistics.waits += 1
             statistics.dispatches += commands.dispatches
             statistics.bytes_copied += commands.bytes_copied
-        if home.garbage:
-            home.collect()
+        if state.garbage:
+            state.collect()
 
     def execute_batch(self, batch: Sequence[Work], watcher: Watcher | None = None) -> None:
         """As `execute`, for several recordings in order: one submission and one wait."""
-        home = self._home
+        state = self._device_state
         if not batch:
             raise InvalidArgument("a batch of no command buffers")
         self.device.check_open()
         with self._lock:
-            home.settle()
+            state.recover()
             works = [self._work(*work) for work in batch]
-            home.current = batch
+            state.current = batch
             try:
                 self._backend.execute_batch(works, watcher)
             except BaseException:
-                home.break_off()
+                state.break_off()
                 raise
-            home.current = None
-            if home.backlog:
-                home.forget_sources()
+            state.current = None
+            if state.backlog:
+                state.forget_sources()
             self._statistics.waits += 1
             self._count(batch)
-        if home.garbage:
-            home.collect()
+        if state.garbage:
+            state.collect()
 
     def submit(
         self,
@@ -133,33 +143,33 @@ class Queue:
         watcher: Watcher | None = None,
     ) -> None:
         """As `submit`, for several recordings in order, as one submission."""
-        home = self._home
+        state = self._device_state
         self.device.check_open()
         with self._lock:
-            home.settle()
+            state.recover()
             works: list[BackendWork] = []
-            leases: list[object] = []
+            refs: list[object] = []
             for commands, buffers in batch:
                 works.append(self._work(commands, buffers))
-                leases += [buffer.lease for buffer in buffers]
-                leases += commands.leases
+                refs += [buffer.ref for buffer in buffers]
+                refs += commands.refs
             waits = [(semaphore.alive(), value) for semaphore, value in wait.points] if wait else []
-            leases += [semaphore.lease for semaphore, _ in wait.points] if wait else []
+            refs += [semaphore.ref for semaphore, _ in wait.points] if wait else []
             promised: list[tuple[Semaphore, int]] = []
             try:
                 signals = self._promise(signal, promised) if signal else []
-                leases += [semaphore.lease for semaphore, _ in promised]
-                self._enqueue(batch, works, waits, signals, leases, watcher)
-                self._count(batch, home.submitted)
+                refs += [semaphore.ref for semaphore, _ in promised]
+                self._enqueue(batch, works, waits, signals, refs, watcher)
+                self._count(batch, state.submitted)
             except BaseException:
-                if not home.unsure:  # the driver refused the submission, or did not get it
+                if not state.unsure:  # the driver refused the submission, or did not get it
                     to_its_end(partial(_break_promises, promised))
-                if home.current is not None:
-                    home.break_off()
+                if state.current is not None:
+                    state.break_off()
                 raise
-            home.current, home.unsure = None, ()
-        if home.garbage:
-            home.collect()
+            state.current, state.unsure = None, ()
+        if state.garbage:
+            state.collect()
 
     def _promise(self, signal: Fence, promised: list[tuple[Semaphore, int]]) -> list[Point]:
         """The points to signal. Adds to `promised` what is to be broken if the submission does not come about."""
@@ -179,75 +189,75 @@ class Queue:
         works: Sequence[BackendWork],
         waits: Sequence[Point],
         signals: list[Point],
-        leases: list[object],
+        refs: list[object],
         watcher: Watcher | None,
     ) -> None:
-        """Hand a submission to the driver, with what it holds on the home's timeline; the lock is held.
+        """Hand a submission to the driver, with what it holds on the device state's timeline; the lock is held.
 
-        `home.current` stays set unless the driver refuses; the caller resets it.
+        `state.current` stays set unless the driver refuses; the caller resets it.
         """
-        home = self._home
-        home.retire()
-        home.unsure = tuple(signals)
-        home.current = batch
-        signals.append(home.track(leases, None if signals else self._unheard, waits))
+        state = self._device_state
+        state.retire()
+        state.unsure = tuple(signals)
+        state.current = batch
+        signals.append(state.track(refs, None if signals else self._unreported_errors, waits))
         try:
             self._backend.submit(works, waits, signals, watcher)
         except HalError:  # the driver refused it
-            home.untrack()
-            home.current, home.unsure = None, ()
+            state.untrack()
+            state.current, state.unsure = None, ()
             raise
         except Exception:
-            home.unsure = ()
+            state.unsure = ()
             raise
-        self._last = home.submitted
+        self._last = state.submitted
 
     def write(self, buffer: Buffer, offset: int, data: Bytes) -> None:
         """For `Buffer.write`, which has checked: copy to a buffer without mapping, in order with later submissions."""
-        home = self._home
+        state = self._device_state
         with self._lock:
-            home.settle()
+            state.recover()
             source = data.copy()
-            if home.backlog + source.size > WRITE_BACKLOG:
+            if state.backlog + source.size > WRITE_BACKLOG:
                 self._backend.wait_idle()
-                home.forget_sources()
-            home.sources.append((source, buffer.lease))
-            home.backlog += source.size
-            home.current = ()
+                state.forget_sources()
+            state.sources.append((source, buffer.ref))
+            state.backlog += source.size
+            state.current = ()
             try:
                 self._backend.write(buffer.backend, offset, source)
             except BaseException:
-                home.break_off()
+                state.break_off()
                 raise
-            home.current = None
+            state.current = None
 
     def read(self, buffer: Buffer, offset: int, out: Bytes) -> None:
         """For `Buffer.read`, which has checked: copy from a buffer without mapping, after all earlier work."""
-        home = self._home
+        state = self._device_state
         with self._lock:
-            home.settle()
-            home.current = ()
+            state.recover()
+            state.current = ()
             try:
                 self._backend.read(buffer.backend, offset, out)
             except BaseException:
-                home.break_off()
+                state.break_off()
                 raise
-            home.current = None
-            home.forget_sources()
+            state.current = None
+            state.forget_sources()
         self._statistics.waits += 1
-        if home.garbage:
-            home.collect()
+        if state.garbage:
+            state.collect()
 
     def wait_pending(self, most: int, timeout: float | None) -> None:
         """Block until at most `most` submissions are under way; how they end is told elsewhere. `DeadlineExceeded`."""
-        home = self._home
+        state = self._device_state
         with self._lock:
-            home.settle()
-            home.retire()
-            timeline = home.timeline
-            if timeline is None or len(home.in_flight) <= most:
+            state.recover()
+            state.retire()
+            timeline = state.timeline
+            if timeline is None or len(state.in_flight) <= most:
                 return
-            number = home.in_flight[-most - 1].number
+            number = state.in_flight[-most - 1].number
         over = True
         with suppress(HalError):
             over = timeline.wait(number, timeout)
@@ -261,28 +271,28 @@ class Queue:
         """
         self.device.check_open()
         self._statistics.waits += 1
-        unheard = self.drain()
-        if unheard:
-            raise unheard[0]
+        unreported_errors = self.drain()
+        if unreported_errors:
+            raise unreported_errors[0]
 
     def drain(self) -> list[HalError]:
         """As `wait_idle`, with the errors as a list. The last share waits for what others left behind as well."""
         self.finish(None)
-        unheard, self._unheard = self._unheard, []
-        return unheard
+        unreported_errors, self._unreported_errors = self._unreported_errors, []
+        return unreported_errors
 
     def finish(self, timeout: float | None) -> bool:
         """Wait for what `drain` waits for; False when `timeout` seconds passed first."""
-        home = self._home
-        return home.wait_submitted(home.submitted if len(home.shares) == 1 else self._last, timeout)
+        state = self._device_state
+        return state.wait_submitted(state.submitted if len(state.shares) == 1 else self._last, timeout)
 
-    def disown(self, error: Exception) -> Any:
-        """See `Device.disown`. Gives what takes the place of the lock."""
+    def invalidate_after_fork(self, error: Exception) -> Any:
+        """See `Device.invalidate_after_fork`. Gives what takes the place of the lock."""
         self._lock = ForkedLock(error)
         return self._lock
 
     def _count(self, batch: Sequence[Work], number: int = 0) -> None:
-        """`number`: of the submission on the home's timeline, 0 if it is over."""
+        """`number`: of the submission on the device state's timeline, 0 if it is over."""
         statistics = self._statistics
         statistics.submissions += 1
         for commands, buffers in batch:
@@ -294,11 +304,11 @@ class Queue:
 
     def _work(self, commands: CommandBuffer, buffers: Sequence[Buffer]) -> BackendWork:
         """A recording and its slots, checked."""
-        home, needs = self._home, commands.needs
-        if needs is None or len(buffers) != len(needs) or commands.home is not home:
+        state, needs = self._device_state, commands.needs
+        if needs is None or len(buffers) != len(needs) or commands.device_state is not state:
             self._refuse(commands, buffers)
         for buffer, (length, rights) in zip(buffers, needs, strict=True):
-            if buffer.home is not home or buffer.size < length or rights & ~buffer.rights:
+            if buffer.device_state is not state or buffer.size < length or rights & ~buffer.rights:
                 self._refuse(commands, buffers)
         for overlap in commands.overlaps:
             overlap.check(buffers)
@@ -308,16 +318,16 @@ class Queue:
         """Say what is wrong: the hot path only finds that something is."""
         self.device.check_open()
         name = self.device.info.id
-        if commands.home is not self._home:
+        if commands.device_state is not self._device_state:
             raise InvalidArgument(f"command buffer of device {commands.device.info.id} submitted to {name}")
         if commands.needs is None:
             raise InvalidArgument(f"command buffer is {commands.state}, not finished")
         if len(buffers) != len(commands.needs):
             raise InvalidArgument(f"{len(buffers)} buffers for a command buffer with {len(commands.needs)} slots")
         for slot, (buffer, (length, rights)) in enumerate(zip(buffers, commands.needs, strict=True)):
-            if buffer.home is None:
+            if buffer.device_state is None:
                 raise InvalidArgument(f"slot {slot}: buffer of {buffer.size} bytes was released")
-            if buffer.home is not self._home:
+            if buffer.device_state is not self._device_state:
                 raise InvalidArgument(f"slot {slot}: buffer of device {buffer.device.info.id} submitted to {name}")
             if buffer.size < length:
                 raise InvalidArgument(f"slot {slot}: buffer of {buffer.size} bytes, the recording needs {length}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .backend import BackendSemaphore, Point, Watcher
 from .errors import DeadlineExceeded, InvalidArgument
-from .lifetime import WATCH_SECONDS, Lease
+from .lifetime import WATCH_SECONDS, ResourceRef
 
 if TYPE_CHECKING:
     from .device import Device
@@ -25,12 +25,12 @@ MAX_VALUE = 2**63 - 1
 class Semaphore:
     """A timeline semaphore of a device. Made by `Device.create_semaphore` and `Device.import_semaphore`."""
 
-    __slots__ = ("_promised", "_released", "backend", "device", "lease")
+    __slots__ = ("_promised", "_released", "backend", "device", "ref")
 
     def __init__(self, device: Device, backend: BackendSemaphore) -> None:
         self.device = device
         self.backend = backend
-        self.lease = Lease(device.home, self.backend)
+        self.ref = ResourceRef(device.device_state, self.backend)
         self._promised: deque[int] = deque()
         self._released = False
         device.live["semaphore"] += 1
@@ -111,7 +111,7 @@ class Semaphore:
             return
         self._released = True
         self.device.live["semaphore"] -= 1
-        del self.backend, self.lease
+        del self.backend, self.ref
 
     def __del__(self) -> None:
         if hasattr(self, "_released"):

@@ -78,7 +78,17 @@ class _Submission:
 class Worker:
     """One thread that runs submissions in order."""
 
-    __slots__ = ("__weakref__", "_alone", "_changed", "_ended", "_name", "_started", "_stopping", "_unheard", "busy")
+    __slots__ = (
+        "__weakref__",
+        "_alone",
+        "_changed",
+        "_ended",
+        "_name",
+        "_started",
+        "_stopping",
+        "_unreported_errors",
+        "busy",
+    )
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -86,7 +96,7 @@ class Worker:
         self._alone = threading.Lock()  #: taken by the first thread
         self._started = self._ended = False
         self._stopping = False
-        self._unheard: HalError | None = None
+        self._unreported_errors: HalError | None = None
         #: submissions not over yet, the running one first; a queue looks at this before it calls `drain`
         self.busy: deque[_Submission] = deque()
         _workers.add(self)
@@ -104,23 +114,23 @@ class Worker:
             self.busy.append(submission)
             self._changed.notify()
 
-    def settle(self, run: Callable[[], None] | None, signals: Sequence[Point], unsure: Sequence[Point]) -> None:
-        """For `BackendQueue.settle`. The thread does this behind all submissions: fail those of `unsure` that are not
+    def recover(self, run: Callable[[], None] | None, signals: Sequence[Point], unsure: Sequence[Point]) -> None:
+        """For `BackendQueue.recover`. The thread does this behind all submissions: fail those of `unsure` that are not
         reached, call `run`, and signal.
         """
         if unsure:
             self.submit((), partial(_not_made, unsure), ())
         if run is None and not self.busy:
-            _settle(_Submission((), None, signals), None)
+            _signal(_Submission((), None, signals), None)
         else:
             self.submit((), run, signals)
 
     def drain(self) -> None:
         """Return when nothing submitted before is pending or running."""
         self._changed.wait_for(lambda: not self.busy)
-        unheard, self._unheard = self._unheard, None
-        if unheard is not None:
-            raise unheard
+        unreported_errors, self._unreported_errors = self._unreported_errors, None
+        if unreported_errors is not None:
+            raise unreported_errors
 
     def close(self) -> None:
         """End the thread once all that was submitted is over."""
@@ -138,7 +148,7 @@ class Worker:
                 self.busy.pop()
         for submission in pending:
             assert submission is not None
-            _settle(submission, DeviceLost("the process ends"))
+            _signal(submission, DeviceLost("the process ends"))
         for semaphore, value in () if current is None else current.waits:
             if semaphore.value() < value:
                 semaphore.fail(value, DeviceLost("the process ends"))
@@ -149,9 +159,9 @@ class Worker:
             return
         while (submission := self._next()) is not None:
             error = _outcome(submission)
-            _settle(submission, error)
+            _signal(submission, error)
             if error is not None and not submission.signals:
-                self._unheard = self._unheard or error
+                self._unreported_errors = self._unreported_errors or error
             del submission, error
             with self._changed.lock:
                 self.busy.popleft()
@@ -195,7 +205,7 @@ def _clear(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-def _settle(submission: _Submission, error: HalError | None) -> None:
+def _signal(submission: _Submission, error: HalError | None) -> None:
     _clear(error)
     for semaphore, value in submission.signals:
         if error is None:

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.hal.debug_device import Step, observe, open_debug_device
 from orchestrion.hal.policy import Policy
-from orchestrion.hal.stepping import Step, observe, open_stepping
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.module import Module
 
@@ -78,7 +78,7 @@ class Side:
         from orchestrion import vm
 
         self.name = device
-        self.device = open_stepping(device, Policy(options.allow_native_code))
+        self.device = open_debug_device(device, Policy(options.allow_native_code))
         try:
             self.program = vm.load(
                 module,

@@ -2,7 +2,7 @@
 
 - An `Agent` is a thread with a row of events, run one after the other, and a clock. It starts with the first event and
   ends after `LINGER` seconds without any, so nobody has to close it. Events never fail.
-- A device's `Agents` are found by its home, so contexts and programs of one open device share them. Submissions are
+- A device's `Agents` are found by its state, so contexts and programs of one open device share them. Submissions are
   made by `run` alone and end in their order, so `wait` only ever blocks on the oldest.
 """
 
@@ -20,7 +20,7 @@ from orchestrion.hal.fork import after_fork
 from orchestrion.hal.waiting import Changed, start_thread
 
 if TYPE_CHECKING:
-    from orchestrion.hal.lifetime import Home
+    from orchestrion.hal.lifetime import DeviceState
 
 Event = Callable[[], None]
 #: seconds without events after which a thread ends
@@ -140,12 +140,12 @@ class Agents:
         self.wait = Agent(f"orchestrion-waits-{device}")
 
     @staticmethod
-    def of(home: Home) -> Agents:
+    def of(state: DeviceState) -> Agents:
         """Those of an open device, made when first asked for."""
         with _lock:
-            found = _agents.get(home)
+            found = _agents.get(state)
             if found is None:
-                found = _agents[home] = Agents(home.backend.info.id)
+                found = _agents[state] = Agents(state.backend.info.id)
             return found
 
 
@@ -158,4 +158,4 @@ def _forget(parent: int) -> None:
 
 
 _lock = threading.Lock()
-_agents: weakref.WeakKeyDictionary[Home, Agents] = weakref.WeakKeyDictionary()
+_agents: weakref.WeakKeyDictionary[DeviceState, Agents] = weakref.WeakKeyDictionary()

@@ -237,12 +237,12 @@ class Context:
                 if self.device.closed:  # else Ctrl-C ended the wait for its work, and this may be called again
                     self.device = None
 
-    def disown(self, parent: int) -> None:
+    def invalidate_after_fork(self, parent: int) -> None:
         """In a process that was forked from its owner: no call is made any more."""
         self.lock = ForkedLock(CallerError(f"the program was loaded by process {parent}, of which this one is a fork"))
         lane, self.lane = self.lane, None
         if lane is not None:
-            lane.disown(parent)
+            lane.invalidate_after_fork(parent)
 
     @property
     def closed(self) -> bool:
@@ -265,9 +265,9 @@ _contexts: weakref.WeakSet[Context] = weakref.WeakSet()
 
 
 @after_fork
-def _disown(parent: int) -> None:
+def _invalidate_after_fork(parent: int) -> None:
     for context in [*_contexts]:
-        context.disown(parent)
+        context.invalidate_after_fork(parent)
 
 
 def _no_device(commands: object, buffers: object, watcher: object) -> None:

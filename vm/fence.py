@@ -185,13 +185,13 @@ class Future(Fence):
         if parts:
             parts[place].deliver(value)
 
-    def disown(self, error: BaseException) -> None:
+    def invalidate_after_fork(self, error: BaseException) -> None:
         """In a forked process, where nobody will reach it: whoever listened is in the parent, and may hold its lock."""
         self._lock = threading.Lock()
         self._listeners = []
         self.settle(error)
         for part in self._parts:
-            part.disown(error)
+            part.invalidate_after_fork(error)
 
     def _end_parts(self) -> None:
         if self._error is not None:
@@ -262,12 +262,12 @@ class ResultFuture(Future):
 class _Signaller:
     """Passes a fence on to a semaphore of the HAL, which lives as long as this does."""
 
-    __slots__ = ("_backend", "_fence", "_lease")
+    __slots__ = ("_backend", "_fence", "_ref")
 
     def __init__(self, fence: Fence, semaphore: Semaphore) -> None:
         self._fence = fence
         self._backend = semaphore.alive()
-        self._lease = semaphore.lease
+        self._ref = semaphore.ref
 
     def __call__(self) -> None:
         error = self._fence.exception()

@@ -321,7 +321,7 @@ class Function:
             raise CallerError(f"{what}: expected {value}, got {describe(view.dtype, view.shape)} on a device")
         device = self.context.device
         assert device is not None
-        if view.buffer.home is not device.home:
+        if view.buffer.device_state is not device.device_state:
             raise CallerError(f"{what}: the array is on {view.buffer.device.info.id}, the program on {device.info.id}")
         return view
 

@@ -57,7 +57,7 @@ class Lane:
             if context.device is None:
                 raise CallerError("the program is closed")
             if context.lane is None:
-                context.lane = Lane(context.lock, Agents.of(context.device.home))
+                context.lane = Lane(context.lock, Agents.of(context.device.device_state))
             return context.lane
 
     def submit(self, call: SubmittedCall) -> None:
@@ -112,11 +112,11 @@ class Lane:
         for call in pending:
             call.future.settle(Cancelled("the context was closed before the call began"))
 
-    def disown(self, parent: int) -> None:
+    def invalidate_after_fork(self, parent: int) -> None:
         """In a process that was forked: what was submitted is the parent's."""
         error = Cancelled(f"the call was submitted by process {parent}, of which this one is a fork")
         for call in (*self._calls, *([] if self._busy is None else [self._busy])):
-            call.future.disown(error)
+            call.future.invalidate_after_fork(error)
 
     def release(self) -> None:
         """Let go of the timeline, when the context is closed."""

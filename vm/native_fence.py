@@ -37,9 +37,9 @@ def from_cl_event(event: Any) -> Fence:
 def from_vk_semaphore(semaphore: Any, value: int, device: Device) -> Fence:
     """See `Fence`. The device stays open until it is reached or dropped."""
     imported = device.import_semaphore(semaphore)
-    backend, lease = imported.backend, imported.lease
+    backend, ref = imported.backend, imported.ref
     imported.release()
-    return NativeFence(backend, value, lease, "")
+    return NativeFence(backend, value, ref, "")
 
 
 def to_cl_event(fence: Fence, context: Any) -> Any:

@@ -81,16 +81,16 @@ def _pass_on(future: Future, fence: Fence) -> None:
 
 def _pending(buffer: Buffer) -> bool:
     """Whether the device still works with a buffer."""
-    home, last = buffer.home, buffer.submitted
-    return bool(last) and home is not None and home.timeline is not None and home.timeline.value() < last
+    state, last = buffer.device_state, buffer.submitted
+    return bool(last) and state is not None and state.timeline is not None and state.timeline.value() < last
 
 
 def _hear(buffers: Sequence[Buffer]) -> None:
     """The next use of buffers shall not raise the error of work that is over."""
     for buffer in buffers:
-        if buffer.submitted and buffer.home is not None and not _pending(buffer):
+        if buffer.submitted and buffer.device_state is not None and not _pending(buffer):
             with suppress(HalError):
-                buffer.home.wait_for(buffer)
+                buffer.device_state.wait_for(buffer)
 
 
 def _clear(error: BaseException) -> None:

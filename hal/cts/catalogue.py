@@ -80,10 +80,10 @@ def run_on(case: str, driver: BackendDriver, info: DeviceInfo) -> None:
 
 def _run(case: str, driver: BackendDriver, info: DeviceInfo) -> None:
     device = Device.of(driver.open(info), policy=Policy(allow_native_code=True))
-    home = device.home
+    state = device.device_state
     with device:
         CASES[case](Rig(device, driver.conformance.computes, driver))
         leaks = device.close()
     assert leaks == (), f"not released: {leaks}"
     if not case.startswith("interrupts."):  # an exception in the middle of a release leaves the object to the driver
-        assert not home.owned, f"{len(home.owned)} objects of the driver were not released"
+        assert not state.owned, f"{len(state.owned)} objects of the driver were not released"

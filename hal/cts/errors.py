@@ -77,7 +77,7 @@ def untrusted(rig: Rig) -> None:
     native = [format for format in rig.device.info.formats if format not in CONFINED_FORMATS]
     if not native:
         raise PolicyRefused("opencl-c is native code")  # nothing to refuse: the device runs none
-    device = Device(rig.device.home, (), rig.device.executables, Policy())
+    device = Device(rig.device.device_state, (), rig.device.executables, Policy())
     try:
         device.create_executable(native[0], memoryview(b"x"), (), bytes(32))
     finally:

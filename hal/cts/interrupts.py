@@ -195,7 +195,7 @@ def what_a_submission_promised(rig: Rig) -> None:
 
 @case
 def interrupted_twice(rig: Rig) -> None:
-    """The second exception comes while the first one is settled, by the next call."""
+    """The second exception comes while the queue recovers from the first one, by the next call."""
     buffer, first, second = rig.zeros(SIZE), filling(rig, 1), filling(rig, 2)
     half = len(places(lambda: rig.run(first, buffer))) // 2
     for place in [*places(lambda: rig.run(first, buffer))][half:]:
@@ -218,7 +218,9 @@ def close_after_an_interrupted_call(rig: Rig) -> None:
         buffer.release()
         commands.release()
         assert own.device.close() == ()
-        assert own.device.home.abandoned, f"{len(own.device.home.owned)} objects of the driver were not released"
+        assert own.device.device_state.abandoned, (
+            f"{len(own.device.device_state.owned)} objects of the driver were not released"
+        )
 
 
 @case
@@ -242,7 +244,7 @@ def close_waits_within_a_bound(rig: Rig) -> None:
     assert rig.driver is not None
     device = rig.device.of(rig.driver.open(rig.device.info), policy=rig.device.policy)
     own = Rig(device, rig.computes, rig.driver)
-    home, gate, buffer, commands = device.home, device.create_semaphore(), own.zeros(SIZE), filling(own, 1)
+    state, gate, buffer, commands = device.device_state, device.create_semaphore(), own.zeros(SIZE), filling(own, 1)
     device.close_seconds = 0.05
     device.queue.submit(commands, (buffer,), Fence([(gate, 1)]))
     opened = gate.backend
@@ -250,7 +252,7 @@ def close_waits_within_a_bound(rig: Rig) -> None:
         handle.release()
     with pytest.warns(ResourceWarning, match="closed while 1 submission was not over after 0.05 s"):
         assert device.close() == ()
-    assert home.owned and not home.abandoned
+    assert state.owned and not state.abandoned
     opened.signal(1)
-    home.wait_submitted(home.submitted, PATIENCE)
-    assert home.abandoned and not home.owned
+    state.wait_submitted(state.submitted, PATIENCE)
+    assert state.abandoned and not state.owned

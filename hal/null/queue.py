@@ -40,9 +40,9 @@ class NullQueue(BackendQueue):
             self._worker.drain()
         run(batch)
 
-    def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+    def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
         """What runs in the caller's thread ended with the exception."""
-        self._worker.settle(None, signals, unsure)
+        self._worker.recover(None, signals, unsure)
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         self._worker.drain()

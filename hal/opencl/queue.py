@@ -52,8 +52,8 @@ class OpenCLQueue(BackendQueue):
             self._worker.drain()
         self._run(batch)
 
-    def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
-        self._worker.settle(self._end, signals, unsure)
+    def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+        self._worker.recover(self._end, signals, unsure)
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         assert isinstance(buffer, OpenCLBuffer)

@@ -86,9 +86,9 @@ class ReferenceQueue(BackendQueue):
         finally:
             self._interrupt.watcher = None
 
-    def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+    def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
         """What runs in the caller's thread ended with the exception."""
-        self._worker.settle(None, signals, unsure)
+        self._worker.recover(None, signals, unsure)
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         self._worker.drain()

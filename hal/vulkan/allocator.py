@@ -144,7 +144,7 @@ class Allocator:
     def begin_fills(self) -> list[VulkanBuffer]:
         """The buffers to zero now; their blocks are kept until `end_fills`. The front serialises the calls."""
         with self._lock:
-            self._settle()
+            self._reclaim()
             found = list(self.uncleared.values())
             for buffer in found:
                 buffer.block.fills += 1
@@ -167,7 +167,7 @@ class Allocator:
         self._freed.append(buffer)
         while self._freed and self._lock.acquire(blocking=False):
             try:
-                self._settle()
+                self._reclaim()
             finally:
                 self._lock.release()
 
@@ -189,13 +189,13 @@ class Allocator:
     def close(self) -> None:
         """Free everything; no buffer is in use any more."""
         with self._lock:
-            self._settle()
+            self._reclaim()
             for blocks in self._blocks.values():
                 for block in blocks:
                     self._destroy(block.handle, block.memory)
                 blocks.clear()
 
-    def _settle(self) -> None:
+    def _reclaim(self) -> None:
         """Take back what was freed; the lock is held."""
         while self._freed:
             buffer = self._freed.popleft()
@@ -207,7 +207,7 @@ class Allocator:
 
     def _find(self, size: int, memory: MemoryType) -> VulkanBuffer:
         """A place for a buffer; the lock is held."""
-        self._settle()
+        self._reclaim()
         errors = []
         for kind in self._kinds[MemoryType.HOST_VISIBLE in memory]:
             try:

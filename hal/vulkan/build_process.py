@@ -1,4 +1,4 @@
-"""The helper process that builds pipelines of modules that are not trusted (`rehearsal` starts it, and may kill it).
+"""The helper process that builds pipelines of modules that are not trusted (`trial_build` starts it, and may kill it).
 
 It opens the same device with the same features, builds with the same code (`VulkanExecutable`), and gives back what the
 driver leaves in the pipeline cache. Then each entry is launched with no workgroups: a driver that compiles at the first
@@ -30,7 +30,7 @@ _devices: dict[str, VulkanDevice] = {}
 
 
 def answer(request: Message) -> Message:
-    """`open` finds a device, `build` builds an executable for it. See `rehearsal` for the fields."""
+    """`open` finds a device, `build` builds an executable for it. See `trial_build` for the fields."""
     fields = request.fields
     device = _device(fields)
     if device is None:

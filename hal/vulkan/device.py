@@ -81,10 +81,10 @@ class VulkanDevice(BackendDevice):
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> VulkanExecutable:
         return VulkanExecutable(self, payload, entries)
 
-    def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
-        from .rehearsal import rehearse  # only untrusted modules need it
+    def trial_build(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
+        from .trial_build import trial_build  # only untrusted modules need it
 
-        return rehearse(self, payload, entries, deadline)
+        return trial_build(self, payload, entries, deadline)
 
     def create_command_buffer(self, slots: int) -> VulkanCommandBuffer:
         return self.command_buffer_class(self)

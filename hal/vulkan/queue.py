@@ -2,7 +2,7 @@
 
 - The hot path `execute` is one vkQueueSubmit, one vkWaitForFences and one vkResetFences with structs made beforehand.
   It waits in slices, so that Ctrl-C and a watcher are heard.
-- After an exception nobody knows which steps of the call were done: `settle` leaves the fence as it is, takes a new
+- After an exception nobody knows which steps of the call were done: `recover` leaves the fence as it is, takes a new
   one, and submits a signal, which is reached when all earlier work is over. Numbers of the timeline are never used
   twice.
 - `submit` adds the queue's own timeline to the signals, so that recordings and staging memory can be used again.
@@ -135,8 +135,8 @@ class VulkanQueue(BackendQueue):
         timeline = self.timeline
         timeline.reached = timeline.submitted  # a fence waits for everything submitted before it
 
-    def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
-        """See `BackendQueue.settle`. Waits only if the driver refuses the submission of the signal."""
+    def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+        """See `BackendQueue.recover`. Waits only if the driver refuses the submission of the signal."""
         fence, fences = self._make_fence()
         number = self.timeline.submitted + 1
         if self._running is not None:

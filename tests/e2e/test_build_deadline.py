@@ -30,34 +30,34 @@ def module(needs_vulkan: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_module_from_elsewhere_runs(module: Path) -> None:
-    from orchestrion.hal.vulkan import rehearsal
+    from orchestrion.hal.vulkan import trial_build
 
-    rehearsal.helper.end()
+    trial_build.helper.end()
     program = vm.load(module, device="vulkan")
-    assert rehearsal.helper.pid is not None
+    assert trial_build.helper.pid is not None
     np.testing.assert_array_equal(program.simple_mul(X, Y), X * Y)
     program.close()
 
 
 def test_a_module_compiled_here_needs_no_helper(module: Path, tmp_path: Path) -> None:
-    from orchestrion.hal.vulkan import rehearsal
+    from orchestrion.hal.vulkan import trial_build
 
     path = tmp_path / "own.fb"
     compiler.compile_to_file((EXAMPLES / "simple_mul.mlir").read_text(), path, targets=["spirv"])
-    rehearsal.helper.end()
+    trial_build.helper.end()
     program = vm.load(path, device="vulkan")
     np.testing.assert_array_equal(program.simple_mul(X, Y), X * Y)
     program.close()
-    assert rehearsal.helper.pid is None
+    assert trial_build.helper.pid is None
 
 
 def test_its_deadline_is_named(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from orchestrion.hal.vulkan import rehearsal
+    from orchestrion.hal.vulkan import trial_build
     from orchestrion.schema.child_process import Child
 
     started = time.monotonic()
     with monkeypatch.context() as patch:
-        patch.setattr(rehearsal, "helper", Child("faulty_builds:spin"))
+        patch.setattr(trial_build, "helper", Child("faulty_builds:spin"))
         with pytest.raises(vm.errors.BuildDeadlineExceeded, match=r"build deadline of 0\.3 s") as caught:
             vm.load(module, device="vulkan", build_deadline=0.3)
     assert time.monotonic() - started < 120
@@ -72,7 +72,7 @@ FROZEN = """
 import sys
 sys.path[:], sys.frozen, sys.executable = {path!r}, True, {executable!r}
 from orchestrion import vm
-from orchestrion.hal.vulkan.rehearsal import helper
+from orchestrion.hal.vulkan.trial_build import helper
 {first}
 import numpy as np
 try:
@@ -102,10 +102,10 @@ def test_a_frozen_application(module: Path, tmp_path: Path, supported: bool) -> 
 
 
 def test_a_crash_of_the_driver_is_an_error(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from orchestrion.hal.vulkan import rehearsal
+    from orchestrion.hal.vulkan import trial_build
     from orchestrion.schema.child_process import Child
 
-    monkeypatch.setattr(rehearsal, "helper", Child("faulty_builds:crash"))
+    monkeypatch.setattr(trial_build, "helper", Child("faulty_builds:crash"))
     with pytest.raises(vm.errors.DeviceError, match="crashed while building code of this module"):
         vm.load(module, device="vulkan")
 

@@ -86,7 +86,7 @@ def warmed(program: Any, depth: int) -> Callable[[], None]:
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_vulkan(depth: int, load_on: LoadOn) -> None:
     program = load_on(chain(depth), "vulkan")
-    call, backend, seen = warmed(program, depth), program.device.home.backend, Counter[str]()
+    call, backend, seen = warmed(program, depth), program.device.device_state.backend, Counter[str]()
     for name, function in vars(backend.vk).items():
         setattr(backend.vk, name, counted(seen, name, function))
     for name in ("_submit", "_wait", "_reset"):

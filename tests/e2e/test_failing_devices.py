@@ -119,16 +119,16 @@ def test_the_nth_call_fails(name: str, kind: str) -> None:
         faults = Faults(kind, number)
         with watched(60):
             device = opened(driver, not without, faults)
-            home = device.home
+            state = device.device_state
             use(device)
             assert device.close() == ()
             end = time.monotonic() + 5
-            while not home.abandoned and time.monotonic() < end:
+            while not state.abandoned and time.monotonic() < end:
                 gc.collect()
-                home.collect()
+                state.collect()
                 time.sleep(0.01)
         assert not faults.wrong
-        assert home.abandoned and not home.owned and not faults.live
+        assert state.abandoned and not state.owned and not faults.live
         if not faults.hit:
             return
     pytest.fail(f"{kind} failed {MOST} times and did not come to an end")

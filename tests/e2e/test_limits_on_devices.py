@@ -130,7 +130,7 @@ def test_a_submission_holds_few_objects(load_on: Load) -> None:
         commands.barrier()
     commands.finish()
     device.queue.submit(commands, (), Fence([(semaphore, 1)]))
-    held = len(device.home.in_flight[-1].leases)
+    held = len(device.device_state.in_flight[-1].refs)
     commands.release()
     buffer.release()
     semaphore.signal(1)

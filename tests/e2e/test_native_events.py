@@ -259,7 +259,7 @@ def test_handles_that_are_none(program: vm.Program, vulkan: vm.Program, cl: Any,
 
 def test_a_fence_keeps_its_device_open(load_on: Callable[[bytes, str], Any]) -> None:
     loaded = load_on(module(), "vulkan")
-    home, semaphore = loaded.device.home, loaded.device.create_semaphore()
+    state, semaphore = loaded.device.device_state, loaded.device.create_semaphore()
     fence = vm.Fence.from_vk_semaphore(semaphore.native, 1, loaded.device)
     loaded.square.submit(X, wait=[fence]).cancel()
     with pytest.raises(TimeoutError):
@@ -268,7 +268,7 @@ def test_a_fence_keeps_its_device_open(load_on: Callable[[bytes, str], Any]) -> 
     fence.wait(PATIENCE)
     semaphore.release()
     loaded.close()
-    assert home.abandoned and not home.owned
+    assert state.abandoned and not state.owned
 
 
 def test_a_future_for_each_result(program: vm.Program) -> None:

@@ -123,13 +123,13 @@ class User:
         for count in range(CALLS):
             self.chance.choice(self.ways)(float(count % 97))
             while len(self.pending) > 6:
-                self.settle()
+                self.recover()
         while self.pending:
-            self.settle()
+            self.recover()
         for context in (self.own, self.starved, self.hurried):
             context.close()
 
-    def settle(self) -> None:
+    def recover(self) -> None:
         future, n = self.pending.pop(0)
         check(future.result(PATIENCE), n)
 
@@ -184,7 +184,7 @@ class User:
     def failed(self, n: float) -> None:
         fence = vm.Fence()
         future = self.own.main.submit(X, n, wait=[fence])
-        fence.settle(ValueError("it went wrong"))
+        fence.recover(ValueError("it went wrong"))
         assert isinstance(future.exception(PATIENCE), WaitFailed)
 
     def opened(self, n: float) -> None:
@@ -203,10 +203,13 @@ def quiet(program: vm.Program) -> tuple[int, int]:
     end = time.monotonic() + 5
     while True:
         gc.collect()
-        program.device.home.collect()
-        found = program.device.allocator.live_bytes, len(program.device.home.owned)
+        program.device.device_state.collect()
+        found = program.device.allocator.live_bytes, len(program.device.device_state.owned)
         time.sleep(0.05)
-        if found == (program.device.allocator.live_bytes, len(program.device.home.owned)) or time.monotonic() > end:
+        if (
+            found == (program.device.allocator.live_bytes, len(program.device.device_state.owned))
+            or time.monotonic() > end
+        ):
             return found
 
 
@@ -214,7 +217,7 @@ def warm_up(program: vm.Program, spinning: vm.Program) -> None:
     """What the first calls make and keep."""
     user = User(program, spinning, 0, Signaller())
     user.shared(1.0)
-    user.settle()
+    user.recover()
     for context in (user.own, user.starved, user.hurried):
         context.close()
 

@@ -247,7 +247,7 @@ def test_nothing_is_left(name: str, load_on: Callable[[bytes, str], Any]) -> Non
     with warnings.catch_warnings():
         warnings.simplefilter("error", ResourceWarning)
         loaded = load_on(module(), name)
-        home, context = weakref.ref(loaded.device.home), weakref.ref(loaded.context)
+        state, context = weakref.ref(loaded.device.device_state), weakref.ref(loaded.context)
         loaded.both.submit(X, X).result(30)
         live = loaded.device.allocator.live_bytes
         for _ in range(30):
@@ -258,7 +258,7 @@ def test_nothing_is_left(name: str, load_on: Callable[[bytes, str], Any]) -> Non
         del loaded
     time.sleep(0.05)
     gc.collect()
-    assert context() is None and home() is None
+    assert context() is None and state() is None
 
 
 def test_a_dropped_program_finishes_its_calls(name: str, load_on: Callable[[bytes, str], Any]) -> None:

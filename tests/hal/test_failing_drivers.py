@@ -64,7 +64,7 @@ def vulkan() -> Iterator[Work]:
     yield work
     work.release()
     assert device.close() == ()
-    assert device.home.abandoned, "the driver's device was not closed"
+    assert device.device_state.abandoned, "the driver's device was not closed"
 
 
 def failing(real: Callable[..., int], code: int, after: bool, count: int = 1) -> Callable[..., int]:
@@ -89,16 +89,16 @@ def failing(real: Callable[..., int], code: int, after: bool, count: int = 1) ->
 def test_a_function_of_vulkan_fails_once(
     vulkan: Work, function: str, after: bool, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue: Any = vulkan.device.home.backend.queue
+    queue: Any = vulkan.device.device_state.backend.queue
     monkeypatch.setattr(queue, function, failing(getattr(queue, function), code, after))
     with pytest.raises(VULKAN_CODES[code]):
         vulkan.run(1)
     vulkan.is_right()
 
 
-def test_no_memory_to_settle(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_memory_to_recover(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver has no memory for the call nor for what tells of its end: the next one waits for the device."""
-    queue: Any = vulkan.device.home.backend.queue
+    queue: Any = vulkan.device.device_state.backend.queue
     monkeypatch.setattr(queue, "_wait", failing(queue._wait, -1, False))
     submit = queue._submit
     monkeypatch.setattr(
@@ -109,9 +109,9 @@ def test_no_memory_to_settle(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> N
     vulkan.is_right()
 
 
-def test_no_fence_to_settle(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_fence_to_recover(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing can be told of the call's end, the next one fails with the same name, and the one after it runs."""
-    queue: Any = vulkan.device.home.backend.queue
+    queue: Any = vulkan.device.device_state.backend.queue
 
     def refuse() -> None:
         raise OutOfMemory("a fence: no memory")
@@ -129,7 +129,7 @@ def test_vulkan_device_is_lost_for_good(monkeypatch: pytest.MonkeyPatch) -> None
     device = opened("vulkan")
     work = Work(device)
     work.run(1)
-    backend: Any = device.home.backend
+    backend: Any = device.device_state.backend
     with monkeypatch.context() as patch:
         for function in ("_submit", "_wait", "_reset"):
             patch.setattr(backend.queue, function, lambda *_: -4)
@@ -142,7 +142,7 @@ def test_vulkan_device_is_lost_for_good(monkeypatch: pytest.MonkeyPatch) -> None
                 work.buffer.read(np.empty(16, np.uint8))
         work.release()
         assert device.close() == ()
-        assert device.home.abandoned
+        assert device.device_state.abandoned
     other = opened("vulkan")
     again = Work(other)
     again.is_right()
@@ -155,7 +155,7 @@ def test_vulkan_device_is_lost_for_good(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_wait_of_opencl_fails_once(code: int, after: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     device = opened("opencl")
     work = Work(device)
-    queue: Any = device.home.backend.queue
+    queue: Any = device.device_state.backend.queue
     work.run(1)
     monkeypatch.setattr(queue, "_finish", failing(queue._finish, code, after))
     with pytest.raises(OPENCL_CODES[code]):
@@ -163,4 +163,4 @@ def test_a_wait_of_opencl_fails_once(code: int, after: bool, monkeypatch: pytest
     work.is_right()
     work.release()
     assert device.close() == ()
-    assert device.home.abandoned
+    assert device.device_state.abandoned

@@ -52,10 +52,10 @@ def test_release_never_waits_for_the_queue() -> None:
     """A thread that drops a buffer while another holds the queue goes on; the holder releases it."""
     with open_device("null") as device:
         buffer = device.allocator.allocate(16)
-        with device.home.lock:
+        with device.device_state.lock:
             buffer.release()
-            assert device.allocator.live_bytes == 16 and len(device.home.garbage) == 1
-        device.home.collect()
+            assert device.allocator.live_bytes == 16 and len(device.device_state.garbage) == 1
+        device.device_state.collect()
         assert device.allocator.live_bytes == 0
 
 
@@ -64,12 +64,12 @@ def test_dropped_in_a_finalizer_while_the_queue_is_held() -> None:
     with open_device("null") as device:
         cycle: list[object] = [device.allocator.allocate(16)]
         cycle.append(cycle)
-        with device.home.lock:
+        with device.device_state.lock:
             del cycle
             gc.collect()
         assert device.live["buffer"] == 0
         device.queue.execute(filled(device, 1)[0])
-        assert not device.home.garbage
+        assert not device.device_state.garbage
 
 
 def test_room_is_made_before_refusing() -> None:
@@ -98,13 +98,13 @@ def test_memory_outlives_a_closed_device_while_it_is_mapped() -> None:
     buffer = device.allocator.allocate(1 << 16)
     buffer.write(np.full(1 << 16, 7, np.uint8))
     mapped = buffer.map()
-    home = device.home
+    state = device.device_state
     with pytest.warns(ResourceWarning, match="1 buffer not released"):
         assert device.close() == ("1 buffer",)
     buffer.release()
-    assert mapped is not None and (mapped == 7).all() and home.owned
+    assert mapped is not None and (mapped == 7).all() and state.owned
     del mapped
-    assert not home.owned
+    assert not state.owned
 
 
 def test_shares_close_in_any_order() -> None:
@@ -119,7 +119,7 @@ def test_shares_close_in_any_order() -> None:
     commands.release()
     second.close()
     third.close()
-    assert not first.home.owned and first.home.abandoned
+    assert not first.device_state.owned and first.device_state.abandoned
 
 
 def test_close_waits_for_submitted_work() -> None:
@@ -158,7 +158,7 @@ def test_random_use_by_threads() -> None:
     if failures:
         raise failures[0]
     assert root.close() == ()
-    assert not root.home.owned and root.allocator.live_bytes == 0
+    assert not root.device_state.owned and root.allocator.live_bytes == 0
 
 
 def _random_use(device: Device, chance: random.Random) -> None:
@@ -249,7 +249,7 @@ def test_refused_submission_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> 
     with open_device("null") as device:
         commands, buffer = filled(device, 1)
         done = device.create_semaphore()
-        backend = device.home.backend.queue
+        backend = device.device_state.backend.queue
         with monkeypatch.context() as patch:
             patch.setattr(backend, "submit", lambda *_: _fail(None))
             with pytest.raises(RuntimeError, match="broken on purpose"):
@@ -266,7 +266,7 @@ def test_refused_submission_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> 
 def test_dropped_device_lets_the_hardware_go() -> None:
     """Without `close`: when nothing refers to a device any more, its driver's objects are released."""
     device = open_device("null")
-    home = device.home
+    state = device.device_state
     commands, buffer = filled(device, 1)
     device.queue.execute(commands)
     share = device.share()
@@ -274,24 +274,24 @@ def test_dropped_device_lets_the_hardware_go() -> None:
     gc.collect()
     del commands, buffer, share
     gc.collect()
-    assert home.abandoned and not home.owned
+    assert state.abandoned and not state.owned
 
 
 def test_dropped_device_with_work_that_never_starts() -> None:
     """Nothing is taken from under work in flight, and dropping its device does not block."""
     device = open_device("null")
-    home = device.home
+    state = device.device_state
     commands, buffer = filled(device, 1)
     gate = device.create_semaphore()
     device.queue.submit(commands, (), Fence([(gate, 1)]))
     backend_gate = gate.backend
     del device, commands, buffer, gate
     gc.collect()
-    assert home.closed and not home.abandoned and len(home.owned) == 3
+    assert state.closed and not state.abandoned and len(state.owned) == 3
     backend_gate.signal(1)
-    home.backend.queue.wait_idle()
-    home.collect()
-    assert home.abandoned and not home.owned
+    state.backend.queue.wait_idle()
+    state.collect()
+    assert state.abandoned and not state.owned
 
 
 def test_shares_closed_at_once() -> None:
@@ -303,7 +303,7 @@ def test_shares_closed_at_once() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert root.home.abandoned and not root.home.shares
+        assert root.device_state.abandoned and not root.device_state.shares
 
 
 def test_executables_of_modules_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,7 +318,7 @@ def test_executables_of_modules_without_end(monkeypatch: pytest.MonkeyPatch) -> 
         first = create("first")
         for number in range(10):
             create(f"e{number}")
-        assert len(device.home.owned) == 4
+        assert len(device.device_state.owned) == 4
         assert create("e9").backend is create("e9").backend
-        first.check(device.home)
+        first.check(device.device_state)
         assert device.statistics.executables_created == 11

@@ -424,7 +424,7 @@ def test_foreign_binary_is_built_again(tmp_path: Path) -> None:
             super().put(b"not a program", *key)
 
     with forgetful() as device:
-        device.home.backend._cache = Spy("opencl")  # type: ignore[attr-defined]
+        device.device_state.backend._cache = Spy("opencl")  # type: ignore[attr-defined]
         assert built(device, 8) == 8
     assert Cache("opencl").get(*keys[0]) == b"not a program"
     with forgetful() as device:

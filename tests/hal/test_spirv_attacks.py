@@ -259,7 +259,7 @@ def test_a_binding_shorter_than_an_element_is_refused(device: Device, spirv_asse
     """Only where the loader clamps: the last index of such a binding would be outside of it."""
     body = "%pv2 = OpAccessChain %p_word %data %0 %v\nOpStore %pv2 %7\n"
     code = spirv_assembler(HEAD + body + TAIL)
-    backend = device.home.backend
+    backend = device.device_state.backend
     assert isinstance(backend, VulkanDevice)
     if "robustBufferAccess2" in backend.physical.enabled:
         assert (run(device, code, np.full(64, 5, np.uint32), 2, 3) == 5).all()

@@ -576,7 +576,7 @@ def test_spirv_needs_no_trust(tmp_path: Path) -> None:
 
 
 def test_a_failed_wait_leaves_nothing_under_way(device: VulkanDevice) -> None:
-    """Once the queue is settled the work is over, and the next call finds a fence that is nobody else's."""
+    """Once the queue has recovered the work is over, and the next call finds a fence that is nobody else's."""
     buffer = device.allocate(1 << 20, BOTH, ANY)
     commands = device.create_command_buffer(1)
     commands.fill(Binding(0, 0, 1 << 20), b"\x07")
@@ -586,7 +586,7 @@ def test_a_failed_wait_leaves_nothing_under_way(device: VulkanDevice) -> None:
         device.queue.execute(commands, [buffer])
     device.queue._wait = real  # type: ignore[attr-defined]
     done = device.create_semaphore(0)
-    device.queue.settle([(done, 1)])
+    device.queue.recover([(done, 1)])
     assert done.wait(1, 20.0)
     assert buffer.host is not None and (buffer.host == 7).all()
     device.queue.execute(commands, [buffer])

@@ -133,8 +133,8 @@ class FaultyQueue(BackendQueue):
     def wait_idle(self) -> None:
         self._inner.wait_idle()
 
-    def settle(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
-        self._inner.settle(signals, unsure)
+    def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+        self._inner.recover(signals, unsure)
 
 
 class FaultyDevice(BackendDevice):
@@ -164,8 +164,8 @@ class FaultyDevice(BackendDevice):
     def compiles(self) -> bool:  # type: ignore[override]
         return self._inner.compiles
 
-    def rehearse(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
-        return self._inner.rehearse(format, payload, entries, deadline)
+    def trial_build(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
+        return self._inner.trial_build(format, payload, entries, deadline)
 
     def create_command_buffer(self, slots: int) -> BackendCommandBuffer:
         self._faults.meet("create_command_buffer")

@@ -1,4 +1,4 @@
-"""Helpers that build badly, for tests of `orchestrion.hal.vulkan.rehearsal`: in place of `build_process.answer`."""
+"""Helpers that build badly, for tests of `orchestrion.hal.vulkan.trial_build`: in place of `build_process.answer`."""
 
 import os
 import signal

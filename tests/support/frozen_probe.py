@@ -11,7 +11,7 @@ import numpy as np
 from orchestrion import vm
 from orchestrion.hal import registry
 from orchestrion.hal.libraries.registry import libraries
-from orchestrion.hal.vulkan.rehearsal import helper
+from orchestrion.hal.vulkan.trial_build import helper
 from orchestrion.schema.child_process import ChildFailed
 
 

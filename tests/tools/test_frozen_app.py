@@ -181,7 +181,7 @@ PRODUCT = [1.0, 4.0, 9.0, 16.0]
 
 
 def test_code_of_strangers_is_built_in_a_child(app: Path, probe: Path, tmp_path: Path) -> None:
-    from orchestrion.hal.vulkan.rehearsal import MEMORY_BYTES
+    from orchestrion.hal.vulkan.trial_build import MEMORY_BYTES
 
     said = probed(probe, app.parent.parent / "model.fb", tmp_path)
     assert said["frozen"] is True

@@ -403,12 +403,12 @@ def test_everything_goes_without_close(tensors: bytes, recwarn: pytest.WarningsR
         program = vm.load(tensors)
         program.main(X, Y)
         function = program.main
-        home = program.device.home
+        state = program.device.device_state
         del program
         np.testing.assert_array_equal(function(X, Y), Z)
-        assert len(home.shares) == 2
+        assert len(state.shares) == 2
         del function
-        assert len(home.shares) == 0
+        assert len(state.shares) == 0
     finally:
         gc.enable()
     assert not recwarn.list

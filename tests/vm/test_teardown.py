@@ -150,11 +150,11 @@ def test_ten_thousand_contexts_leave_nothing() -> None:
 def _counts(device: Device) -> dict[str, int]:
     """Memories are those of the process, other programs that tests keep loaded among them."""
     gc.collect()
-    home = device.home
+    state = device.device_state
     return {
         "memories": sum(isinstance(thing, Memory) for thing in gc.get_objects()),
-        "objects of the driver": len(home.owned),
-        "shares": len(home.shares),
+        "objects of the driver": len(state.owned),
+        "shares": len(state.shares),
         "device bytes": device.allocator.live_bytes,
     }
 

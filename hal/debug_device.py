@@ -1,6 +1,6 @@
 """A device that runs one dispatch at a time and shows what each reads and writes: for comparing devices.
 
-- It is opened by `open_stepping` only, so that nothing else pays for it. The front sees a backend like any other;
+- It is opened by `open_debug_device` only, so that nothing else pays for it. The front sees a backend like any other;
   programs are loaded on it with `profiling=True`, so that recordings know which entry of the module a dispatch runs.
 - A recording is kept as pieces, each a recording of the driver's: a dispatch, or the copies and fills between two. They
   are submitted and waited for one by one, and around a dispatch its bindings are read back.
@@ -160,7 +160,7 @@ class _Queue(ProfilingQueue):
         return out
 
 
-class _SteppingDevice(ProfilingDevice):
+class _DebugDevice(ProfilingDevice):
     """Around a device of a driver, opened as always. Everything in it can be read back."""
 
     def __init__(self, inner: BackendDevice) -> None:
@@ -177,14 +177,14 @@ class _SteppingDevice(ProfilingDevice):
         return _Pieces(self._inner, slots, self)
 
 
-def open_stepping(name: str, policy: Policy | None = None) -> Device:
-    """Open `driver` or `driver:index` for stepping; `observe` says who is told."""
+def open_debug_device(name: str, policy: Policy | None = None) -> Device:
+    """Open `driver` or `driver:index` as a debug device; `observe` says who is told."""
     driver, info = find_device(name)
-    return Device.of(_SteppingDevice(driver.open(info)), policy=policy)
+    return Device.of(_DebugDevice(driver.open(info)), policy=policy)
 
 
 def observe(device: Device, observer: Observer | None) -> None:
-    """From now on tell `observer` of each dispatch of a device of `open_stepping`; nobody for None."""
-    backend = device.home.backend
-    assert isinstance(backend, _SteppingDevice), "the device was not opened for stepping"
+    """From now on tell `observer` of each dispatch of a device of `open_debug_device`; nobody for None."""
+    backend = device.device_state.backend
+    assert isinstance(backend, _DebugDevice), "the device was not opened by open_debug_device"
     backend.steps.observer = observer

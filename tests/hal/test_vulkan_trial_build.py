@@ -21,7 +21,7 @@ from orchestrion.hal.device import Device
 from orchestrion.hal.errors import BuildDeadlineExceeded, BuildFailed, DriverUnavailable, InvalidArgument, Unsupported
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
-from orchestrion.hal.vulkan import rehearsal
+from orchestrion.hal.vulkan import trial_build
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.driver import VulkanDriver
 from orchestrion.hal.vulkan.pipeline_cache import cache_key
@@ -47,7 +47,7 @@ def _own_cache_and_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
         VulkanDriver().devices()
     except DriverUnavailable as error:
         pytest.skip(str(error))
-    helper = rehearsal.helper
+    helper = trial_build.helper
     helper.end()
     yield
     helper.end()
@@ -68,7 +68,7 @@ def first() -> Iterator[Device]:
 def faulty(monkeypatch: pytest.MonkeyPatch, name: str) -> Child:
     """Have the helper be one of `faulty_builds`; it ends with the test."""
     made = Child(f"faulty_builds:{name}")
-    monkeypatch.setattr(rehearsal, "helper", made)
+    monkeypatch.setattr(trial_build, "helper", made)
     return made
 
 
@@ -101,8 +101,8 @@ def test_it_is_built_once_by_the_helper(
 ) -> None:
     payload = spirv_assembler(straight_line(20))
     build(device, payload, LONG)
-    assert rehearsal.helper.pid is not None and rows(tmp_path)
-    monkeypatch.setattr(rehearsal, "helper", None)
+    assert trial_build.helper.pid is not None and rows(tmp_path)
+    monkeypatch.setattr(trial_build, "helper", None)
     device.executables.clear()
     build(device, payload, LONG)
 
@@ -111,7 +111,7 @@ def test_results_are_those_of_the_code(first: Device) -> None:
     """A whole dispatch, of a kernel with parameters."""
     kernel = kernels.FORMATS["spirv"](64, 5)
     executable = first.create_executable("spirv", memoryview(kernel.payload), kernel.entries)
-    assert rehearsal.helper.pid is not None
+    assert trial_build.helper.pid is not None
     buffer = first.allocator.allocate(256)
     commands = first.create_command_buffer()
     commands.dispatch(executable, kernels.IOTA, (64, 1, 1), [(buffer, 0, 256)], kernel.parameters)
@@ -128,12 +128,12 @@ def test_a_row_of_a_slower_build_permits_no_shorter_deadline(
     first: Device, spirv_assembler: Assembler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     payload = spirv_assembler(straight_line(21))
-    backend = first.home.backend
+    backend = first.device_state.backend
     assert isinstance(backend, VulkanDevice)
     build(first, payload, LONG)
     asked: list[float] = []
     monkeypatch.setattr(
-        rehearsal.helper, "request", lambda *_, deadline: asked.append(deadline) or pytest.fail("asked")
+        trial_build.helper, "request", lambda *_, deadline: asked.append(deadline) or pytest.fail("asked")
     )
     first.executables.clear()
     with pytest.raises(pytest.fail.Exception):
@@ -150,7 +150,7 @@ def test_pipelines_that_the_driver_keeps_are_handed_back(
     from faulty_builds import PIPELINES
 
     faulty(monkeypatch, "keep")
-    backend = first.home.backend
+    backend = first.device_state.backend
     assert isinstance(backend, VulkanDevice)
     payload = spirv_assembler(straight_line(22))
     given: list[bytes] = []
@@ -173,10 +173,10 @@ def test_trusted_code_is_built_here(first: Device, spirv_assembler: Assembler, t
         payload = spirv_assembler(straight_line(23))
         build(opened, payload, None, digest)
         build(opened, spirv_assembler(straight_line(24)), math.inf, None)
-        assert rehearsal.helper.pid is None
+        assert trial_build.helper.pid is None
         opened.executables.clear()
         build(opened, payload, LONG, digest)  # a deadline is for everybody
-        assert rehearsal.helper.pid is not None
+        assert trial_build.helper.pid is not None
 
 
 def test_errors_are_those_of_the_checker(first: Device, spirv_assembler: Assembler, tmp_path: Path) -> None:
@@ -203,13 +203,13 @@ def test_slow_code_ends_at_the_deadline(
     """What the driver of this device takes seconds for. It failed to end before: nothing bounded a build."""
     payload = spirv_assembler(straight_line(instructions))
     build(first, spirv_assembler(straight_line(1)))  # the helper is there
-    pid, before = rehearsal.helper.pid, rows(tmp_path)
+    pid, before = trial_build.helper.pid, rows(tmp_path)
     assert pid is not None
     started = time.monotonic()
     with pytest.raises(BuildDeadlineExceeded, match=rf"deadline of 0\.01 s: {len(payload)} bytes"):
         build(first, payload, 0.01)  # to check the code alone takes longer
     assert time.monotonic() - started < 0.01 + MARGIN
-    assert gone(pid) and rehearsal.helper.pid is None and rows(tmp_path) == before
+    assert gone(pid) and trial_build.helper.pid is None and rows(tmp_path) == before
     build(first, spirv_assembler(straight_line(2)))
 
 
@@ -231,7 +231,7 @@ def test_a_build_that_never_ends(
 def test_executables_of_a_program_share_the_deadline(
     first: Device, spirv_assembler: Assembler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(VulkanDevice, "rehearse", lambda self, format, payload, entries, deadline: 0.6)
+    monkeypatch.setattr(VulkanDevice, "trial_build", lambda self, format, payload, entries, deadline: 0.6)
     payloads = [memoryview(spirv_assembler(straight_line(31 + i))) for i in range(3)]
     with first.share(builds=BuildBudget(1.0)) as share:
         for payload in payloads[:2]:
@@ -335,13 +335,13 @@ def test_threads_build_at_once(device: Device, spirv_assembler: Assembler) -> No
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 def test_a_fork_leaves_the_helper_alone(first: Device, spirv_assembler: Assembler) -> None:
     build(first, spirv_assembler(straight_line(60)))
-    mine = rehearsal.helper.pid
+    mine = trial_build.helper.pid
     pid = os.fork()
     if not pid:
-        os._exit(0 if rehearsal.helper.pid is None else 1)
+        os._exit(0 if trial_build.helper.pid is None else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     build(first, spirv_assembler(straight_line(61)))
-    assert rehearsal.helper.pid == mine
+    assert trial_build.helper.pid == mine
 
 
 # other devices
@@ -350,8 +350,8 @@ def test_a_fork_leaves_the_helper_alone(first: Device, spirv_assembler: Assemble
 def test_devices_that_compile_nothing_need_no_helper() -> None:
     for name in ("reference", "null"):
         with open_device(name) as opened, opened.share(builds=BuildBudget(1e-9)) as share:
-            share.rehearse("any", memoryview(bytes(1 << 20)), (), None)
-    assert rehearsal.helper.pid is None
+            share.trial_build("any", memoryview(bytes(1 << 20)), (), None)
+    assert trial_build.helper.pid is None
 
 
 def test_opencl_says_that_it_cannot() -> None:

@@ -47,7 +47,7 @@ _ERRORS: dict[str, Callable[[str], Exception]] = {
 helper = Child("orchestrion.hal.vulkan.build_process:answer", memory=MEMORY_BYTES)
 
 
-#: held while a build is rehearsed: one at a time
+#: held while a build is tried: one at a time
 _turn = threading.Lock()
 
 
@@ -58,8 +58,8 @@ def _renew(parent: int) -> None:
     _turn = threading.Lock()
 
 
-def rehearse(device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
-    """As `BackendDevice.rehearse`. The seconds spent waiting for builds of other threads do not count."""
+def trial_build(device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
+    """As `BackendDevice.trial_build`. The seconds spent waiting for builds of other threads do not count."""
     row = json.dumps([[entry.name, entry.bindings, entry.parameter_words, entry.workgroup_size] for entry in entries])
     key = "built", row, *cache_key(device, payload)
     if _is_known(device, key, deadline):
