@@ -311,8 +311,8 @@ class DeviceState:
                 unreported_errors.append(failure)
 
     def leave(self, share: int) -> bool:
-        """A share is closed, or was dropped. True if none is left: then the caller closes the device state. Two threads that
-        leave at one time may both get True; `close` may be called twice.
+        """A share is closed, or was dropped. True if none is left: then the caller closes the device state. Two threads
+        that leave at one time may both get True; `close` may be called twice.
         """
         self.shares.pop(share, None)
         return not self.shares

@@ -3,7 +3,7 @@
 - It is there only then, so that nothing else pays for it. The front sees a backend like any other.
 - Command buffers note what is recorded, the queue pairs it with the times that the driver took. Whoever records may
   say who owns a recording and put a tag on what comes next; its submissions are then his to `take`.
-- All times are nanoseconds of `hal.timing.now`. The front holds the device state's lock around all that happens on a queue.
+- All times are nanoseconds of `hal.timing.now`. The front holds the device's lock around all that happens on a queue.
 """
 
 from __future__ import annotations
