@@ -49,6 +49,7 @@ class VulkanDevice(BackendDevice):
         queue = self._queue = self.queue_class(self)
         self.queue = queue
         self.timeline = queue.timeline
+        self.tickets = queue.tickets
         self._close_queue = queue.close
         self._layouts: dict[tuple[int, int], Layout] = {}
         self._layouts_lock = threading.Lock()
