@@ -457,7 +457,9 @@ class DeviceState:
         oldest = self._oldest_flight(launched + 1)
         if self.garbage:  # in one step of C, so that no exception comes between taking out and putting in
             count = len(self.garbage)
-            self.limbo.extend(zip(repeat(launched, count), starmap(self.garbage.popleft, repeat((), count))))
+            self.limbo.extend(
+                zip(repeat(launched, count), starmap(self.garbage.popleft, repeat((), count)), strict=True)
+            )
         while self.limbo and self.limbo[0][0] < oldest:
             row = self.limbo[0][1]
             del self.limbo[0]  # no call before this: it is released once, whatever comes between

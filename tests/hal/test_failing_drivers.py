@@ -157,7 +157,7 @@ def test_a_wait_of_opencl_fails_once(code: int, after: bool, monkeypatch: pytest
     work = Work(device)
     queue: Any = device.device_state.backend.queue
     work.run(1)
-    monkeypatch.setattr(queue, "_finish", failing(queue._finish, code, after))
+    monkeypatch.setattr(queue, "_wait_for", failing(queue._wait_for, code, after))
     with pytest.raises(OPENCL_CODES[code]):
         work.run(1)
     work.is_right()
