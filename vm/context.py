@@ -6,7 +6,6 @@ with a named error and leaves the context usable: the frames are gone, the globa
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.errors import HalError
-from orchestrion.hal.fork import ForkedLock, after_fork
+from orchestrion.hal.fork import ForkedLock, after_fork, new_lock
 
 from .call import Call
 from .code import Code
@@ -114,7 +113,7 @@ class Context:
         self.cancelled = False
         self.facts = LoadFacts()
         self.constant_bytes = 0  #: of constants that were copied to the device
-        self.lock: Any = threading.Lock()  #: or a `ForkedLock`
+        self.lock: Any = new_lock()  #: or a `ForkedLock`
         self.lane: Lane | None = None  #: of submitted calls, once there was one
         _contexts.add(self)
 
@@ -222,11 +221,7 @@ class Context:
         """Let go of the globals, those that initializers stored last first, then of the device. Nothing may be called
         afterwards.
         """
-        self.kept.clear()
-        if self.globals:
-            for place in self.program.code.release_order():
-                self.globals[place] = None
-            self.globals.clear()
+        self._drop_globals()
         if self.lane is not None:
             self.lane.release()
         self.execute = _no_device
@@ -236,6 +231,13 @@ class Context:
             finally:
                 if self.device.closed:  # else Ctrl-C ended the wait for its work, and this may be called again
                     self.device = None
+
+    def _drop_globals(self) -> None:
+        self.kept.clear()
+        if self.globals:
+            for place in self.program.code.release_order():
+                self.globals[place] = None
+            self.globals.clear()
 
     def invalidate_after_fork(self, parent: int) -> None:
         """In a process that was forked from its owner: no call is made any more."""
@@ -257,8 +259,11 @@ class Context:
             raise abandon(call, error) from error
 
     def __del__(self) -> None:
+        """Dropped without `close`. A finalizer neither waits nor takes a lock: the share of the device goes by its own,
+        and work under way keeps what it uses.
+        """
         if hasattr(self, "lock"):
-            self.close()
+            self._drop_globals()
 
 
 _contexts: weakref.WeakSet[Context] = weakref.WeakSet()

@@ -14,7 +14,6 @@ submission. A block whose buffers are being filled is not freed (`Block.fills`).
 """
 
 import mmap
-import threading
 from bisect import bisect
 from collections import deque
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ import numpy as np
 
 from orchestrion.hal.backend import Bytes, MemoryType
 from orchestrion.hal.errors import OutOfMemory
+from orchestrion.hal.fork import new_lock
 
 from .api import WHOLE_SIZE, Api, Handle
 from .buffer import ImportedBuffer, VulkanBuffer
@@ -121,7 +121,7 @@ class Allocator:
         self._kinds = {asked: _choose(physical.memory_kinds, CHOICES[asked]) for asked in CHOICES}
         self._blocks: dict[MemoryKind, list[Block]] = {kind: [] for kind in physical.memory_kinds}
         self._freed: deque[VulkanBuffer] = deque()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self.uncleared: dict[int, VulkanBuffer] = {}  #: by place: buffers that the device is to zero
 
     def allocate(self, size: int, memory: MemoryType) -> VulkanBuffer:

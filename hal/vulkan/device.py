@@ -5,11 +5,11 @@ Closing it releases everything; the front has released its objects before, and w
 
 from __future__ import annotations
 
-import threading
 from typing import Any, ClassVar, NamedTuple
 
 from orchestrion.hal.backend import BackendDevice, BufferUsage, Bytes, Entry, MemoryType
 from orchestrion.hal.cache import Cache
+from orchestrion.hal.fork import new_lock
 
 from .allocator import Allocator
 from .api import Api, Handle
@@ -52,7 +52,7 @@ class VulkanDevice(BackendDevice):
         self.tickets = queue.tickets
         self._close_queue = queue.close
         self._layouts: dict[tuple[int, int], Layout] = {}
-        self._layouts_lock = threading.Lock()
+        self._layouts_lock = new_lock()
 
     @staticmethod
     def _create(api: Api, physical: PhysicalDevice) -> Handle:
