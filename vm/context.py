@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from .lane import Lane
     from .linker import LinkedProgram
+    from .parallel_builds import ParallelBuilds
     from .straight import Translation
 
 
@@ -76,6 +77,7 @@ class Context:
 
     __slots__ = (
         "__weakref__",
+        "builds",
         "cancelled",
         "constant_bytes",
         "device",
@@ -112,6 +114,7 @@ class Context:
         self.reliefs: list[weakref.WeakMethod[Callable[[], bool]]] = []
         self.cancelled = False
         self.facts = LoadFacts()
+        self.builds: ParallelBuilds | None = None  #: while the program's initializers run
         self.constant_bytes = 0  #: of constants that were copied to the device
         self.lock: Any = new_lock()  #: or a `ForkedLock`
         self.lane: Lane | None = None  #: of submitted calls, once there was one
@@ -259,11 +262,11 @@ class Context:
             raise abandon(call, error) from error
 
     def __del__(self) -> None:
-        """Dropped without `close`. A finalizer neither waits nor takes a lock: the share of the device goes by its own,
-        and work under way keeps what it uses.
-        """
+        """Dropped without `close`. A finalizer neither waits nor takes a lock; work under way keeps what it uses."""
         if hasattr(self, "lock"):
             self._drop_globals()
+            if self.device is not None:
+                self.device.drop()
 
 
 _contexts: weakref.WeakSet[Context] = weakref.WeakSet()

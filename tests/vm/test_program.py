@@ -2,8 +2,8 @@
 
 import array
 import gc
-import time
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
