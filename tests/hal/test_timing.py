@@ -87,11 +87,15 @@ def test_only_profiled_devices_have_the_layer() -> None:
             assert profiling.is_profiled(share)
 
 
+#: what the layer does not offer: on a profiled device blocking calls take turns
+OVERLAPPING = ("overlaps", "create_ticket", "launch", "launch_batch", "wait", "abandon")
+
+
 @pytest.mark.parametrize(
     ("layer", "interface", "own"),
     [
         (profiling.Recorder, BackendCommandBuffer, set()),
-        (profiling.ProfilingQueue, BackendQueue, {"take_timings"}),
+        (profiling.ProfilingQueue, BackendQueue, {"take_timings", *OVERLAPPING}),
         (profiling.ProfilingDevice, BackendDevice, set()),
     ],
 )
