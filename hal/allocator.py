@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .backend import BufferUsage, MemoryType
 from .buffer import DISPATCH, MAPPING, TRANSFER, WRITABLE, Buffer
-from .errors import InvalidArgument, OutOfMemory
+from .errors import InvalidArgument, MemoryLimitExceeded
 from .lifetime import Account, ResourceRef
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ class Allocator:
         memory: MemoryType = ANY_MEMORY,
         usage: BufferUsage = ANY_USAGE,
     ) -> Buffer:
-        """A buffer of `size` bytes, all zero. `OutOfMemory` above a limit or when the device has no room.
+        """A buffer of `size` bytes, all zero. `MemoryLimitExceeded` above a limit, `DeviceOutOfMemory` when the device
+        has no room.
 
         MAPPING usage needs HOST_VISIBLE memory; a driver without persistent mapping gives a buffer whose
         `host` is None, which `read` and `write` serve all the same.
@@ -95,10 +96,10 @@ class Allocator:
         return Buffer(device, backend, ResourceRef(device.device_state, backend), data.size, TRANSFER | DISPATCH)
 
     def check_room(self, size: int, who: str) -> None:
-        """For memory that a driver takes while it works: `OutOfMemory` when it would exceed a limit now."""
+        """For memory that a driver takes while it works: `MemoryLimitExceeded` when it would exceed a limit now."""
         for account in self._accounts:
             if account.limit is not None and account.live + size > account.limit:
-                raise OutOfMemory(
+                raise MemoryLimitExceeded(
                     f"{who} {size} bytes of scratch memory, which exceeds the limit of {account.limit} bytes "
                     f"({account.live} in use){account.origin}"
                 )
@@ -112,7 +113,7 @@ class Allocator:
                 continue
             for charged in self._accounts[:position]:
                 charged.refund(size)
-            raise OutOfMemory(
+            raise MemoryLimitExceeded(
                 f"allocation of {size} bytes exceeds the limit of {account.limit} bytes ({account.live} in use)"
                 f"{account.origin}"
             )

@@ -11,7 +11,7 @@ from pyopencl.characterize import has_src_build_cache
 
 from orchestrion.hal.backend import BackendBuffer, BackendDevice, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
 from orchestrion.hal.cache import Cache
-from orchestrion.hal.errors import OutOfMemory
+from orchestrion.hal.errors import DeviceOutOfMemory
 from orchestrion.hal.timeline import SoftSemaphore
 
 from .api import Api, why_no_command_buffers
@@ -56,7 +56,7 @@ class OpenCLDevice(BackendDevice):
     def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
         most = self.info.limits.max_binding_length
         if size > most:
-            raise OutOfMemory(f"allocation of {size} bytes exceeds the device's largest, {most} bytes")
+            raise DeviceOutOfMemory(f"allocation of {size} bytes exceeds the device's largest, {most} bytes")
         try:
             if self._shared:
                 return SharedBuffer(self._context, size)

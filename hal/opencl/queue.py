@@ -69,7 +69,7 @@ class OpenCLQueue(BackendQueue):
         try:
             cl.enqueue_copy(self._queue, out, buffer.whole, src_offset=offset)
         except cl.Error as error:
-            raise translate(f"read of {out.size} bytes", error) from error
+            raise translate(f"read of {out.size} bytes", error, waiting=True) from error
 
     def wait_idle(self) -> None:
         self._worker.drain()
@@ -80,7 +80,7 @@ class OpenCLQueue(BackendQueue):
         self._end()
 
     def _end(self) -> None:
-        check(self._finish(), "waiting for work")
+        check(self._finish(), "waiting for work", waiting=True)
 
     def _write(self, buffer: OpenCLBuffer, offset: int, data: Bytes) -> None:
         try:
@@ -101,4 +101,4 @@ class OpenCLQueue(BackendQueue):
             raise
         code = self._finish()
         if code:
-            raise failure(code, "waiting for work")
+            raise failure(code, "waiting for work", waiting=True)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from orchestrion.hal.backend import Bytes, MemoryType
-from orchestrion.hal.errors import OutOfMemory
+from orchestrion.hal.errors import DeviceOutOfMemory
 
 from .api import WHOLE_SIZE, Api, Handle
 from .buffer import ImportedBuffer, VulkanBuffer
@@ -212,11 +212,11 @@ class Allocator:
         for kind in self._kinds[MemoryType.HOST_VISIBLE in memory]:
             try:
                 block, base = self._place(kind, padded_size(size))
-            except OutOfMemory as error:
+            except DeviceOutOfMemory as error:
                 errors.append(str(error))
                 continue
             return VulkanBuffer(self, block, base, size)
-        raise OutOfMemory("; ".join(dict.fromkeys(errors)))
+        raise DeviceOutOfMemory("; ".join(dict.fromkeys(errors)))
 
     def _keep_one(self, newest: Block) -> None:
         blocks = self._blocks[newest.kind]
@@ -242,13 +242,13 @@ class Allocator:
     def _make(self, kind: MemoryKind, size: int) -> Block:
         limit = min(kind.heap_bytes, self._max_allocation)
         if size > limit:
-            raise OutOfMemory(f"{size} bytes of device memory asked for, the device's limit is {limit}")
+            raise DeviceOutOfMemory(f"{size} bytes of device memory asked for, the device's limit is {limit}")
         what = f"{size} bytes of device memory"
         handle, memory = self._buffer(size, self._api.null), None
         try:
             needs = self._needs(handle)
             if not needs.memoryTypeBits >> kind.index & 1:
-                raise OutOfMemory(f"{what}: memory type {kind.index} does not hold buffers")
+                raise DeviceOutOfMemory(f"{what}: memory type {kind.index} does not hold buffers")
             info = self._api.new("VkMemoryAllocateInfo", allocationSize=needs.size, memoryTypeIndex=kind.index)
             memory = self._api.create(self._vk.vkAllocateMemory, self._device, info, what)
             self._api.check(self._vk.vkBindBufferMemory(self._device, handle, memory, 0), what)
