@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from .backend import BufferUsage, MemoryType
 from .buffer import DISPATCH, MAPPING, TRANSFER, WRITABLE, Buffer
-from .errors import InvalidArgument, MemoryLimitExceeded
-from .lifetime import Account, ResourceRef
+from .errors import DeviceLost, InvalidArgument, MemoryLimitExceeded
+from .lifetime import Account, ResourceRef, noticing_loss
 
 if TYPE_CHECKING:
     from .device import Device
@@ -72,8 +72,10 @@ class Allocator:
         self._charge(padded)
         try:
             backend = device.device_state.backend.allocate(padded, memory, usage)
-        except BaseException:
+        except BaseException as error:
             self._refund(padded)
+            if isinstance(error, DeviceLost):
+                device.device_state.lose(error)
             raise
         device.statistics.allocations += 1
         ref = ResourceRef(device.device_state, backend, self._accounts, padded)
@@ -89,7 +91,8 @@ class Allocator:
         alignment = device.info.limits.host_import_alignment
         if data.size == 0 or data.ctypes.data % alignment:
             return None
-        backend = device.device_state.backend.import_host(data)
+        with noticing_loss(device.device_state):
+            backend = device.device_state.backend.import_host(data)
         if backend is None:
             return None
         device.statistics.imports += 1

@@ -111,7 +111,7 @@ class Buffer:
         return np.asarray(_Mapping(self.host, self.ref))
 
     def check(self, offset: int, length: int, rights: int) -> DeviceState:
-        """`InvalidArgument` unless alive, in range and with these rights."""
+        """`InvalidArgument` unless alive, in range and with these rights; `DeviceLost` if the device is lost."""
         state = self.device_state
         if state is None:
             raise InvalidArgument(f"buffer of {self.size} bytes was released")
@@ -119,6 +119,8 @@ class Buffer:
             raise InvalidArgument(f"bytes {offset} to {offset + length} are outside a buffer of {self.size} bytes")
         if rights & ~self.rights:
             raise InvalidArgument(f"buffer of {self.size} bytes lacks {name_rights(rights & ~self.rights)}")
+        if state.lost is not None:
+            self.device.check_not_lost()
         return state
 
     def release(self) -> None:
@@ -159,16 +161,16 @@ class BufferView:
         """Copy an array of this view's dtype and shape, in any memory layout."""
         if array.dtype != self.dtype.numpy or array.shape != self.shape:
             raise InvalidArgument(f"array {array.dtype}{array.shape} does not fit a view {self.dtype}{self.shape}")
-        buffer = self.buffer
-        if self._elements is None or buffer.device_state is None or buffer.submitted or not buffer.rights & WRITABLE:
+        buffer, state = self.buffer, self.buffer.device_state
+        if self._elements is None or state is None or state.lost or buffer.submitted or not buffer.rights & WRITABLE:
             return buffer.write(array, self.offset)
         buffer.device.statistics.host_to_device_bytes += self.nbytes
         self._elements[...] = array
 
     def read(self) -> Array:
         """A new array with the elements, after all work that was submitted before."""
-        buffer = self.buffer
-        if self._elements is None or buffer.device_state is None or buffer.submitted:
+        buffer, state = self.buffer, self.buffer.device_state
+        if self._elements is None or state is None or state.lost or buffer.submitted:
             out = np.empty(self.shape, self.dtype.numpy)
             buffer.read(out, self.offset)
             return out

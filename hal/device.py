@@ -20,7 +20,7 @@ from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument, Unsupported
 from .executable import Executable, ExecutableCache
 from .fork import after_fork
-from .lifetime import Account, DeviceState
+from .lifetime import Account, DeviceState, noticing_loss
 from .policy import Policy
 from .queue import Queue
 from .semaphore import MAX_VALUE, Semaphore
@@ -33,7 +33,8 @@ KINDS = ("buffer", "executable", "command buffer", "semaphore")
 class Device:
     """An open device. Made by `hal.registry.open_device`, or `Device.of` over a backend.
 
-    `InvalidArgument` meets whoever uses a closed device, or an object that is released or of another device.
+    `InvalidArgument` meets whoever uses a closed device, or an object that is released or of another device. Once the
+    driver has raised `DeviceLost`, every use of the device and of its shares does, up to `close`.
     """
 
     def __init__(
@@ -58,6 +59,9 @@ class Device:
         self.queue = Queue(self)
         self._accounts = accounts
         state.shares[id(self)] = None
+        state.users.add(self)
+        if state.lost is not None:  # by another thread, since the queue was made
+            self.invalidate_after_loss()
         _devices.add(self)
 
     @classmethod
@@ -77,6 +81,7 @@ class Device:
         default deadline to itself.
         """
         self.check_open()
+        self.check_not_lost()
         budgets = () if budget is None else (budget,)
         accounts = Account(memory_limit), *budgets, *self._accounts
         builds = self.builds if builds is None else builds
@@ -100,7 +105,8 @@ class Device:
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
         self.policy.check(format, digest)
-        return self.executables.get(self, format, payload, entries, digest)
+        with noticing_loss(self.device_state):
+            return self.executables.get(self, format, payload, entries, digest)
 
     def trial_build(
         self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None
@@ -133,7 +139,8 @@ class Device:
         self.check_open()
         if not 0 <= initial <= MAX_VALUE:
             raise InvalidArgument(f"semaphore value {initial} is not in 0 to {MAX_VALUE}")
-        return Semaphore(self, self.device_state.backend.create_semaphore(initial))
+        with noticing_loss(self.device_state):
+            return Semaphore(self, self.device_state.backend.create_semaphore(initial))
 
     def import_semaphore(self, handle: Any) -> Semaphore:
         """The caller's own semaphore or event as one of ours, to wait for and to signal. It stays the caller's, who
@@ -144,7 +151,8 @@ class Device:
         integer or a handle of the `vulkan` package. `InvalidArgument`: it is neither; `Unsupported`: other devices.
         """
         self.check_open()
-        return Semaphore(self, self.device_state.backend.import_semaphore(handle))
+        with noticing_loss(self.device_state):
+            return Semaphore(self, self.device_state.backend.import_semaphore(handle))
 
     @property
     def native(self) -> Any:
@@ -163,6 +171,16 @@ class Device:
     def check_open(self) -> None:
         if self.closed:
             raise InvalidArgument(f"device {self.info.id} {self._why_closed}")
+
+    def check_not_lost(self) -> None:
+        """`DeviceLost` with the reason when the device is lost."""
+        lost = self.device_state.lost
+        if lost is not None:
+            raise DeviceLost(f"device {self.info.id} was lost before: {lost}")
+
+    def invalidate_after_loss(self) -> None:
+        """See `DeviceState.lose`."""
+        self.queue.invalidate_after_loss()
 
     def invalidate_after_fork(self, parent: int) -> None:
         """In a process that was forked from its owner: nothing of it is used any more, nor released."""
@@ -219,7 +237,7 @@ class Device:
     def _end(self, warn: bool) -> tuple[str, ...]:
         if self.closed:
             return ()
-        failure, over = None, True
+        failure, over, lost = None, True, self.device_state.lost is not None
         try:
             over = self.queue.finish(self.device_state.close_seconds)
             if over:
@@ -238,7 +256,7 @@ class Device:
             )
         if leaks and warn:
             warnings.warn(f"device {self.info.id} closed with {', '.join(leaks)} not released", ResourceWarning, 3)
-        if failure is not None:
+        if failure is not None and not lost:  # of a lost device everybody was told
             raise failure
         return leaks
 

@@ -41,6 +41,9 @@ class DeviceLost(HalError):
     Memory contents are undefined. Every later use of the open device raises this error; closing it works.
     """
 
+    #: whether the driver was not asked, because the device had been lost before
+    refused: bool = False
+
 
 class InternalError(HalError):
     """A driver refused a call that the front had checked: a defect of this package or of the driver."""

@@ -10,6 +10,8 @@
 - `current` holds what is being handed to the driver, and is None between two calls. Whoever takes the lock and finds it
   set knows that an exception (Ctrl-C, an error of the driver) ended the call before, and calls `recover` first: the
   driver signals a further number once all submitted work is over, and nothing is released before that.
+- A driver that raises `DeviceLost` loses the device for all shares (`lose`): a `LostDevice` takes the backend's place,
+  which refuses every use. Waiting, releasing and closing go on with the driver's own device.
 - A closed state closes its backend when the last ref is gone, so that memory still in use is never freed. Where work
   does not end, the driver's objects stay as they are for as long as the process lives.
 """
@@ -22,16 +24,19 @@ import weakref
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .backend import BackendDevice, BackendSemaphore, Bytes, Point, Watcher
-from .errors import HalError
+from .errors import DeviceLost, HalError
 from .fork import after_fork
+from .lost import LostDevice
 from .waiting import attempt, to_its_end
 
 if TYPE_CHECKING:
     from .buffer import Buffer
     from .command_buffer import CommandBuffer
+    from .device import Device
 
 #: seconds that closing a device waits for its work by default
 CLOSE_SECONDS = 30.0
@@ -131,19 +136,29 @@ class DeviceState:
         "close_seconds",
         "closed",
         "current",
+        "driver",
         "garbage",
         "in_flight",
         "lock",
+        "lost",
         "owned",
         "shares",
         "sources",
         "submitted",
         "timeline",
         "unsure",
+        "users",
     )
 
     def __init__(self, backend: BackendDevice) -> None:
+        #: what the front's objects are made by; a `LostDevice` once the device is lost
         self.backend = backend
+        #: the driver's open device, for waiting, releasing and closing
+        self.driver = backend
+        #: why the device is lost, None while it is not
+        self.lost: DeviceLost | None = None
+        #: the shares, to be told of a loss
+        self.users: weakref.WeakSet[Device] = weakref.WeakSet()
         self.lock = threading.Lock()
         self.garbage: deque[tuple[Releasable, tuple[Account, ...], int]] = deque()
         self.in_flight: deque[_Row] = deque()
@@ -196,11 +211,31 @@ class DeviceState:
     def break_off(self) -> None:
         """Called where an exception ends a call of the driver with `current` set; the lock is held.
 
-        From now on the host waits for the buffers. If settling fails, whoever uses the queue next tries again.
+        From now on the host waits for the buffers. If settling fails, whoever uses the queue next tries again. The
+        exception is the one that is being handled: if it is `DeviceLost`, the device is lost.
         """
+        error = sys.exc_info()[1]
+        if isinstance(error, DeviceLost):
+            if error.refused:
+                self.current, self.unsure = None, ()
+                return
+            to_its_end(partial(self.lose, error))
         to_its_end(self._mark)
         with suppress(HalError):  # `current` stays set then
             self.recover()
+
+    def lose(self, error: DeviceLost) -> None:
+        """The driver says that the device is lost: from now on every use of it is refused. A second call does nothing.
+
+        From any thread, with the lock or without.
+        """
+        if self.lost is not None or self.driver is not self.backend:
+            return
+        reason = DeviceLost(str(error))
+        self.backend = LostDevice(self.driver, reason)
+        self.lost = reason
+        for device in [*self.users]:
+            device.invalidate_after_loss()
 
     def _mark(self) -> None:
         for commands, buffers in self.current or ():
@@ -217,7 +252,7 @@ class DeviceState:
         self._mark()
         point = self.track((), None)
         self.barrier = self.submitted
-        self.backend.queue.recover([point], self.unsure)
+        self.driver.queue.recover([point], self.unsure)
         self.unsure = ()
         self.current = None
 
@@ -228,7 +263,7 @@ class DeviceState:
             return
         with self.lock:
             self.recover()
-            self.backend.queue.wait_idle()
+            self.driver.queue.wait_idle()
             self.forget_sources()
         self.collect()
 
@@ -244,7 +279,7 @@ class DeviceState:
         receives it. The lock is held.
         """
         if self.timeline is None:
-            self.timeline = self.backend.create_semaphore(0)
+            self.timeline = self.driver.create_semaphore(0)
         self.submitted += 1
         self.in_flight.append(_Row(self.submitted, tuple(refs), unreported_errors, waits))
         return self.timeline, self.submitted
@@ -258,8 +293,10 @@ class DeviceState:
             last = resource.submitted
             try:
                 self.timeline.wait(last, None)
-            except HalError:
+            except HalError as error:
                 resource.submitted = 0
+                if isinstance(error, DeviceLost):
+                    self.lose(error)
                 raise
             if resource.submitted == last:
                 resource.submitted = 0
@@ -289,7 +326,7 @@ class DeviceState:
         if self.sources:
             with self.lock:
                 self.recover()
-                self.backend.queue.wait_idle()
+                self.driver.queue.wait_idle()
                 self.forget_sources()
         self.collect()
         return True
@@ -307,6 +344,8 @@ class DeviceState:
         while self.in_flight and self.in_flight[0].number <= reached:
             number, _, unreported_errors, _ = self.in_flight.popleft()
             failure = None if unreported_errors is None else _failure(self.timeline, number, 0.0)
+            if isinstance(failure, DeviceLost):
+                self.lose(failure)
             if failure is not None and unreported_errors is not None:
                 unreported_errors.append(failure)
 
@@ -382,7 +421,23 @@ class DeviceState:
         self.abandoned = True
         if self.timeline is not None:
             self.timeline.release()
-        self.backend.close()
+        self.driver.close()
+
+
+class noticing_loss:  # noqa: N801  a context manager
+    """`DeviceLost` out of the block loses the device."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: DeviceState) -> None:
+        self._state = state
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, DeviceLost) and not error.refused:
+            self._state.lose(error)
 
 
 def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> HalError | None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .backend import BackendWork, Bytes, Point, Watcher
 from .buffer import Buffer, name_rights
 from .command_buffer import CommandBuffer
-from .errors import DeadlineExceeded, HalError, InvalidArgument
+from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument
 from .fork import ForkedLock
 from .semaphore import Fence, Semaphore
 from .waiting import to_its_end
@@ -161,7 +161,9 @@ class Queue:
                 refs += [semaphore.ref for semaphore, _ in promised]
                 self._enqueue(batch, works, waits, signals, refs, watcher)
                 self._count(batch, state.submitted)
-            except BaseException:
+            except BaseException as error:
+                if isinstance(error, DeviceLost):
+                    state.lose(error)
                 if not state.unsure:  # the driver refused the submission, or did not get it
                     to_its_end(partial(_break_promises, promised))
                 if state.current is not None:
@@ -290,6 +292,11 @@ class Queue:
         """See `Device.invalidate_after_fork`. Gives what takes the place of the lock."""
         self._lock = ForkedLock(error)
         return self._lock
+
+    def invalidate_after_loss(self) -> None:
+        """See `DeviceState.lose`."""
+        self._backend = self._device_state.backend.queue
+        self._execute = self._backend.execute
 
     def _count(self, batch: Sequence[Work], number: int = 0) -> None:
         """`number`: of the submission on the device state's timeline, 0 if it is over."""

@@ -89,5 +89,7 @@ class OpenCLDevice(BackendDevice):
         return OpenCLHandles(self._context, self._device, self._handle)
 
     def close(self) -> None:
-        self._queue.close()
-        del self._handle, self._context
+        try:
+            self._queue.close()
+        finally:
+            del self._handle, self._context
