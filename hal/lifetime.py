@@ -424,7 +424,7 @@ class DeviceState:
         self.driver.close()
 
 
-class noticing_loss:  # noqa: N801  a context manager
+class noticing_loss:
     """`DeviceLost` out of the block loses the device."""
 
     __slots__ = ("_state",)

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.errors import HalError
@@ -18,7 +19,7 @@ from orchestrion.hal.fork import ForkedLock, after_fork
 
 from .call import Call
 from .code import Code
-from .errors import CallerError, LimitError, VmError
+from .errors import CallerError, DeviceLost, LimitError, VmError
 from .facts import LoadFacts
 from .interpreter import abandon, located, run
 from .kept import Kept, Uncached
@@ -87,6 +88,7 @@ class Context:
         "lane",
         "limits",
         "lock",
+        "lost",
         "memory",
         "parent",
         "program",
@@ -116,6 +118,7 @@ class Context:
         self.constant_bytes = 0  #: of constants that were copied to the device
         self.lock: Any = threading.Lock()  #: or a `ForkedLock`
         self.lane: Lane | None = None  #: of submitted calls, once there was one
+        self.lost: DeviceLost | None = None  #: why it was closed, if that was the loss of its device
         _contexts.add(self)
 
     def invoke(self, code: Code, arguments: Sequence[Any] = ()) -> tuple[Any, ...]:
@@ -229,7 +232,7 @@ class Context:
             self.globals.clear()
         if self.lane is not None:
             self.lane.release()
-        self.execute = _no_device
+        self.execute = _no_device if self.lost is None else partial(_refuse, self.lost.message)
         if self.device is not None:
             try:
                 self.device.close()
@@ -244,9 +247,13 @@ class Context:
         if lane is not None:
             lane.invalidate_after_fork(parent)
 
+    def refusal(self, what: str = "the program") -> VmError:
+        """Why a closed context does nothing."""
+        return CallerError(f"{what} is closed") if self.lost is None else DeviceLost(self.lost.message)
+
     @property
     def closed(self) -> bool:
-        return self.execute is _no_device and self.parent is not None
+        return self.parent is not None and (self.execute is _no_device or self.lost is not None)
 
     def _wait(self, call: Call) -> None:
         try:
@@ -272,3 +279,7 @@ def _invalidate_after_fork(parent: int) -> None:
 
 def _no_device(commands: object, buffers: object, watcher: object) -> None:
     raise CallerError("the context has no device")
+
+
+def _refuse(message: str, commands: object, buffers: object, watcher: object) -> None:
+    raise DeviceLost(message)

@@ -427,7 +427,7 @@ def _allocate(call: Call, size: int) -> Buffer:
 def _device(call: Call) -> Device:
     device = call.context.device
     if device is None:
-        raise CallerError("the context has no device")
+        raise call.context.refusal() if call.context.lost is not None else CallerError("the context has no device")
     return device
 
 

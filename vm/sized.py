@@ -73,7 +73,7 @@ class SizedFunction(Function):
             else:
                 return
         if self.context.device is None:
-            raise CallerError(f"the program of {self.name!r} is closed")
+            raise self.context.refusal(f"the program of {self.name!r}")
         if self._call is None:
             self._call = Call(self.context)
         if len(arguments) != len(self.export.arguments):
