@@ -1,6 +1,6 @@
 """Device memory and typed views of it.
 
-- A `Buffer` is bytes with a set of allowed uses; `release` (or the last reference) ends its use, and the memory goes
+- A `Buffer` is bytes with access rights; `release` (or the last reference) ends its use, and the memory goes
   when no recording and no work in flight refers to it any more.
 - Where the driver maps memory persistently, `read` and `write` are plain copies and wait only for submitted work that
   still uses the buffer; elsewhere they are ordered on the queue. Either way the array is the caller's again on return.
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from orchestrion.schema.dtypes import DType
 
-from .backend import BackendBuffer, BufferUsage, Bytes, Watcher
+from .backend import BackendBuffer, Bytes, Watcher
 from .errors import InvalidArgument
 from .lifetime import DeviceState, ResourceRef
 
@@ -26,15 +26,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-TRANSFER, DISPATCH, MAPPING = int(BufferUsage.TRANSFER), int(BufferUsage.DISPATCH), int(BufferUsage.MAPPING)
-#: beside the usage flags: the device may write; imported host memory lacks it
-WRITABLE = 1 << 8
-
-_RIGHTS = {TRANSFER: "usage TRANSFER", DISPATCH: "usage DISPATCH", MAPPING: "usage MAPPING", WRITABLE: "write access"}
-
-
-def name_rights(rights: int) -> str:
-    return " and ".join(name for bit, name in _RIGHTS.items() if rights & bit)
+#: access right: host and device may write; imported host memory lacks it
+WRITABLE = 1
 
 
 class _Mapping:
@@ -105,10 +98,13 @@ class Buffer:
 
         Coherent once the work that touches the buffer was waited for.
         """
-        self.check(0, self.size, MAPPING)
+        self.check(0, self.size, 0)
         if self.host is None:
             return None
-        return np.asarray(_Mapping(self.host, self.ref))
+        mapped = np.asarray(_Mapping(self.host, self.ref))
+        if not self.rights & WRITABLE:
+            mapped.flags.writeable = False
+        return mapped
 
     def check(self, offset: int, length: int, rights: int) -> DeviceState:
         """`InvalidArgument` unless alive, in range and with these rights."""
@@ -118,7 +114,7 @@ class Buffer:
         if offset < 0 or length < 0 or offset + length > self.size:
             raise InvalidArgument(f"bytes {offset} to {offset + length} are outside a buffer of {self.size} bytes")
         if rights & ~self.rights:
-            raise InvalidArgument(f"buffer of {self.size} bytes lacks {name_rights(rights & ~self.rights)}")
+            raise InvalidArgument(f"buffer of {self.size} bytes lacks write access")
         return state
 
     def release(self) -> None:

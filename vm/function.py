@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.schema.dtypes import DType
 
@@ -262,8 +263,8 @@ class Function:
         if self.context.device is None or self.context.closed:
             raise CallerError(f"the program of {self.name!r} is closed")
         self._call = Call(self.context)
-        self._inputs = tuple([self._slot(value) for value in self.export.arguments])
-        self._outputs = tuple([self._slot(value) for value in self.export.results])
+        self._inputs = tuple([self._slot(value, MemoryUse.INPUT) for value in self.export.arguments])
+        self._outputs = tuple([self._slot(value, MemoryUse.OUTPUT) for value in self.export.results])
         self._targets = tuple([slot.view for slot in self._outputs])
         plain = len(self._outputs) == 1 and self._outputs[0].elements is not None
         self._plain = self._outputs[0] if plain else None
@@ -279,13 +280,13 @@ class Function:
         if hasattr(self, "_ready"):
             self.release()  # before the context goes, which counts what is left
 
-    def _slot(self, value: Value) -> Slot:
+    def _slot(self, value: Value, use: MemoryUse) -> Slot:
         device = self.context.device
         assert device is not None
         nbytes = value.dtype.itemsize
         for dim in value.shape:
             nbytes *= dim
-        return slot_over(BufferView(device.allocator.allocate(nbytes), value.dtype, value.shape))
+        return slot_over(BufferView(device.allocator.allocate(nbytes, use), value.dtype, value.shape))
 
     def _wrong_count(self, arguments: Sequence[object]) -> CallerError:
         count = len(self.export.arguments)

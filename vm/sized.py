@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import BufferView
 from orchestrion.hal.errors import OutOfMemory
 
@@ -114,11 +115,11 @@ class SizedFunction(Function):
                 raise CallerError(f"{self._what(place)}: expected {value}, got {got}")
             values.append(value._replace(shape=shape))
         try:
-            inputs = tuple(map(self._slot, values))
+            inputs = tuple(self._slot(value, MemoryUse.INPUT) for value in values)
         except OutOfMemory:
             if not self.context.relieve():
                 raise
-            inputs = tuple(map(self._slot, values))
+            inputs = tuple(self._slot(value, MemoryUse.INPUT) for value in values)
         return _Slots(inputs, len(self.export.results))
 
     def _collect(self, results: tuple[Any, ...], passed: Sequence[BufferView | None]) -> Any:

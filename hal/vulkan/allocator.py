@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from orchestrion.hal.backend import Bytes, MemoryType
+from orchestrion.hal.backend import Bytes, MemoryUse
 from orchestrion.hal.errors import OutOfMemory
 
 from .api import WHOLE_SIZE, Api, Handle
@@ -44,10 +44,14 @@ MAPPABLE = HOST_VISIBLE | HOST_COHERENT
 #: bits that memory types for special purposes carry: lazily allocated, protected, AMD device coherent and uncached
 SPECIAL = 0x10 | 0x20 | 0x40 | 0x80
 
-#: is a mapping asked for -> the flags a memory type must have, tried in this order
-CHOICES: dict[bool, tuple[int, ...]] = {
-    True: (DEVICE_LOCAL | MAPPABLE | HOST_CACHED, DEVICE_LOCAL | MAPPABLE, MAPPABLE | HOST_CACHED, MAPPABLE),
-    False: (DEVICE_LOCAL,),
+_MAPPED = (DEVICE_LOCAL | MAPPABLE | HOST_CACHED, DEVICE_LOCAL | MAPPABLE, MAPPABLE | HOST_CACHED, MAPPABLE)
+#: use -> the flags a memory type must have, tried in this order
+CHOICES: dict[MemoryUse, tuple[int, ...]] = {
+    MemoryUse.CONSTANT: (DEVICE_LOCAL | MAPPABLE | HOST_CACHED, DEVICE_LOCAL | MAPPABLE, DEVICE_LOCAL),
+    MemoryUse.ARENA: (DEVICE_LOCAL | MAPPABLE | HOST_CACHED, DEVICE_LOCAL | MAPPABLE, DEVICE_LOCAL),
+    MemoryUse.INPUT: _MAPPED,
+    MemoryUse.OUTPUT: _MAPPED,
+    MemoryUse.STAGING: _MAPPED,
 }
 
 #: one number per block ever made in this process
@@ -118,17 +122,17 @@ class Allocator:
         self._imports = "VK_EXT_external_memory_host" in physical.extensions
         self._import_alignment = physical.info.limits.host_import_alignment
         self._binding_alignment = physical.info.limits.min_binding_alignment
-        self._kinds = {asked: _choose(physical.memory_kinds, CHOICES[asked]) for asked in CHOICES}
+        self._kinds = {use: _choose(physical.memory_kinds, CHOICES[use]) for use in MemoryUse}
         self._blocks: dict[MemoryKind, list[Block]] = {kind: [] for kind in physical.memory_kinds}
         self._freed: deque[VulkanBuffer] = deque()
         self._lock = threading.Lock()
         self.uncleared: dict[int, VulkanBuffer] = {}  #: by place: buffers that the device is to zero
 
-    def allocate(self, size: int, memory: MemoryType) -> VulkanBuffer:
-        """`size` bytes, all zero; mapped where HOST_VISIBLE is asked for, or where all memory of the device is."""
+    def allocate(self, size: int, use: MemoryUse) -> VulkanBuffer:
+        """`size` bytes, all zero."""
         padded = padded_size(size)
         with self._lock:
-            buffer = self._find(size, memory)
+            buffer = self._find(size, use)
             host = buffer.block.host
             if host is None:
                 self.uncleared[buffer.place] = buffer
@@ -139,7 +143,7 @@ class Allocator:
     def allocate_staging(self, size: int) -> VulkanBuffer:
         """Mapped memory, contents undefined: for callers that write all of it before anything reads it."""
         with self._lock:
-            return self._find(size, MemoryType.HOST_VISIBLE)
+            return self._find(size, MemoryUse.STAGING)
 
     def begin_fills(self) -> list[VulkanBuffer]:
         """The buffers to zero now; their blocks are kept until `end_fills`. The front serialises the calls."""
@@ -205,11 +209,11 @@ class Allocator:
             if block.empty:
                 self._keep_one(block)
 
-    def _find(self, size: int, memory: MemoryType) -> VulkanBuffer:
+    def _find(self, size: int, use: MemoryUse) -> VulkanBuffer:
         """A place for a buffer; the lock is held."""
         self._reclaim()
         errors = []
-        for kind in self._kinds[MemoryType.HOST_VISIBLE in memory]:
+        for kind in self._kinds[use]:
             try:
                 block, base = self._place(kind, padded_size(size))
             except OutOfMemory as error:
