@@ -109,6 +109,9 @@ class BackendBuffer(ABC):
     size: int
     #: Persistent host mapping of all bytes, coherent once the work that touches it was waited for; else None.
     host: Bytes | None
+    #: False if the host's processor does not cache the mapping: writing it is fast, reading it slow. The front then
+    #: reads through `BackendQueue.read`.
+    host_cached: bool = True
 
     @abstractmethod
     def release(self) -> None: ...

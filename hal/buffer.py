@@ -3,7 +3,8 @@
 - A `Buffer` is bytes with access rights; `release` (or the last reference) ends its use, and the memory goes
   when no recording and no work in flight refers to it any more.
 - Where the driver maps memory persistently, `read` and `write` are plain copies and wait only for submitted work that
-  still uses the buffer; elsewhere they are ordered on the queue. Either way the array is the caller's again on return.
+  still uses the buffer; elsewhere they are ordered on the queue. So are reads of mappings that the host's processor
+  does not cache. Either way the array is the caller's again on return.
 - A `BufferView` is an element type and a shape over a range of a buffer.
 """
 
@@ -48,7 +49,7 @@ class Buffer:
     only while the buffer is alive, or None; `map` gives an array that may be kept.
     """
 
-    __slots__ = ("backend", "device", "device_state", "host", "ref", "rights", "size", "submitted")
+    __slots__ = ("backend", "device", "device_state", "host", "host_cached", "ref", "rights", "size", "submitted")
 
     def __init__(self, device: Device, backend: BackendBuffer, ref: ResourceRef, size: int, rights: int) -> None:
         self.device = device
@@ -58,6 +59,7 @@ class Buffer:
         self.size = size
         self.rights = rights
         self.host: Bytes | None = None if backend.host is None else backend.host[:size]
+        self.host_cached = backend.host_cached
         self.submitted = 0  #: the last submission that uses it, on the device state's timeline
         device.live["buffer"] += 1
 
@@ -80,7 +82,7 @@ class Buffer:
         data = out.reshape(-1).view(np.uint8)
         state = self.check(offset, data.size, 0)
         self.device.statistics.device_to_host_bytes += data.size
-        if self.host is not None:
+        if self.host is not None and self.host_cached:
             if self.submitted:
                 state.wait_for(self)
             data[:] = self.host[offset : offset + data.size]
@@ -164,7 +166,7 @@ class BufferView:
     def read(self) -> Array:
         """A new array with the elements, after all work that was submitted before."""
         buffer = self.buffer
-        if self._elements is None or buffer.device_state is None or buffer.submitted:
+        if self._elements is None or buffer.device_state is None or buffer.submitted or not buffer.host_cached:
             out = np.empty(self.shape, self.dtype.numpy)
             buffer.read(out, self.offset)
             return out

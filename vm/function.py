@@ -61,6 +61,11 @@ def slot_over(view: BufferView) -> Slot:
     return Slot(view.dtype.numpy, view.shape, view.map(), view.buffer, view, view.nbytes)
 
 
+def is_readable(slot: Slot) -> bool:
+    """Whether a result is read through the mapping of its slot."""
+    return slot.elements is not None and slot.buffer.host_cached
+
+
 class Export(NamedTuple):
     """The signature of an exported function, the same in all programs of a module.
 
@@ -266,7 +271,7 @@ class Function:
         self._inputs = tuple([self._slot(value, MemoryUse.INPUT) for value in self.export.arguments])
         self._outputs = tuple([self._slot(value, MemoryUse.OUTPUT) for value in self.export.results])
         self._targets = tuple([slot.view for slot in self._outputs])
-        plain = len(self._outputs) == 1 and self._outputs[0].elements is not None
+        plain = len(self._outputs) == 1 and is_readable(self._outputs[0])
         self._plain = self._outputs[0] if plain else None
         self._ready = True
 

@@ -22,7 +22,7 @@ from .call import Call
 from .code import Code
 from .context import Context
 from .errors import CallerError
-from .function import Export, Function, Slot, Value, slot_over
+from .function import Export, Function, Slot, Value, is_readable, slot_over
 from .kept import MOST
 from .statistics import Log
 from .tensors import as_array, describe, describe_array, fits
@@ -94,7 +94,7 @@ class SizedFunction(Function):
     def _use(self, slots: _Slots) -> None:
         self._targets = tuple([None if slot is None else slot.view for slot in slots.outputs])
         only = slots.outputs[0] if len(slots.outputs) == 1 else None
-        self._plain = only if only is not None and only.elements is not None else None
+        self._plain = only if only is not None and is_readable(only) else None
 
     def _shape(self, place: int, x: Any) -> tuple[int, ...]:
         """Of an argument that is no plain array."""

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from heap_tables import with_heaps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrion.hal.backend import BackendBuffer, Binding, DeviceInfo, Entry, MemoryUse
+from orchestrion.hal.backend import BackendBuffer, Binding, Entry, MemoryUse
 from orchestrion.hal.cts import catalogue, kernels
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import DeviceLost, DriverUnavailable, OutOfMemory, Unsupported
@@ -26,6 +27,7 @@ from orchestrion.hal.registry import open_device
 from orchestrion.hal.vulkan import allocator, api, command_buffer, instance, physical, pipeline_cache, queue
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.driver import VulkanDriver
+from orchestrion.hal.vulkan.heaps import Heap, Machine, MemoryType, Place
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.profiles import FEATURES
 from orchestrion.schema.trust.store import TrustStore
@@ -44,31 +46,25 @@ def device() -> Iterator[VulkanDevice]:
     opened.close()
 
 
-class StagingDevice(VulkanDevice):
-    """A device that maps no memory but the driver's own staging buffers, as a card without host-visible memory does."""
+class CardDriver(VulkanDriver):
+    """Devices with the heaps of a card whose memory the host cannot write."""
 
-    def allocate(self, size: int, use: MemoryUse) -> Any:
-        return super().allocate(size, MemoryUse.ARENA)
+    machine = Machine.SMALL_BAR
 
-    def import_host(self, memory: Any) -> None:
-        return None
-
-
-class StagingDriver(VulkanDriver):
-    def open(self, info: DeviceInfo) -> VulkanDevice:
-        row = self._scan()[info.index]
-        kind = next(kind for kind in row.memory_kinds if kind.flags & allocator.DEVICE_LOCAL)
-        mapped = next(kind for kind in row.memory_kinds if kind.flags & allocator.MAPPABLE == allocator.MAPPABLE)
-        kinds = (
-            dataclasses.replace(kind, flags=allocator.DEVICE_LOCAL),
-            dataclasses.replace(mapped, flags=allocator.MAPPABLE),
-        )
-        return StagingDevice(instance.open_instance().api, dataclasses.replace(row, memory_kinds=kinds))
+    def _scan(self) -> list[physical.PhysicalDevice]:
+        return [with_heaps(row, self.machine) for row in super()._scan()]
 
 
+class LargeBarDriver(CardDriver):
+    """As a card with resizable BAR: the host writes inputs directly."""
+
+    machine = Machine.LARGE_BAR
+
+
+@pytest.mark.parametrize("driver_class", [CardDriver, LargeBarDriver])
 @pytest.mark.parametrize("case", catalogue.CASES)
-def test_conformance_through_staging(case: str) -> None:
-    driver = StagingDriver()
+def test_conformance_of_cards(case: str, driver_class: type[VulkanDriver]) -> None:
+    driver = driver_class()
     catalogue.run_on(case, driver, driver.devices()[0])
 
 
@@ -191,7 +187,7 @@ def test_validation_collects(device: VulkanDevice) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 12)), max_size=60))
 def test_a_block_hands_out_each_byte_once(steps: list[tuple[bool, int]]) -> None:
-    block = allocator.Block(None, None, physical.MemoryKind(0, 0, 0), 32, None)
+    block = allocator.Block(None, None, Place(MemoryType(0, 0, Heap(0, 0, True)), False, False, False), 32, None)
     taken: list[tuple[int, int]] = []
     for giving, size in steps:
         if giving and taken:
@@ -486,7 +482,7 @@ def test_needs_are_named(device: VulkanDevice) -> None:
 
 def test_transfers_larger_than_staging(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue, "STAGING_BYTES", 1000)
-    driver = StagingDriver()
+    driver = CardDriver()
     with Device.of(driver.open(driver.devices()[0])) as opened:
         data = np.random.default_rng(1).integers(0, 256, 4500, np.uint8)
         buffer = opened.allocator.allocate(4500)

@@ -1,12 +1,12 @@
 """Vulkan memory is its program's own: bindings of no length, padding, memory that only the device can clear."""
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from heap_tables import with_heaps
 
 from orchestrion.hal.backend import Binding, Entry, MemoryUse
 from orchestrion.hal.cts import kernels
@@ -14,6 +14,7 @@ from orchestrion.hal.errors import OutOfMemory
 from orchestrion.hal.vulkan import allocator, instance
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.driver import VulkanDriver
+from orchestrion.hal.vulkan.heaps import Machine
 
 N = 8
 
@@ -37,13 +38,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[VulkanDevice]:
 def unmapped() -> Iterator[VulkanDevice]:
     """A device whose own memory the host cannot write, as a card's."""
     (row, *_) = VulkanDriver()._scan()
-    local = next(kind for kind in row.memory_kinds if kind.flags & allocator.DEVICE_LOCAL)
-    mapped = next(kind for kind in row.memory_kinds if kind.flags & allocator.MAPPABLE == allocator.MAPPABLE)
-    kinds = (
-        dataclasses.replace(local, flags=allocator.DEVICE_LOCAL),
-        dataclasses.replace(mapped, flags=allocator.MAPPABLE),
-    )
-    opened = VulkanDevice(instance.open_instance().api, dataclasses.replace(row, memory_kinds=kinds))
+    opened = VulkanDevice(instance.open_instance().api, with_heaps(row, Machine.SMALL_BAR))
     yield opened
     opened.close()
 
@@ -162,7 +157,7 @@ def test_a_block_stays_while_it_is_being_cleared(unmapped: VulkanDevice) -> None
     assert block.fills == 1
     first.release()
     larger = local_buffer(unmapped, 4 * allocator.BLOCK)  # would take the place of an empty block
-    blocks = unmapped.allocator._blocks[block.kind]
+    blocks = unmapped.allocator._blocks[block.place]
     assert block in blocks and not block.disposable
     gate.signal(1)
     assert done.wait(1, 30.0)
