@@ -1,4 +1,4 @@
-"""Where the Vulkan driver puts buffers, by the tables of real machines: a pure function, which needs no such machine."""
+"""Where the Vulkan driver puts buffers, by tables of real machines: a pure function, which needs no such machine."""
 
 import pytest
 from heap_tables import AMD_COHERENT, AMD_UNCACHED, LAZY, PROTECTED, TABLES, C, K, L, Table, V
