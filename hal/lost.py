@@ -15,10 +15,9 @@ from .backend import (
     BackendQueue,
     BackendSemaphore,
     BackendWork,
-    BufferUsage,
     Bytes,
     Entry,
-    MemoryType,
+    MemoryUse,
     Point,
     Span,
     Watcher,
@@ -86,7 +85,7 @@ class LostDevice(BackendDevice):
         self.queue = LostQueue(refusal)
         self._refuse = refusal.refuse
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
         self._refuse()
 
     def import_host(self, memory: Bytes) -> BackendBuffer | None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import BufferView
 from orchestrion.hal.building import BuildBudget
 from orchestrion.hal.device import Device
@@ -214,7 +215,9 @@ class Program(ProgramContext):
             size *= dim
         device = self.device
         try:
-            return DeviceArray(BufferView(device.allocator.allocate(size), row, tuple(shape)), self._base)
+            return DeviceArray(
+                BufferView(device.allocator.allocate(size, MemoryUse.ARENA), row, tuple(shape)), self._base
+            )
         except PUBLIC as error:
             raise public(error) from error
 
@@ -267,7 +270,7 @@ class Program(ProgramContext):
                 return self
             request.check_device(device)
             self._close_lost(lost)
-            self.__dict__ = load_request(request, device).__dict__  # one step: other threads see the old or the new
+            self.__dict__ = load_request(request, device, 2).__dict__  # one step: other threads see the old or the new
         return self
 
     def _loss(self) -> DeviceLost | None:
@@ -379,11 +382,13 @@ def load(
         extra_parameters=extra_parameters,
         admission=admission,
     )
-    return load_request(request, device if isinstance(device, Device) else None)
+    return load_request(request, device if isinstance(device, Device) else None, 2)
 
 
-def load_request(request: Request, device: Device | None) -> Program:
-    """`load`, and the same again for `Program.reopen`. `device`: open already; None opens the one of the request."""
+def load_request(request: Request, device: Device | None, frames: int) -> Program:
+    """`load`, and the same again for `Program.reopen`. `device`: open already; None opens the one of the request.
+    `frames`: those between the one of `Admission.grant` and the user's.
+    """
     started = perf_counter()
     calls, admission, profiling, file = request.calls, request.admission, request.profiling, request.file
     limits, builds = finite(calls), BuildBudget(request.build_deadline)
@@ -396,7 +401,7 @@ def load_request(request: Request, device: Device | None) -> Program:
             if profiling
             else (_LOADER.link(file, share.info, request.natives, check), None)
         )
-        trust = None if admission is None else admission.grant(share)
+        trust = None if admission is None else admission.grant(share, frames)
         declared = linked.code.declared
         builds.declared = declared.build_deadline
         if linked.code.parameters or request.parameters is not None or request.adapters:
