@@ -21,6 +21,7 @@ from orchestrion.schema.dtypes import DType
 from .backend import BackendBuffer, Bytes, Watcher
 from .errors import InvalidArgument
 from .lifetime import DeviceState, ResourceRef
+from .relief import with_relief
 
 if TYPE_CHECKING:
     from .device import Device
@@ -73,7 +74,8 @@ class Buffer:
                 state.wait_for(self)
             self.host[offset : offset + data.size] = data
         elif data.size:
-            self.device.queue.write(self, offset, data)
+            queue = self.device.queue
+            with_relief(state, self.device, lambda: queue.write(self, offset, data))
 
     def read(self, out: Array, offset: int = 0) -> None:
         """Fill a C-contiguous array with the bytes from `offset` on, after all work that was submitted before."""
@@ -87,7 +89,8 @@ class Buffer:
                 state.wait_for(self)
             data[:] = self.host[offset : offset + data.size]
         elif data.size:
-            self.device.queue.read(self, offset, data)
+            queue = self.device.queue
+            with_relief(state, self.device, lambda: queue.read(self, offset, data))
 
     def wait(self, watcher: Watcher) -> None:
         """Wait for the submitted work that a `read` or `write` would wait for, or until `watcher.check` raises."""

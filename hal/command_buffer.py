@@ -16,6 +16,7 @@ from .buffer import WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
 from .executable import Executable
 from .lifetime import ResourceRef, noticing_loss
+from .relief import with_relief
 from .workload import Grid, divide, fold
 
 if TYPE_CHECKING:
@@ -83,8 +84,9 @@ class CommandBuffer:
         self.device_state = device.device_state
         self._limits = device.info.limits
         self._alignment = device.info.limits.min_binding_alignment
-        with noticing_loss(device.device_state):
-            self.backend = device.device_state.backend.create_command_buffer(slots)
+        state = device.device_state
+        with noticing_loss(state):
+            self.backend = with_relief(state, device, lambda: state.backend.create_command_buffer(slots))
         self.ref = ResourceRef(device.device_state, self.backend)
         self.needs: tuple[tuple[int, int], ...] | None = None
         self.overlaps: list[Overlap] = []

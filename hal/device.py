@@ -23,6 +23,7 @@ from .fork import after_fork
 from .lifetime import Account, DeviceState, noticing_loss
 from .policy import Policy
 from .queue import Queue
+from .relief import Callback, with_relief
 from .semaphore import MAX_VALUE, Semaphore
 from .statistics import Statistics
 
@@ -58,8 +59,7 @@ class Device:
         self.allocator = Allocator(self, accounts)
         self.queue = Queue(self)
         self._accounts = accounts
-        state.shares[id(self)] = None
-        state.users.add(self)
+        state.shares[id(self)] = weakref.ref(self)
         if state.lost is not None:  # by another thread, since the queue was made
             self.invalidate_after_loss()
         _devices.add(self)
@@ -67,9 +67,12 @@ class Device:
     @classmethod
     def of(cls, backend: BackendDevice, memory_limit: int | None = None, policy: Policy | None = None) -> Device:
         """The front over an open backend device. `memory_limit` in bytes holds for all shares together."""
-        return cls(
-            DeviceState(backend), (Account(memory_limit),), ExecutableCache(), Policy() if policy is None else policy
+        executables = ExecutableCache()
+        device = cls(
+            DeviceState(backend), (Account(memory_limit),), executables, Policy() if policy is None else policy
         )
+        device.device_state.relief.add(device, (), executables.release_unused)
+        return device
 
     def share(
         self, memory_limit: int | None = None, budget: Account | None = None, builds: BuildBudget | None = None
@@ -106,7 +109,9 @@ class Device:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
         self.policy.check(format, digest)
         with noticing_loss(self.device_state):
-            return self.executables.get(self, format, payload, entries, digest)
+            return with_relief(
+                self.device_state, self, lambda: self.executables.get(self, format, payload, entries, digest)
+            )
 
     def trial_build(
         self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None
@@ -140,7 +145,8 @@ class Device:
         if not 0 <= initial <= MAX_VALUE:
             raise InvalidArgument(f"semaphore value {initial} is not in 0 to {MAX_VALUE}")
         with noticing_loss(self.device_state):
-            return Semaphore(self, self.device_state.backend.create_semaphore(initial))
+            state = self.device_state
+            return Semaphore(self, with_relief(state, self, lambda: state.backend.create_semaphore(initial)))
 
     def import_semaphore(self, handle: Any) -> Semaphore:
         """The caller's own semaphore or event as one of ours, to wait for and to signal. It stays the caller's, who
@@ -171,6 +177,10 @@ class Device:
     def check_open(self) -> None:
         if self.closed:
             raise InvalidArgument(f"device {self.info.id} {self._why_closed}")
+
+    def on_memory_pressure(self, callback: Callback) -> None:
+        """Have a bound method called when memory runs out (`relief.py`), as long as its object lives."""
+        self.device_state.relief.add(self, self._accounts, callback)
 
     def check_not_lost(self) -> None:
         """`DeviceLost` with the reason when the device is lost."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import weakref
 from collections import OrderedDict
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -83,7 +84,7 @@ class ExecutableCache:
     modules without end.
     """
 
-    __slots__ = ("_built", "_lock")
+    __slots__ = ("__weakref__", "_built", "_lock")
 
     def __init__(self) -> None:
         self._built: OrderedDict[Key, Built] = OrderedDict()
@@ -126,6 +127,19 @@ class ExecutableCache:
         if len(self._built) > MOST_KEPT:
             self._built.popitem(last=False)
         return built
+
+    def release_unused(self, own: bool = False) -> bool:
+        """Let go of what no handle, recording or work under way uses; whether there was anything. See `relief.py`."""
+        with self._lock:
+            before = len(self._built)
+            for key in [*self._built]:
+                backend, ref = self._built.pop(key)
+                used = weakref.ref(ref)
+                del ref  # the last reference, unless somebody uses it
+                again = used()
+                if again is not None:
+                    self._built[key] = backend, again
+            return len(self._built) < before
 
     def clear(self) -> None:
         with self._lock:

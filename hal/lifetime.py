@@ -31,6 +31,7 @@ from .backend import BackendDevice, BackendSemaphore, Bytes, Point, Watcher
 from .errors import DeviceLost, HalError
 from .fork import after_fork
 from .lost import LostDevice
+from .relief import Relief
 from .waiting import attempt, to_its_end
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Account:
 class ResourceRef:
     """Ownership of one backend object, and of the bytes it was charged for."""
 
-    __slots__ = ("accounts", "backend", "device_state", "size")
+    __slots__ = ("__weakref__", "accounts", "backend", "device_state", "size")
 
     def __init__(
         self, state: "DeviceState", backend: Releasable, accounts: tuple[Account, ...] = (), size: int = 0
@@ -141,13 +142,13 @@ class DeviceState:
         "in_flight",
         "lock",
         "lost",
+        "relief",
         "owned",
         "shares",
         "sources",
         "submitted",
         "timeline",
         "unsure",
-        "users",
     )
 
     def __init__(self, backend: BackendDevice) -> None:
@@ -157,8 +158,8 @@ class DeviceState:
         self.driver = backend
         #: why the device is lost, None while it is not
         self.lost: DeviceLost | None = None
-        #: the shares, to be told of a loss
-        self.users: weakref.WeakSet[Device] = weakref.WeakSet()
+        #: who gives memory back when it runs out
+        self.relief = Relief()
         self.lock = threading.Lock()
         self.garbage: deque[tuple[Releasable, tuple[Account, ...], int]] = deque()
         self.in_flight: deque[_Row] = deque()
@@ -167,8 +168,8 @@ class DeviceState:
         self.owned: set[int] = set()
         self.sources: list[tuple[Bytes, ResourceRef]] = []
         self.backlog = 0
-        #: `id` of each open share; a set whose order is that of opening
-        self.shares: dict[int, None] = {}
+        #: the open shares by `id`, in the order of opening
+        self.shares: dict[int, weakref.ref[Device]] = {}
         self.closed = False
         self.abandoned = False
         #: recordings and buffers that are being handed to the driver; None between two of its calls
@@ -234,8 +235,10 @@ class DeviceState:
         reason = DeviceLost(str(error))
         self.backend = LostDevice(self.driver, reason)
         self.lost = reason
-        for device in [*self.users]:
-            device.invalidate_after_loss()
+        for share in [*self.shares.values()]:
+            device = share()
+            if device is not None:
+                device.invalidate_after_loss()
 
     def _mark(self) -> None:
         for commands, buffers in self.current or ():

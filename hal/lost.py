@@ -110,5 +110,8 @@ class LostDevice(BackendDevice):
     def import_semaphore(self, handle: Any) -> BackendSemaphore:
         self._refuse()
 
+    def trim(self) -> bool:
+        self._refuse()
+
     def close(self) -> None:
         self._refuse()

@@ -184,6 +184,18 @@ class Allocator:
         handle, imported = made
         return ImportedBuffer(handle, base, memory, next(_numbers), partial(self._destroy, handle, imported))
 
+    def trim(self) -> bool:
+        """Free the blocks in which no buffer lies; whether there were any."""
+        with self._lock:
+            self._reclaim()
+            freed = False
+            for blocks in self._blocks.values():
+                for block in [block for block in blocks if block.disposable]:
+                    blocks.remove(block)
+                    self._destroy(block.handle, block.memory)
+                    freed = True
+        return freed
+
     def close(self) -> None:
         """Free everything; no buffer is in use any more."""
         with self._lock:
