@@ -39,6 +39,8 @@ class Allocator:
 
     @property
     def live_bytes(self) -> int:
+        """Bytes in use, without those that nobody refers to any more."""
+        self.device.device_state.collect()
         return self._accounts[0].live
 
     @property
@@ -61,6 +63,8 @@ class Allocator:
         if not isinstance(use, MemoryUse):
             raise InvalidArgument(f"use {use!r} of an allocation is no MemoryUse")
         padded = max(GRANULE, -(-size // GRANULE) * GRANULE)
+        if state.garbage or state.limbo:
+            state.collect()
         self._charge(padded)
         try:
             with noticing_loss(state):
@@ -92,6 +96,7 @@ class Allocator:
 
     def check_room(self, size: int, who: str) -> None:
         """For memory that a driver takes while it works: `MemoryLimitExceeded` when it would exceed a limit now."""
+        self.device.device_state.collect()
         for account in self._accounts:
             if account.limit is not None and account.live + size > account.limit:
                 raise MemoryLimitExceeded(

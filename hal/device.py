@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
+from itertools import count
 from typing import Any
 
 from .allocator import Allocator
@@ -19,14 +20,16 @@ from .building import BuildBudget
 from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument, Unsupported
 from .executable import Executable, ExecutableCache
-from .fork import after_fork
+from .fork import after_fork, new_lock
 from .lifetime import Account, DeviceState, noticing_loss
 from .policy import Policy
-from .queue import Queue
+from .queue import queue_of
 from .relief import Callback, with_relief
 from .semaphore import MAX_VALUE, Semaphore
 from .statistics import Statistics
 
+#: one number per share ever made in this process
+_numbers = count(1)
 #: what is counted for leaks
 KINDS = ("buffer", "executable", "command buffer", "semaphore")
 
@@ -52,14 +55,15 @@ class Device:
         self.policy = policy
         self.statistics = Statistics()
         self.live: dict[str, int] = dict.fromkeys(KINDS, 0)
-        self.signal_lock = threading.Lock()
+        self.signal_lock = new_lock()
         self.closed = False
         self._why_closed = "is closed"
         self.executables = executables
         self.allocator = Allocator(self, accounts)
-        self.queue = Queue(self)
+        self.queue = queue_of(self)
         self._accounts = accounts
-        state.shares[id(self)] = weakref.ref(self)
+        self._share = next(_numbers)
+        state.shares[self._share] = weakref.ref(self)
         if state.lost is not None:  # by another thread, since the queue was made
             self.invalidate_after_loss()
         _devices.add(self)
@@ -233,13 +237,13 @@ class Device:
         self._end(warn=kind is None)
 
     def __del__(self) -> None:
-        """Dropped without `close`: handles hold their device, so none is left."""
-        if not getattr(self, "closed", True) and not self.device_state.abandoned:
-            self._leave()
+        """Dropped without `close`: handles hold their device, so none is left. What can be let go of goes soon."""
+        if not getattr(self, "closed", True) and hasattr(self, "_share"):
+            self.device_state.depart(self._share)
 
     def _leave(self) -> None:
         """Close the device behind the last share. After an exception in the middle it can be called again."""
-        if self.device_state.leave(id(self)):
+        if self.device_state.leave(self._share):
             self.executables.clear()
             self.device_state.close()
         self.closed = True

@@ -61,15 +61,19 @@ class Executable:
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
-        if self.device_state is None:
-            return
+        state = self.device_state
+        if state is not None:
+            self._end()
+            state.collect()
+
+    def _end(self) -> None:
         self.device.live["executable"] -= 1
         self.device_state = None
         del self.backend, self.ref
 
     def __del__(self) -> None:
-        if hasattr(self, "entries"):
-            self.release()
+        if hasattr(self, "build") and self.device_state is not None:
+            self._end()
 
 
 #: format, entries and SHA-256 of the payload

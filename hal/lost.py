@@ -60,6 +60,21 @@ class LostQueue(BackendQueue):
     def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
         self._refuse()
 
+    def create_ticket(self) -> Any:
+        self._refuse()
+
+    def launch(self, ticket: Any, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+        self._refuse()
+
+    def launch_batch(self, ticket: Any, batch: Sequence[BackendWork]) -> None:
+        self._refuse()
+
+    def wait(self, ticket: Any, watcher: Watcher | None = None) -> None:
+        self._refuse()
+
+    def abandon(self, ticket: Any) -> None:
+        self._refuse()
+
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         self._refuse()
 

@@ -50,6 +50,7 @@ class VulkanDevice(BackendDevice):
         queue = self._queue = self.queue_class(self)
         self.queue = queue
         self.timeline = queue.timeline
+        self.tickets = queue.tickets
         self._close_queue = queue.close
         #: those of the front, for `trim`
         self._command_buffers: weakref.WeakSet[VulkanCommandBuffer] = weakref.WeakSet()
