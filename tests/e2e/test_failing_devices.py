@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from failing import Device, failing
-from faults import ENDS, INTERFACES, KINDS, NO_CALL, Faults, calls, methods
+from faults import ENDS, INTERFACES, KINDS, NO_CALL, calls, methods
 
 from orchestrion import compiler, vm
 from orchestrion.hal import errors
@@ -168,9 +168,11 @@ ACTIONS: dict[str, Callable[[vm.Program], None]] = {
 }
 
 
-def attempt(action: Callable[[], object], faults: Faults, number: int, kind: str) -> tuple[str, bool]:
+def attempt(action: Callable[[], object], device: Device, number: int, kind: str, only: str = "") -> tuple[str, bool]:
     """The call that failed, empty if none did, and whether the failure was raised. Only that one may be."""
-    faults.arm(number, kind)
+    device.settle()
+    faults = device.faults
+    faults.arm(number, kind, only)
     raised = False
     try:
         action()
@@ -200,7 +202,7 @@ def sweep_calls(device: Device, kind: str) -> None:
     program = device.load()
     for what, action in ACTIONS.items():
         for number in range(1, MOST):
-            hit, raised = attempt(lambda action=action: action(program), device.faults, number, kind)  # type: ignore[misc]
+            hit, raised = attempt(lambda action=action: action(program), device, number, kind)  # type: ignore[misc]
             is_usable(device, program, raised and KINDS[kind].error is errors.DeviceLost)
             if not hit:
                 break
@@ -223,7 +225,7 @@ def sweep_loads(device: Device, kind: str, **options: Any) -> None:
             program.close()
 
     for number in range(1, MOST):
-        hit, _ = attempt(use, device.faults, number, kind)
+        hit, _ = attempt(use, device, number, kind)
         device.is_clean()
         if not hit:
             return
@@ -244,6 +246,19 @@ def test_loading_and_closing_fail(name: str, kind: str, monkeypatch: pytest.Monk
         sweep_loads(device, kind)
 
 
+def fails_alone(device: Device, name: str) -> bool:
+    """Whether some action makes this call, which fails: in a sweep the reaper's calls may be counted in its place."""
+    program = device.load()
+    hits = []
+    for action in ACTIONS.values():
+        hit, _ = attempt(lambda action=action: action(program), device, 1, "refused", name)  # type: ignore[misc]
+        is_usable(device, program, lost=False)
+        hits.append(hit)
+    program.close()
+    device.is_clean()
+    return any(hits)
+
+
 def test_every_call_of_a_driver_fails_somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     failed: set[str] = set()
     for name in DEVICES:
@@ -251,6 +266,7 @@ def test_every_call_of_a_driver_fails_somewhere(monkeypatch: pytest.MonkeyPatch)
             sweep_calls(device, SWEPT)
             sweep_loads(device, SWEPT)
             failed |= set(device.faults.failed)
+            failed |= {name for name in calls() - failed - set(ELSEWHERE) if fails_alone(device, name)}
         monkeypatch.undo()
     assert calls() - failed == set(ELSEWHERE)
 

@@ -92,9 +92,7 @@ def test_no_room_at_all(module: bytes) -> None:
     with Device.of(Small(64 * ROW)) as device:
         program = vm.load(module, device)
         is_right(program, 4)
-        with pytest.raises(
-            DeviceOutOfMemory, match=r"\d+ bytes asked for, \d+ are free \(\d+ bytes of ref"
-        ):
+        with pytest.raises(DeviceOutOfMemory, match=r"\d+ bytes asked for, \d+ are free \(\d+ bytes of ref"):
             program.main(rows(100))
         with pytest.raises(DeviceOutOfMemory, match="bytes asked for"):
             program.put(rows(100))
