@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from .backend import BufferUsage, MemoryType
-from .buffer import DISPATCH, MAPPING, TRANSFER, WRITABLE, Buffer
+from .backend import MemoryUse
+from .buffer import WRITABLE, Buffer
 from .errors import InvalidArgument, OutOfMemory
 from .lifetime import Account, ResourceRef
 
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from .device import Device
 
 GRANULE = 16
-
-HOST_VISIBLE = int(MemoryType.HOST_VISIBLE)
-ANY_MEMORY = MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE
-ANY_USAGE = BufferUsage.TRANSFER | BufferUsage.DISPATCH | BufferUsage.MAPPING
 
 
 class Allocator:
@@ -48,35 +44,29 @@ class Allocator:
     def peak_bytes(self) -> int:
         return self._accounts[0].peak
 
-    def allocate(
-        self,
-        size: int,
-        memory: MemoryType = ANY_MEMORY,
-        usage: BufferUsage = ANY_USAGE,
-    ) -> Buffer:
+    def allocate(self, size: int, use: MemoryUse = MemoryUse.ARENA) -> Buffer:
         """A buffer of `size` bytes, all zero. `OutOfMemory` above a limit or when the device has no room.
 
-        MAPPING usage needs HOST_VISIBLE memory; a driver without persistent mapping gives a buffer whose
-        `host` is None, which `read` and `write` serve all the same.
+        `use` says what the buffer is for; the driver chooses the memory by it (`MemoryUse`). Where the driver maps
+        none, the buffer's `host` is None, which `read` and `write` serve all the same.
         """
         device = self.device
         if device.closed:
             device.check_open()
-        rights, places = int(usage), int(memory)
-        if size < 0 or not rights or not places:
-            raise InvalidArgument(f"allocation of {size} bytes, memory {places}, usage {rights}")
-        if rights & MAPPING and not places & HOST_VISIBLE:
-            raise InvalidArgument("buffer usage MAPPING needs memory type HOST_VISIBLE")
+        if size < 0:
+            raise InvalidArgument(f"allocation of {size} bytes")
+        if not isinstance(use, MemoryUse):
+            raise InvalidArgument(f"use {use!r} of an allocation is no MemoryUse")
         padded = max(GRANULE, -(-size // GRANULE) * GRANULE)
         self._charge(padded)
         try:
-            backend = device.device_state.backend.allocate(padded, memory, usage)
+            backend = device.device_state.backend.allocate(padded, use)
         except BaseException:
             self._refund(padded)
             raise
         device.statistics.allocations += 1
         ref = ResourceRef(device.device_state, backend, self._accounts, padded)
-        return Buffer(device, backend, ref, size, rights | WRITABLE)
+        return Buffer(device, backend, ref, size, WRITABLE)
 
     def import_host(self, memory: npt.NDArray[np.generic]) -> Buffer | None:
         """A read-only buffer over contiguous host memory, which it keeps alive; None where the device cannot."""
@@ -92,7 +82,7 @@ class Allocator:
         if backend is None:
             return None
         device.statistics.imports += 1
-        return Buffer(device, backend, ResourceRef(device.device_state, backend), data.size, TRANSFER | DISPATCH)
+        return Buffer(device, backend, ResourceRef(device.device_state, backend), data.size, 0)
 
     def check_room(self, size: int, who: str) -> None:
         """For memory that a driver takes while it works: `OutOfMemory` when it would exceed a limit now."""

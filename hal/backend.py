@@ -17,7 +17,7 @@ Rules for both sides:
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntFlag
+from enum import Enum
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -31,19 +31,27 @@ Bytes = npt.NDArray[np.uint8]
 NOT_MADE = "the submission was interrupted before the device had it"
 
 
-class MemoryType(IntFlag):
-    """Where a buffer lives. HOST_VISIBLE asks for a persistent mapping (`BackendBuffer.host`)."""
+class MemoryUse(Enum):
+    """What a buffer is for. The driver chooses the memory: which heap, and whether the host maps it.
 
-    DEVICE_LOCAL = 1
-    HOST_VISIBLE = 2
+    Every buffer can be read and written by kernels, copies, fills and the host, whatever its use is.
 
+    | use | written by | read by | on a device with memory of its own |
+    | --- | --- | --- | --- |
+    | CONSTANT | the host, once | kernels, in every call | device memory |
+    | ARENA | kernels | kernels | device memory |
+    | INPUT | the host, before a call | kernels of that call | device memory, mapped only if host writes are fast |
+    | OUTPUT | kernels of a call | the host, after that call | device memory |
+    | STAGING | the host, or copies | copies, or the host | host memory, mapped |
 
-class BufferUsage(IntFlag):
-    """What a buffer may be used for; the front refuses any other use."""
+    Where host and device share one memory, the driver maps all of them.
+    """
 
-    TRANSFER = 1
-    DISPATCH = 2
-    MAPPING = 4
+    CONSTANT = "constant"
+    ARENA = "arena"
+    INPUT = "input"
+    OUTPUT = "output"
+    STAGING = "staging"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +109,9 @@ class BackendBuffer(ABC):
     size: int
     #: Persistent host mapping of all bytes, coherent once the work that touches it was waited for; else None.
     host: Bytes | None
+    #: False if the host's processor does not cache the mapping: writing it is fast, reading it slow. The front then
+    #: reads through `BackendQueue.read`.
+    host_cached: bool = True
 
     @abstractmethod
     def release(self) -> None: ...
@@ -303,8 +314,13 @@ class BackendDevice(ABC):
     compiles: ClassVar[bool] = True
 
     @abstractmethod
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
-        """Memory that reads as zeros, whatever was in it before. May be called while another thread uses the queue."""
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
+        """A buffer of `size` bytes that reads as zeros, whatever was in the memory before.
+
+        `use` decides where the buffer lies, never whether it works: a driver with one kind of memory may ignore it.
+        A STAGING buffer is mapped (`BackendBuffer.host`) if the device maps any memory. `OutOfMemory`: there is no
+        room, or `size` exceeds the device's largest allocation. May be called while another thread uses the queue.
+        """
 
     @abstractmethod
     def import_host(self, memory: Bytes) -> BackendBuffer | None:

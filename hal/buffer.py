@@ -1,9 +1,10 @@
 """Device memory and typed views of it.
 
-- A `Buffer` is bytes with a set of allowed uses; `release` (or the last reference) ends its use, and the memory goes
+- A `Buffer` is bytes with access rights; `release` (or the last reference) ends its use, and the memory goes
   when no recording and no work in flight refers to it any more.
 - Where the driver maps memory persistently, `read` and `write` are plain copies and wait only for submitted work that
-  still uses the buffer; elsewhere they are ordered on the queue. Either way the array is the caller's again on return.
+  still uses the buffer; elsewhere they are ordered on the queue. So are reads of mappings that the host's processor
+  does not cache. Either way the array is the caller's again on return.
 - A `BufferView` is an element type and a shape over a range of a buffer.
 """
 
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from orchestrion.schema.dtypes import DType
 
-from .backend import BackendBuffer, BufferUsage, Bytes, Watcher
+from .backend import BackendBuffer, Bytes, Watcher
 from .errors import InvalidArgument
 from .lifetime import DeviceState, ResourceRef
 
@@ -26,15 +27,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-TRANSFER, DISPATCH, MAPPING = int(BufferUsage.TRANSFER), int(BufferUsage.DISPATCH), int(BufferUsage.MAPPING)
-#: beside the usage flags: the device may write; imported host memory lacks it
-WRITABLE = 1 << 8
-
-_RIGHTS = {TRANSFER: "usage TRANSFER", DISPATCH: "usage DISPATCH", MAPPING: "usage MAPPING", WRITABLE: "write access"}
-
-
-def name_rights(rights: int) -> str:
-    return " and ".join(name for bit, name in _RIGHTS.items() if rights & bit)
+#: access right: host and device may write; imported host memory lacks it
+WRITABLE = 1
 
 
 class _Mapping:
@@ -55,7 +49,7 @@ class Buffer:
     only while the buffer is alive, or None; `map` gives an array that may be kept.
     """
 
-    __slots__ = ("backend", "device", "device_state", "host", "ref", "rights", "size", "submitted")
+    __slots__ = ("backend", "device", "device_state", "host", "host_cached", "ref", "rights", "size", "submitted")
 
     def __init__(self, device: Device, backend: BackendBuffer, ref: ResourceRef, size: int, rights: int) -> None:
         self.device = device
@@ -65,6 +59,7 @@ class Buffer:
         self.size = size
         self.rights = rights
         self.host: Bytes | None = None if backend.host is None else backend.host[:size]
+        self.host_cached = backend.host_cached
         self.submitted = 0  #: the last submission that uses it, on the device state's timeline
         device.live["buffer"] += 1
 
@@ -87,7 +82,7 @@ class Buffer:
         data = out.reshape(-1).view(np.uint8)
         state = self.check(offset, data.size, 0)
         self.device.statistics.device_to_host_bytes += data.size
-        if self.host is not None:
+        if self.host is not None and self.host_cached:
             if self.submitted:
                 state.wait_for(self)
             data[:] = self.host[offset : offset + data.size]
@@ -105,10 +100,13 @@ class Buffer:
 
         Coherent once the work that touches the buffer was waited for.
         """
-        self.check(0, self.size, MAPPING)
+        self.check(0, self.size, 0)
         if self.host is None:
             return None
-        return np.asarray(_Mapping(self.host, self.ref))
+        mapped = np.asarray(_Mapping(self.host, self.ref))
+        if not self.rights & WRITABLE:
+            mapped.flags.writeable = False
+        return mapped
 
     def check(self, offset: int, length: int, rights: int) -> DeviceState:
         """`InvalidArgument` unless alive, in range and with these rights."""
@@ -118,7 +116,7 @@ class Buffer:
         if offset < 0 or length < 0 or offset + length > self.size:
             raise InvalidArgument(f"bytes {offset} to {offset + length} are outside a buffer of {self.size} bytes")
         if rights & ~self.rights:
-            raise InvalidArgument(f"buffer of {self.size} bytes lacks {name_rights(rights & ~self.rights)}")
+            raise InvalidArgument(f"buffer of {self.size} bytes lacks write access")
         return state
 
     def lend(self, device: Device, writable: bool) -> Buffer:
@@ -185,7 +183,7 @@ class BufferView:
     def read(self) -> Array:
         """A new array with the elements, after all work that was submitted before."""
         buffer = self.buffer
-        if self._elements is None or buffer.device_state is None or buffer.submitted:
+        if self._elements is None or buffer.device_state is None or buffer.submitted or not buffer.host_cached:
             out = np.empty(self.shape, self.dtype.numpy)
             buffer.read(out, self.offset)
             return out

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .backend import BackendCommandBuffer, Binding, Entry
-from .buffer import DISPATCH, TRANSFER, WRITABLE, Buffer
+from .buffer import WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
 from .executable import Executable
 from .lifetime import ResourceRef
@@ -134,8 +134,8 @@ class CommandBuffer:
         same = source is target or (isinstance(source, int) and source == target)
         if same:
             refuse_overlap(source_offset, target_offset, length)
-        taken = self._resolve(source, source_offset, length, TRANSFER)
-        given = self._resolve(target, target_offset, length, TRANSFER | WRITABLE)
+        taken = self._resolve(source, source_offset, length, 0)
+        given = self._resolve(target, target_offset, length, WRITABLE)
         if length == 0 or same and source_offset == target_offset:
             return
         if not same and (isinstance(source, int) or isinstance(target, int)):
@@ -152,7 +152,7 @@ class CommandBuffer:
             raise InvalidArgument(
                 f"fill of {length} bytes at offset {offset} with a pattern of {len(pattern)}: not whole patterns"
             )
-        given = self._resolve(target, offset, length, TRANSFER | WRITABLE)
+        given = self._resolve(target, offset, length, WRITABLE)
         if length == 0:
             return
         backend.fill(given, pattern)
@@ -211,7 +211,7 @@ class CommandBuffer:
         for (source, offset, length), (access, least) in zip(bindings, row.bindings):  # noqa: B905  compared above
             if length < least or length > most or offset % alignment:
                 raise self._bad_binding(row, len(resolved), offset, length)
-            rights = DISPATCH if access == "read" else DISPATCH | WRITABLE
+            rights = 0 if access == "read" else WRITABLE
             resolved.append(self._resolve(source, offset, length, rights))
         return resolved
 

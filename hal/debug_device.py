@@ -22,10 +22,8 @@ from .backend import (
     BackendQueue,
     BackendWork,
     Binding,
-    BufferUsage,
     Bytes,
     Entry,
-    MemoryType,
     Point,
     Watcher,
 )
@@ -166,9 +164,6 @@ class _DebugDevice(ProfilingDevice):
     def __init__(self, inner: BackendDevice) -> None:
         super().__init__(inner)
         self.queue = self.profile = self.steps = _Queue(inner.queue)
-
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
-        return self._inner.allocate(size, memory, usage | BufferUsage.TRANSFER)
 
     def import_host(self, memory: Bytes) -> BackendBuffer | None:
         return None

@@ -22,10 +22,9 @@ from .backend import (
     BackendSemaphore,
     BackendWork,
     Binding,
-    BufferUsage,
     Bytes,
     Entry,
-    MemoryType,
+    MemoryUse,
     Point,
     Span,
     Watcher,
@@ -186,8 +185,8 @@ class ProfilingDevice(BackendDevice):
         self._inner = inner
         self.queue = self.profile = ProfilingQueue(inner.queue)
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
-        return self._inner.allocate(size, memory, usage)
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
+        return self._inner.allocate(size, use)
 
     def import_host(self, memory: Bytes) -> BackendBuffer | None:
         return self._inner.import_host(memory)

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .backend import BackendWork, Bytes, Point, Watcher
-from .buffer import Buffer, name_rights
+from .buffer import Buffer
 from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, HalError, InvalidArgument
 from .fork import ForkedLock
@@ -332,7 +332,7 @@ class Queue:
             if buffer.size < length:
                 raise InvalidArgument(f"slot {slot}: buffer of {buffer.size} bytes, the recording needs {length}")
             if rights & ~buffer.rights:
-                raise InvalidArgument(f"slot {slot}: buffer lacks {name_rights(rights & ~buffer.rights)}")
+                raise InvalidArgument(f"slot {slot}: buffer lacks write access")
         raise AssertionError("a submit was refused without a reason")
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.schema.dtypes import DType
 
@@ -58,6 +59,11 @@ class Slot(NamedTuple):
 def slot_over(view: BufferView) -> Slot:
     """The slot that a view is."""
     return Slot(view.dtype.numpy, view.shape, view.map(), view.buffer, view, view.nbytes)
+
+
+def is_readable(slot: Slot) -> bool:
+    """Whether a result is read through the mapping of its slot."""
+    return slot.elements is not None and slot.buffer.host_cached
 
 
 class Export(NamedTuple):
@@ -262,10 +268,10 @@ class Function:
         if self.context.device is None or self.context.closed:
             raise CallerError(f"the program of {self.name!r} is closed")
         self._call = Call(self.context)
-        self._inputs = tuple([self._slot(value) for value in self.export.arguments])
-        self._outputs = tuple([self._slot(value) for value in self.export.results])
+        self._inputs = tuple([self._slot(value, MemoryUse.INPUT) for value in self.export.arguments])
+        self._outputs = tuple([self._slot(value, MemoryUse.OUTPUT) for value in self.export.results])
         self._targets = tuple([slot.view for slot in self._outputs])
-        plain = len(self._outputs) == 1 and self._outputs[0].elements is not None
+        plain = len(self._outputs) == 1 and is_readable(self._outputs[0])
         self._plain = self._outputs[0] if plain else None
         self._ready = True
 
@@ -279,13 +285,13 @@ class Function:
         if hasattr(self, "_ready"):
             self.release()  # before the context goes, which counts what is left
 
-    def _slot(self, value: Value) -> Slot:
+    def _slot(self, value: Value, use: MemoryUse) -> Slot:
         device = self.context.device
         assert device is not None
         nbytes = value.dtype.itemsize
         for dim in value.shape:
             nbytes *= dim
-        return slot_over(BufferView(device.allocator.allocate(nbytes), value.dtype, value.shape))
+        return slot_over(BufferView(device.allocator.allocate(nbytes, use), value.dtype, value.shape))
 
     def _wrong_count(self, arguments: Sequence[object]) -> CallerError:
         count = len(self.export.arguments)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.hal.command_buffer import CommandBuffer, Range
 from orchestrion.hal.device import Device
@@ -176,7 +177,7 @@ class HalModule(NativeModule):
         if imported is not None:
             call.spend_object()
             return imported
-        buffer: Buffer = allocator.allocate(length)
+        buffer: Buffer = allocator.allocate(length, MemoryUse.CONSTANT)
         call.spend_bytes(length)
         buffer.wait(call)
         buffer.write(array)
@@ -185,7 +186,8 @@ class HalModule(NativeModule):
 
     @_hal("allocate")
     def allocate(self, call: Call, size: int) -> Buffer:
-        return _allocate(call, size)
+        """The bytecode names no use: a program's own memory is arenas, transients and states."""
+        return _allocate(call, size, MemoryUse.ARENA)
 
     @_hal("view.check", inline=_inline_check, pure=True)
     def view_check(self, call: Call, view: BufferView, dtype: int, *dims: int) -> Buffer:
@@ -204,7 +206,7 @@ class HalModule(NativeModule):
         size = element.itemsize
         for dim in dims:
             size *= dim
-        return BufferView(_allocate(call, size), element, dims)
+        return BufferView(_allocate(call, size, MemoryUse.OUTPUT), element, dims)
 
     @_hal("view.buffer", inline=_inline_buffer, pure=True)
     def view_buffer(self, call: Call, view: BufferView) -> Buffer:
@@ -411,15 +413,15 @@ class HalModule(NativeModule):
         queue.submit(recording.commands, buffers, wait, signal, call.watcher())
 
 
-def _allocate(call: Call, size: int) -> Buffer:
+def _allocate(call: Call, size: int, use: MemoryUse) -> Buffer:
     """Device memory; where there is no room, what the context only keeps for later calls goes first."""
     allocator = _device(call).allocator
     try:
-        buffer: Buffer = allocator.allocate(size)
+        buffer: Buffer = allocator.allocate(size, use)
     except OutOfMemory:
         if not call.context.relieve():
             raise
-        buffer = allocator.allocate(size)
+        buffer = allocator.allocate(size, use)
     call.spend_object(size)
     return buffer
 

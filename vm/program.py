@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import BufferView
 from orchestrion.hal.building import BuildBudget
 from orchestrion.hal.device import Device
@@ -207,7 +208,9 @@ class Program(ProgramContext):
         size = row.itemsize
         for dim in shape:
             size *= dim
-        return DeviceArray(BufferView(self.device.allocator.allocate(size), row, tuple(shape)), self._base)
+        return DeviceArray(
+            BufferView(self.device.allocator.allocate(size, MemoryUse.ARENA), row, tuple(shape)), self._base
+        )
 
     def statistics(self) -> dict[str, Any]:
         """What loading and the last calls cost, and the most memory held; see `statistics.py`."""

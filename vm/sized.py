@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import BufferView
 from orchestrion.hal.errors import OutOfMemory
 
@@ -21,7 +22,7 @@ from .call import Call
 from .code import Code
 from .context import Context
 from .errors import CallerError
-from .function import Export, Function, Slot, Value, slot_over
+from .function import Export, Function, Slot, Value, is_readable, slot_over
 from .kept import MOST
 from .statistics import Log
 from .tensors import as_array, describe, describe_array, fits
@@ -93,7 +94,7 @@ class SizedFunction(Function):
     def _use(self, slots: _Slots) -> None:
         self._targets = tuple([None if slot is None else slot.view for slot in slots.outputs])
         only = slots.outputs[0] if len(slots.outputs) == 1 else None
-        self._plain = only if only is not None and only.elements is not None else None
+        self._plain = only if only is not None and is_readable(only) else None
 
     def _shape(self, place: int, x: Any) -> tuple[int, ...]:
         """Of an argument that is no plain array."""
@@ -114,11 +115,11 @@ class SizedFunction(Function):
                 raise CallerError(f"{self._what(place)}: expected {value}, got {got}")
             values.append(value._replace(shape=shape))
         try:
-            inputs = tuple(map(self._slot, values))
+            inputs = tuple(self._slot(value, MemoryUse.INPUT) for value in values)
         except OutOfMemory:
             if not self.context.relieve():
                 raise
-            inputs = tuple(map(self._slot, values))
+            inputs = tuple(self._slot(value, MemoryUse.INPUT) for value in values)
         return _Slots(inputs, len(self.export.results))
 
     def _collect(self, results: tuple[Any, ...], passed: Sequence[BufferView | None]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pyopencl as cl
 from pyopencl.characterize import has_src_build_cache
 
-from orchestrion.hal.backend import BackendBuffer, BackendDevice, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
+from orchestrion.hal.backend import BackendBuffer, BackendDevice, Bytes, DeviceInfo, Entry, MemoryUse
 from orchestrion.hal.cache import Cache
 from orchestrion.hal.errors import OutOfMemory
 from orchestrion.hal.timeline import SoftSemaphore
@@ -53,7 +53,7 @@ class OpenCLDevice(BackendDevice):
         self._queue = self.queue_class(self._api, self._handle)
         self.queue = self._queue
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
         most = self.info.limits.max_binding_length
         if size > most:
             raise OutOfMemory(f"allocation of {size} bytes exceeds the device's largest, {most} bytes")

@@ -45,6 +45,8 @@ STRUCTURE_TYPES: dict[str, str] = {
     "VkPhysicalDeviceExternalMemoryHostPropertiesEXT": "PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT",
     "VkPhysicalDeviceFeatures2": "PHYSICAL_DEVICE_FEATURES_2",
     "VkPhysicalDeviceMaintenance3Properties": "PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES",
+    "VkPhysicalDeviceMemoryBudgetPropertiesEXT": "PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT",
+    "VkPhysicalDeviceMemoryProperties2": "PHYSICAL_DEVICE_MEMORY_PROPERTIES_2",
     "VkPhysicalDeviceProperties2": "PHYSICAL_DEVICE_PROPERTIES_2",
     "VkPhysicalDeviceRobustness2FeaturesEXT": "PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT",
     "VkPhysicalDeviceShaderFloat16Int8Features": "PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES",

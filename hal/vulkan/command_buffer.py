@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding, MemoryType
+from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding, MemoryUse
 from orchestrion.hal.errors import Unsupported
 
 from .buffer import VulkanBuffer
@@ -71,7 +71,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
                     "which a device without robust buffer access 2 cannot bound"
                 )
         if self._program.empty is None and not all([binding.length for binding in bindings]):
-            self._program.empty = self._device.allocator.allocate(EMPTY_BYTES, MemoryType.DEVICE_LOCAL)
+            self._program.empty = self._device.allocator.allocate(EMPTY_BYTES, MemoryUse.ARENA)
         bound = self._program.bound(layout, tuple(bindings))
         self._program.commands.append(Dispatch(self._device, pipeline, layout.pipeline, bound, parameters, groups))
 

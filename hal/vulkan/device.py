@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import Any, ClassVar, NamedTuple
 
-from orchestrion.hal.backend import BackendDevice, BufferUsage, Bytes, Entry, MemoryType
+from orchestrion.hal.backend import BackendDevice, Bytes, Entry, MemoryUse
 from orchestrion.hal.cache import Cache
 
 from .allocator import Allocator
@@ -72,8 +72,8 @@ class VulkanDevice(BackendDevice):
         what = f"opening {physical.info.name}"
         return api.create(api.lib.vkCreateDevice, physical.handle, info, what)
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> VulkanBuffer:
-        return self.allocator.allocate(size, memory)
+    def allocate(self, size: int, use: MemoryUse) -> VulkanBuffer:
+        return self.allocator.allocate(size, use)
 
     def import_host(self, memory: Bytes) -> ImportedBuffer | None:
         return self.allocator.import_host(memory)

@@ -15,10 +15,9 @@ from orchestrion.hal.backend import (
     BackendQueue,
     BackendSemaphore,
     BackendWork,
-    BufferUsage,
     Bytes,
     Entry,
-    MemoryType,
+    MemoryUse,
     Point,
     Watcher,
 )
@@ -146,9 +145,9 @@ class FaultyDevice(BackendDevice):
         self._inner = inner
         self._faults = faults
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
         self._faults.meet("allocate")
-        made: BackendBuffer = self._faults.own(self._inner.allocate(size, memory, usage))
+        made: BackendBuffer = self._faults.own(self._inner.allocate(size, use))
         return made
 
     def import_host(self, memory: Bytes) -> BackendBuffer | None:
