@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import weakref
 from collections import OrderedDict
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -60,15 +61,19 @@ class Executable:
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
-        if self.device_state is None:
-            return
+        state = self.device_state
+        if state is not None:
+            self._end()
+            state.collect()
+
+    def _end(self) -> None:
         self.device.live["executable"] -= 1
         self.device_state = None
         del self.backend, self.ref
 
     def __del__(self) -> None:
-        if hasattr(self, "entries"):
-            self.release()
+        if hasattr(self, "build") and self.device_state is not None:
+            self._end()
 
 
 #: format, entries and SHA-256 of the payload
@@ -83,7 +88,7 @@ class ExecutableCache:
     modules without end.
     """
 
-    __slots__ = ("_built", "_lock")
+    __slots__ = ("__weakref__", "_built", "_lock")
 
     def __init__(self) -> None:
         self._built: OrderedDict[Key, Built] = OrderedDict()
@@ -126,6 +131,19 @@ class ExecutableCache:
         if len(self._built) > MOST_KEPT:
             self._built.popitem(last=False)
         return built
+
+    def release_unused(self, own: bool = False) -> bool:
+        """Let go of what no handle, recording or work under way uses; whether there was anything. See `relief.py`."""
+        with self._lock:
+            before = len(self._built)
+            for key in [*self._built]:
+                backend, ref = self._built.pop(key)
+                used = weakref.ref(ref)
+                del ref  # the last reference, unless somebody uses it
+                again = used()
+                if again is not None:
+                    self._built[key] = backend, again
+            return len(self._built) < before
 
     def clear(self) -> None:
         with self._lock:

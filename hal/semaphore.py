@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .backend import BackendSemaphore, Point, Watcher
 from .errors import DeadlineExceeded, InvalidArgument
-from .lifetime import WATCH_SECONDS, ResourceRef
+from .lifetime import WATCH_SECONDS, ResourceRef, noticing_loss
 
 if TYPE_CHECKING:
     from .device import Device
@@ -55,12 +55,15 @@ class Semaphore:
             pending = self._pending(current)
             if pending and value >= pending[0]:
                 raise InvalidArgument(f"semaphore value {value} is not below {pending[0]}, promised by work in flight")
-            backend.signal(value)
+            with noticing_loss(self.device.device_state):
+                backend.signal(value)
 
     def wait(self, value: int, timeout: float | None = None) -> None:
         """Block until `value` is reached. `DeadlineExceeded` after `timeout` seconds; the error of work that failed."""
         self.device.statistics.waits += 1
-        if not self.alive().wait(value, timeout):
+        with noticing_loss(self.device.device_state):
+            reached = self.alive().wait(value, timeout)
+        if not reached:
             raise DeadlineExceeded(f"semaphore at {self.value} did not reach {value} in {timeout} s")
 
     def watch(self, value: int, watcher: Watcher, deadline: float | None = None) -> None:
@@ -71,8 +74,9 @@ class Semaphore:
         backend = self.alive()
         while True:
             left = WATCH_SECONDS if deadline is None else max(0.0, deadline - time.monotonic())
-            if backend.wait(value, min(WATCH_SECONDS, left)):
-                return
+            with noticing_loss(self.device.device_state):
+                if backend.wait(value, min(WATCH_SECONDS, left)):
+                    return
             watcher.check()
 
     def promise(self, value: int) -> Point:
@@ -107,15 +111,18 @@ class Semaphore:
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
-        if self._released:
-            return
+        if not self._released:
+            self._end()
+            self.device.device_state.collect()
+
+    def _end(self) -> None:
         self._released = True
         self.device.live["semaphore"] -= 1
         del self.backend, self.ref
 
     def __del__(self) -> None:
-        if hasattr(self, "_released"):
-            self.release()
+        if hasattr(self, "_released") and not self._released:
+            self._end()
 
     def _pending(self, current: int) -> deque[int]:
         while self._promised and self._promised[0] <= current:

@@ -18,7 +18,6 @@ from orchestrion.hal.errors import (
     HalError,
     InvalidArgument,
     LibraryUnavailable,
-    OutOfMemory,
 )
 from orchestrion.hal.errors import (
     LibraryFailed as HalLibraryFailed,
@@ -28,15 +27,17 @@ from orchestrion.schema.errors import ModuleError
 from .call import Call
 from .code import Code
 from .errors import (
+    PUBLIC,
     BuildDeadlineExceeded,
     DeadlineExceeded,
     DeviceError,
+    DeviceOutOfMemory,
     LibraryFailed,
-    MemoryExceeded,
     Place,
     Trap,
     UnresolvedLibrary,
     VmError,
+    public,
 )
 from .ops.control import Block
 
@@ -109,14 +110,14 @@ def translate(error: Exception, call: Call) -> VmError:
         return BuildDeadlineExceeded(str(error))
     if isinstance(error, HalDeadlineExceeded):
         return DeadlineExceeded(f"{error}{call.limits.origin('deadline')}")
-    if isinstance(error, OutOfMemory):
-        return MemoryExceeded(str(error))
+    if isinstance(error, PUBLIC):
+        return public(error)
     if isinstance(error, LibraryUnavailable):
         return UnresolvedLibrary(str(error))
     if isinstance(error, HalLibraryFailed):
         return LibraryFailed(str(error))
     if isinstance(error, MemoryError):
-        return MemoryExceeded("the machine has no memory left")
+        return DeviceOutOfMemory("the machine has no memory left")
     return DeviceError(str(error))
 
 

@@ -24,7 +24,7 @@ from orchestrion.hal.semaphore import Fence as DeviceFence
 
 from .call import Call
 from .call_fence import CallFence
-from .errors import CallerError, Cancelled, DeadlineExceeded, LimitError, VmError, WaitFailed
+from .errors import PUBLIC, CallerError, Cancelled, DeadlineExceeded, LimitError, VmError, WaitFailed, public
 from .fence import Fence, Future
 from .interpreter import abandon
 from .lane import Lane
@@ -164,7 +164,7 @@ class SubmittedCall(Call):
         """The fence for the next submission."""
         device = self.context.device
         if device is None:
-            raise CallerError("the context has no device")
+            raise self.context.refusal()
         return self._lane.timeline(device)
 
     def begin_turn(self) -> None:
@@ -243,6 +243,9 @@ class SubmittedCall(Call):
     def _fail(self, error: BaseException) -> None:
         """Tell, and let the device finish before the context goes on."""
         self.results = ()
+        if isinstance(error, PUBLIC):
+            cause, error = error, public(error)
+            error.__cause__ = cause
         _clear(error)
         self.future.settle(error)
         self._lane.agents.wait.post(self._drain)
