@@ -256,9 +256,15 @@ class Device:
         self._end(warn=kind is None)
 
     def __del__(self) -> None:
-        """Dropped without `close`: handles hold their device, so none is left. What can be let go of goes soon."""
-        if not getattr(self, "closed", True) and hasattr(self, "_share"):
-            self.device_state.depart(self._share)
+        """Dropped without `close`: handles hold their device, so none is left."""
+        if hasattr(self, "_share"):
+            self.drop()
+
+    def drop(self) -> None:
+        """End use soon, without waiting for work or taking a lock: for the finalizer of whoever owns the share."""
+        if not self.closed:
+            self.closed = True
+            self.device_state.depart(self._share, self.executables.clear)
 
     def _leave(self) -> None:
         """Close the device behind the last share. After an exception in the middle it can be called again."""
