@@ -575,6 +575,9 @@ class DeviceState:
         try:
             if self.timeline is not None:
                 self.timeline.release()
+        except Exception as error:
+            self._failed("its timeline was not released", error)
+        try:
             self.driver.close()
         except Exception as error:
             self._failed("it was not closed", error)

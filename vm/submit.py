@@ -221,9 +221,7 @@ class SubmittedCall(Call):
 
     def _settle(self) -> None:
         """In the `wait` thread. Failures are found when the results are read."""
-        device = self.context.device
-        if device is not None:
-            device.queue.drain()
+        self._wait_for_device()
         self._lane.agents.run.post(self._proceed)
 
     def _resume(self) -> None:
@@ -252,11 +250,18 @@ class SubmittedCall(Call):
 
     def _drain(self) -> None:
         """In the `wait` thread. What the buffers would say of failed work is said already."""
-        device = self.context.device
-        if device is not None:
-            device.queue.drain()
-        _hear([view.buffer for view in self._operands if view is not None])
+        self._wait_for_device()
+        with suppress(HalError):
+            _hear([view.buffer for view in self._operands if view is not None])
         self._lane.agents.run.post(self._over)
+
+    def _wait_for_device(self) -> None:
+        """In the `wait` thread, which no error may end. One that a driver raises twice is found by the next use."""
+        for _ in range(2):
+            with suppress(HalError):
+                if self.context.device is not None:
+                    self.context.device.queue.drain()
+                return
 
     def _over(self) -> None:
         """Nothing of it is under way. Whoever may still refer to the call, it keeps no memory."""
