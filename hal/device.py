@@ -12,7 +12,7 @@ import threading
 import warnings
 import weakref
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from .allocator import Allocator
 from .backend import BackendDevice, DeviceInfo, Entry
@@ -34,6 +34,13 @@ _numbers = count(1)
 KINDS = ("buffer", "executable", "command buffer", "semaphore")
 
 
+class _Opened(NamedTuple):
+    """What a device was opened with, whoever shares it."""
+
+    accounts: tuple[Account, ...]
+    policy: Policy
+
+
 class Device:
     """An open device. Made by `hal.registry.open_device`, or `Device.of` over a backend.
 
@@ -48,6 +55,7 @@ class Device:
         executables: ExecutableCache,
         policy: Policy,
         builds: BuildBudget | None = None,
+        opened: _Opened | None = None,
     ) -> None:
         self.device_state = state
         self.builds = builds
@@ -62,6 +70,7 @@ class Device:
         self.allocator = Allocator(self, accounts)
         self.queue = queue_of(self)
         self._accounts = accounts
+        self._opened = _Opened(accounts, policy) if opened is None else opened
         self._share = next(_numbers)
         state.shares[self._share] = weakref.ref(self)
         if state.lost is not None:  # by another thread, since the queue was made
@@ -92,7 +101,17 @@ class Device:
         budgets = () if budget is None else (budget,)
         accounts = Account(memory_limit), *budgets, *self._accounts
         builds = self.builds if builds is None else builds
-        return Device(self.device_state, accounts, self.executables, self.policy, builds)
+        return Device(self.device_state, accounts, self.executables, self.policy, builds, self._opened)
+
+    def sibling(self, policy: Policy | None = None) -> Device:
+        """Another user of the same device with the limits that the device was opened with, not those of this share.
+
+        `policy`: None for the one that the device was opened with.
+        """
+        self.check_open()
+        opened = self._opened
+        policy = opened.policy if policy is None else policy
+        return Device(self.device_state, opened.accounts, self.executables, policy, None, opened)
 
     def allow_signed(self, digest: bytes) -> None:
         """Let native code of the module run on this share, and on its own shares: the module is signed for that."""
@@ -237,9 +256,15 @@ class Device:
         self._end(warn=kind is None)
 
     def __del__(self) -> None:
-        """Dropped without `close`: handles hold their device, so none is left. What can be let go of goes soon."""
-        if not getattr(self, "closed", True) and hasattr(self, "_share"):
-            self.device_state.depart(self._share)
+        """Dropped without `close`: handles hold their device, so none is left."""
+        if hasattr(self, "_share"):
+            self.drop()
+
+    def drop(self) -> None:
+        """End use soon, without waiting for work or taking a lock: for the finalizer of whoever owns the share."""
+        if not self.closed:
+            self.closed = True
+            self.device_state.depart(self._share, self.executables.clear)
 
     def _leave(self) -> None:
         """Close the device behind the last share. After an exception in the middle it can be called again."""

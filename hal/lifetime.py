@@ -42,7 +42,7 @@ import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import repeat, starmap
@@ -185,8 +185,8 @@ class DeviceState:
         self.garbage: deque[_Garbage] = deque()
         #: garbage that flights up to a number may use
         self.limbo: deque[tuple[int, _Garbage]] = deque()
-        #: numbers of shares that were dropped without `close`
-        self.departed: deque[int] = deque()
+        #: shares that were dropped without `close`: number, and what forgets the executables when it was the last
+        self.departed: deque[tuple[int, Callable[[], None]]] = deque()
         self.release_failures = 0
         self._warnings: deque[str] = deque()
         self._noticed = False  #: whether the reaper is going to look
@@ -224,10 +224,10 @@ class DeviceState:
             self.garbage.append(_Garbage(backend, accounts, size))
             self._notice()
 
-    def depart(self, share: int) -> None:
-        """A share was dropped without `close`. For finalizers."""
+    def depart(self, share: int, forget: Callable[[], None]) -> None:
+        """A share was dropped without `close`; `forget` is called if it was the last. For finalizers."""
         if not self.abandoned:
-            self.departed.append(share)
+            self.departed.append((share, forget))
             self._notice()
 
     def _notice(self) -> None:
@@ -259,9 +259,12 @@ class DeviceState:
             if not held or self.current is not None:
                 return False
             while self.departed:
-                self.shares.pop(self.departed[0], None)
+                share, forget = self.departed[0]
+                self.shares.pop(share, None)
+                if not self.shares:
+                    forget()
+                    self.closed = True
                 del self.departed[0]
-                self.closed = not self.shares
             if self.in_flight:
                 self.retire()
             cleared = self._clear()
@@ -496,7 +499,7 @@ class DeviceState:
     @property
     def open_shares(self) -> int:
         """How many shares are neither closed nor dropped."""
-        return len(self.shares.keys() - {*self.departed})
+        return len(self.shares.keys() - {share for share, _ in [*self.departed]})
 
     def close(self) -> None:
         """Close the backend as soon as no ref is left and no work is under way. Until then `_unfinished` keeps it."""

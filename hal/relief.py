@@ -11,12 +11,12 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from .errors import DeviceOutOfMemory
+from .fork import new_lock
 
 if TYPE_CHECKING:
     from .device import Device
@@ -42,7 +42,7 @@ class Relief:
     __slots__ = ("_lock", "_rows")
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._rows: list[_Row] = []
 
     def add(self, share: Device, accounts: tuple[Account, ...], callback: Callback) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
@@ -40,7 +40,8 @@ from .linker import LinkedProgram
 from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Check, Loader
 from .memory import Memory
-from .native import NativeModule
+from .native import Functions, NativeModule
+from .parallel_builds import building
 from .request import Request
 from .scalars import ScalarFunction
 from .selection import skipped_programs
@@ -55,11 +56,14 @@ if TYPE_CHECKING:
 
     from .admission import Admission, AnySignature
     from .code import Code
+    from .imported_modules import ImportedModule
     from .parameters import File, Source
     from .placement import Placement
     from .profile import Profile, Profiler
 
 AnyFunction = Function | ScalarFunction
+#: a file or its bytes
+ModuleSource = str | os.PathLike[str] | bytes | bytearray | memoryview
 _LOADER = Loader()
 _LOAD_COUNTERS = ("executables_created", "command_buffers_recorded", "dispatches", "bytes_copied")
 
@@ -109,6 +113,8 @@ class ProgramContext:
                 if isinstance(function, Function):
                     function.release()
             self.context.close()
+        for module in self.context.program.imported:
+            module.leave(self.context)
 
 
 class Program(ProgramContext):
@@ -294,6 +300,8 @@ class Program(ProgramContext):
             super().close()
         finally:
             self._base.close()
+            for module in self._linked.imported:
+                module.close()
 
     def _context(self, limits: Limits, found: LoadLimits) -> Context:
         base = self._base
@@ -317,7 +325,7 @@ class Program(ProgramContext):
 
 
 def load(
-    module: str | os.PathLike[str] | bytes | bytearray | memoryview,
+    module: ModuleSource,
     device: str | Device | None = None,
     *,
     allow_native_code: bool = False,
@@ -336,6 +344,7 @@ def load(
     length: int | None = None,
     policy: str | os.PathLike[str] | TrustPolicy | None = None,
     signature: AnySignature | None = None,
+    modules: Mapping[str, Program | ModuleSource] | None = None,
 ) -> Program:
     """Load a module, a path or its bytes, for a device: its name such as `vulkan` or `opencl:1`, or an open one.
 
@@ -358,6 +367,10 @@ def load(
     None: the file that the compiler wrote, beside the module. `adapters` are low-rank adapters, added to them in order.
     `extra_parameters`: both may hold more than the module wants (docs/parameters.md).
 
+    `modules` are those whose functions the module imports, by name: programs that are loaded on an open device, which
+    is then the device of this one, too; or further modules, each of which is loaded as this one is, with the same
+    policy and limits, may import from those before it, and is closed with the program (docs/module-imports.md).
+
     `policy`: a keys file or what was read from one; it says whose signatures the module must have, and parameters and
     adapters. `signature`: a file of signatures, or its bytes, beside those in the module (docs/signatures.md). Without
     `policy` nobody looks at them.
@@ -370,7 +383,7 @@ def load(
     request = Request(
         file=_open_module(module, offset, length, admission is not None),
         folder=_folder(module),
-        device=None if isinstance(device, Device) else device or "reference",
+        device=None if isinstance(device, Device) else device or ("" if _first_program(modules) else "reference"),
         allow_native_code=allow_native_code,
         natives=tuple(natives),
         calls=Limits(fuel, deadline, memory, depth),
@@ -380,7 +393,9 @@ def load(
         parameters=parameters,
         adapters=tuple(adapters),
         extra_parameters=extra_parameters,
+        policy=policy,
         admission=admission,
+        modules=dict(modules or {}),
     )
     return load_request(request, device if isinstance(device, Device) else None, 2)
 
@@ -392,15 +407,24 @@ def load_request(request: Request, device: Device | None, frames: int) -> Progra
     started = perf_counter()
     calls, admission, profiling, file = request.calls, request.admission, request.profiling, request.file
     limits, builds = finite(calls), BuildBudget(request.build_deadline)
-    share, budget = _open(device or request.device, request.allow_native_code, limits, profiling, builds)
+    share, budget = _open(
+        device or request.device, request.allow_native_code, limits, profiling, builds, request.modules
+    )
     request.device_id = share.info.id
+    imported: Sequence[ImportedModule] = ()
     try:
-        check = None if admission is None else admission.check
+        check: Check | None = None if admission is None else admission.check
+        if request.modules:
+            from .imported_modules import checking, load_modules
+
+            imported = load_modules(request.modules, share.sibling(), partial(load, **request.further))
+            check = checking(imported, check)
         linked, profiler = (
-            _profiled(file, share, request.natives, check)
+            _profiled(file, share, (*request.natives, *imported), check)
             if profiling
-            else (_LOADER.link(file, share.info, request.natives, check), None)
+            else (_LOADER.link(file, share.info, (*request.natives, *imported), check), None)
         )
+        linked.imported = imported
         trust = None if admission is None else admission.grant(share, frames)
         declared = linked.code.declared
         builds.declared = declared.build_deadline
@@ -409,7 +433,8 @@ def load_request(request: Request, device: Device | None, frames: int) -> Progra
         defaults = defaults_of(linked.module, linked.ordinal, share, linked.parameters.by_segment)
         found = find_limits(request.load_limits, calls, defaults, declared)
         base = Context(linked, tighten(limits, declared.calls), budget, share)
-        _initialize(base, linked.program_initializers, found, "program", profiler)
+        with building(base, found.limits):
+            _initialize(base, linked.program_initializers, found, "program", profiler)
         try:
             return Program(linked, base, found, defaults, started, request, profiler, trust)
         except BaseException:
@@ -417,10 +442,17 @@ def load_request(request: Request, device: Device | None, frames: int) -> Progra
             raise
     except BaseException as error:
         share.__exit__(type(error), error, error.__traceback__)
+        for one in imported:
+            one.close()
         raise
 
 
-def _folder(module: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Path | None:
+def _first_program(modules: Mapping[str, Program | ModuleSource] | None) -> Program | None:
+    """A program among the modules, whose device is then that of all."""
+    return next((one for one in (modules or {}).values() if isinstance(one, Program)), None)
+
+
+def _folder(module: ModuleSource) -> Path | None:
     """Where a module lies; None for one in memory."""
     return None if isinstance(module, bytes | bytearray | memoryview) else Path(module).parent
 
@@ -442,7 +474,7 @@ def _admission(policy: str | os.PathLike[str] | TrustPolicy | None, signature: A
 
 
 def _profiled(
-    file: Container, device: Device, natives: Sequence[NativeModule], check: Check | None
+    file: Container, device: Device, natives: Sequence[Functions], check: Check | None
 ) -> tuple[LinkedProgram, Profiler]:
     """The program of a file, and who times it. What profiling takes is imported here."""
     from .profile import Profiler
@@ -477,9 +509,7 @@ def _initialize(
         profiler.initialized(context, kind, started)
 
 
-def _open_module(
-    module: str | os.PathLike[str] | bytes | bytearray | memoryview, offset: int, length: int | None, private: bool
-) -> Container:
+def _open_module(module: ModuleSource, offset: int, length: int | None, private: bool) -> Container:
     """`CallerError` for a part that the file does not have, and for a part of bytes, which the caller can slice.
 
     `private`: the root is copied out of the file.
@@ -495,7 +525,12 @@ def _open_module(
 
 
 def _open(
-    device: str | Device | None, allow_native_code: bool, limits: Limits, profiling: bool, builds: BuildBudget
+    device: str | Device | None,
+    allow_native_code: bool,
+    limits: Limits,
+    profiling: bool,
+    builds: BuildBudget,
+    modules: Mapping[str, Program | ModuleSource],
 ) -> tuple[Device, Memory]:
     """A share of the device for the program, charged to the memory of the program's own context."""
     memory = Memory(limits.memory)
@@ -505,6 +540,10 @@ def _open(
         if profiling:
             _require_profiled(device)
         return device.share(budget=memory.budget, builds=builds), memory
+    loaded = _first_program(modules)
+    if not device and loaded is not None:
+        with loaded.device.sibling(Policy(allow_native_code)) as opened:
+            return opened.share(budget=memory.budget, builds=builds), memory
     with open_device(device or "reference", policy=Policy(allow_native_code), profiling=profiling) as opened:
         return opened.share(budget=memory.budget, builds=builds), memory
 

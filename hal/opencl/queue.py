@@ -241,7 +241,7 @@ class OpenCLQueue(BackendQueue):
         code = self._calls.clEnqueueMarkerWithWaitList(self._handle, 0, None, where)
         check(code, "waiting for work")
 
-    def _failure(self, code: int, event: ctypes.c_void_p) -> HalError:
+    def _failure(self, code: int, event: ctypes.c_void_p) -> Exception:
         """The error of a wait for an event: of its work, if that failed."""
         status = ctypes.c_int32()
         what = (EVENT_COMMAND_EXECUTION_STATUS, ctypes.sizeof(status), ctypes.byref(status), None)

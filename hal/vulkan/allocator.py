@@ -14,7 +14,6 @@ submission. A block whose buffers are being filled is not freed (`Block.fills`).
 """
 
 import mmap
-import threading
 import warnings
 from bisect import bisect
 from collections import deque
@@ -27,6 +26,7 @@ import numpy as np
 
 from orchestrion.hal.backend import Bytes, MemoryUse
 from orchestrion.hal.errors import DeviceOutOfMemory
+from orchestrion.hal.fork import new_lock
 
 from .api import WHOLE_SIZE, Api, Handle
 from .budget import Budget
@@ -116,7 +116,7 @@ class Allocator:
         self._budget = Budget(api, physical.handle, "VK_EXT_memory_budget" in physical.extensions)
         self._name = physical.info.id
         self._freed: deque[VulkanBuffer] = deque()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self.uncleared: dict[int, VulkanBuffer] = {}  #: by place: buffers that the device is to zero
 
     def allocate(self, size: int, use: MemoryUse) -> VulkanBuffer:

@@ -5,12 +5,12 @@ Closing it releases everything; the front has released its objects before, and w
 
 from __future__ import annotations
 
-import threading
 import weakref
 from typing import Any, ClassVar, NamedTuple
 
 from orchestrion.hal.backend import BackendDevice, Bytes, Entry, MemoryUse
 from orchestrion.hal.cache import Cache
+from orchestrion.hal.fork import new_lock
 
 from .allocator import Allocator
 from .api import Api, Handle
@@ -54,9 +54,9 @@ class VulkanDevice(BackendDevice):
         self._close_queue = queue.close
         #: those of the front, for `trim`
         self._command_buffers: weakref.WeakSet[VulkanCommandBuffer] = weakref.WeakSet()
-        self._command_buffers_lock = threading.Lock()
+        self._command_buffers_lock = new_lock()
         self._layouts: dict[tuple[int, int], Layout] = {}
-        self._layouts_lock = threading.Lock()
+        self._layouts_lock = new_lock()
 
     @staticmethod
     def _create(api: Api, physical: PhysicalDevice) -> Handle:
