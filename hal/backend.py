@@ -12,7 +12,9 @@ Rules for both sides:
   work is done; a backend may rely on it. `release` is called exactly once, by the front.
 - Methods may be called from any thread; the front serialises calls on one queue. A queue that `overlaps` gets `wait`
   beside them, from several threads at once, and `create_executable` is called by several threads at once anyway.
-- A backend raises the errors of `hal.errors`, in words: fact first, both values.
+- A backend raises the errors of `hal.errors`, in words: fact first, both values. `DeviceOutOfMemory`: the front gives
+  back what it can, calls `trim`, and tries once more where nothing was done yet. `DeviceLost`: the device is of no more
+  use; the front then only waits, releases and closes.
 """
 
 from abc import ABC, abstractmethod
