@@ -119,16 +119,13 @@ class VulkanCommandBuffer(BackendCommandBuffer):
 
     def trim(self) -> bool:
         """Release the recordings that are not under way, but for that of the latest table; whether there were any."""
-        reached, latest = self._timeline.poll(), self._recording if self._table is not None else None
-        idle = [one for one in self._recordings.items() if one[1] is not latest and one[1].pending <= reached]
-        for key, recording in idle:
-            del self._recordings[key]
+        latest = self._recording if self._table is not None else None
+        idle = self._idle([one for one in (*self._recordings.values(), *self._spare) if one is not latest])
+        self._recordings = OrderedDict([row for row in self._recordings.items() if row[1] not in idle])
+        self._spare = [spare for spare in self._spare if spare not in idle]
+        for recording in idle:
             recording.release()
-        spare = [one for one in self._spare if one.pending <= reached]
-        self._spare = [one for one in self._spare if one.pending > reached]
-        for recording in spare:
-            recording.release()
-        return bool(idle or spare)
+        return bool(idle)
 
     def release(self) -> None:
         device = self._device
@@ -161,13 +158,17 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._recordings[key] = recording
         return recording
 
+    def _idle(self, recordings: Sequence[Recording]) -> list[Recording]:
+        """Those that are not under way."""
+        launched = {recording for ticket in self._device.tickets for recording in ticket.recordings}
+        reached = self._timeline.poll()
+        return [one for one in recordings if one.pending <= reached and one not in launched]
+
     def _take_spare(self) -> Recording | None:
         """One that is not under way, if there is one; more of them are left over from a busier time, and go."""
         if not self._spare:
             return None
-        launched = {recording for ticket in self._device.tickets for recording in ticket.recordings}
-        reached = self._timeline.poll()
-        idle = [spare for spare in self._spare if spare.pending <= reached and spare not in launched]
+        idle = self._idle(self._spare)
         self._spare = [spare for spare in self._spare if spare not in idle]
         for spare in idle[1:]:
             spare.release()
