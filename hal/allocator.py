@@ -111,14 +111,15 @@ class Allocator:
             return state.backend.allocate(size, use)
         except DeviceOutOfMemory as error:
             if not relieve_device(state, self.device):
-                raise self._no_room(error) from error
+                raise self._no_room(size, error) from error
         try:
             return state.backend.allocate(size, use)
         except DeviceOutOfMemory as error:
-            raise self._no_room(error) from error
+            raise self._no_room(size, error) from error
 
-    def _no_room(self, error: DeviceOutOfMemory) -> DeviceOutOfMemory:
-        return DeviceOutOfMemory(f"{error} ({self._accounts[-1].live} bytes of {self.device.info.id} are in use)")
+    def _no_room(self, size: int, error: DeviceOutOfMemory) -> DeviceOutOfMemory:
+        used = self._accounts[-1].live - size  # which is charged already
+        return DeviceOutOfMemory(f"{error} ({used} bytes of {self.device.info.id} are in use)")
 
     def _charge(self, size: int) -> None:
         for position, account in enumerate(self._accounts):

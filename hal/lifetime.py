@@ -388,6 +388,22 @@ class DeviceState:
         self.in_flight.append(_Row(self.submitted, tuple(refs), unreported_errors, waits))
         return self.timeline, self.submitted
 
+    def reached(self) -> int:
+        """Number of the last submission that is over, 0 without one."""
+        if self.timeline is None:
+            return 0
+        with noticing_loss(self):
+            return self.timeline.value()
+
+    def _over(self, number: int, timeout: float | None) -> bool:
+        """Whether a submission is over within the time, with success or without."""
+        assert self.timeline is not None
+        try:
+            with noticing_loss(self):
+                return self.timeline.wait(number, timeout)
+        except HalError:
+            return True
+
     def wait_for(self, resource: "Submitted") -> None:
         """Wait until the last submission that uses a buffer is over. Raises, once, the error of one that failed."""
         self._recover()
@@ -406,8 +422,8 @@ class DeviceState:
     def watch(self, last: int, watcher: Watcher) -> None:
         """Wait until submission `last` is over, or until `watcher.check` raises. How it ends is told elsewhere."""
         self._recover()
-        if last and self.timeline is not None and self.timeline.value() < last:
-            while not _reached(self.timeline, last, WATCH_SECONDS):
+        if last and self.timeline is not None and self.reached() < last:
+            while not self._over(last, WATCH_SECONDS):
                 watcher.check()
 
     def wait_submitted(self, last: int, timeout: float | None = None) -> bool:
@@ -417,7 +433,7 @@ class DeviceState:
         self._recover()
         last = max(last, self.barrier)
         if last and self.timeline is not None:
-            if self.timeline.value() < last and not _reached(self.timeline, last, timeout):
+            if self.reached() < last and not self._over(last, timeout):
                 return False
             with self.lock:
                 self.retire()
@@ -464,7 +480,7 @@ class DeviceState:
         """Let go of what finished work held; the lock is held."""
         if not self.in_flight or self.timeline is None:
             return
-        reached = self.timeline.value()
+        reached = self.reached()
         while self.in_flight and self.in_flight[0].number <= reached:
             number, _, unreported_errors, _ = self.in_flight.popleft()
             failure = None if unreported_errors is None else _failure(self.timeline, number, 0.0)
@@ -506,7 +522,7 @@ class DeviceState:
     def _clear(self) -> bool:
         """Release what may go; whether all of it was. The lock is held."""
         if self.barrier and self.timeline is not None:
-            if self.timeline.value() < self.barrier:
+            if self.reached() < self.barrier:
                 return False
             self.barrier = 0
         launched = self.launched
@@ -557,16 +573,15 @@ class DeviceState:
         try:
             with suppress(HalError):  # what is known to be under way is waited for all the same
                 self.recover()
-            timeline, rows = self.timeline, [*self.in_flight]
+            rows = [*self.in_flight] if self.timeline is not None else []
         finally:
             self.lock.release()
         if not self.wait_flights(max(0.0, end - time.monotonic())):
             return False
-        for row in rows if timeline is not None else ():
-            assert timeline is not None
+        for row in rows:
             if any([semaphore.value() < value for semaphore, value in row.waits]):
                 return True
-            if not _reached(timeline, row.number, max(0.0, end - time.monotonic())):
+            if not self._over(row.number, max(0.0, end - time.monotonic())):
                 return False
         return True
 
@@ -605,14 +620,6 @@ def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> 
     except HalError as error:
         return error
     return None
-
-
-def _reached(timeline: BackendSemaphore, number: int, timeout: float | None) -> bool:
-    """Whether the number is reached within the time, with success or without."""
-    try:
-        return timeline.wait(number, timeout)
-    except HalError:
-        return True
 
 
 _device_states: weakref.WeakSet[DeviceState] = weakref.WeakSet()

@@ -37,7 +37,7 @@ class Semaphore:
 
     @property
     def value(self) -> int:
-        return self.alive().value()
+        return self._current(self.alive())
 
     @property
     def native(self) -> Any:
@@ -49,7 +49,7 @@ class Semaphore:
         """Set the value from the host: above the current one and below all that submitted work will signal."""
         backend = self.alive()
         with self.device.signal_lock:
-            current = backend.value()
+            current = self._current(backend)
             if not current < value <= MAX_VALUE:
                 raise InvalidArgument(f"semaphore value {value} is not above the current {current}")
             pending = self._pending(current)
@@ -83,7 +83,7 @@ class Semaphore:
         """For the queue: submitted work will signal this value."""
         backend = self.alive()
         with self.device.signal_lock:
-            current = backend.value()
+            current = self._current(backend)
             pending = self._pending(current)
             last = pending[-1] if pending else current
             if not last < value <= MAX_VALUE:
@@ -99,7 +99,7 @@ class Semaphore:
 
     def promised(self, value: int) -> bool:
         """Whether the value is reached, or will be by work that was submitted."""
-        current = self.alive().value()
+        current = self._current(self.alive())
         with self.device.signal_lock:
             pending = self._pending(current)
             return value <= (pending[-1] if pending else current)
@@ -123,6 +123,10 @@ class Semaphore:
     def __del__(self) -> None:
         if hasattr(self, "_released") and not self._released:
             self._end()
+
+    def _current(self, backend: BackendSemaphore) -> int:
+        with noticing_loss(self.device.device_state):
+            return backend.value()
 
     def _pending(self, current: int) -> deque[int]:
         while self._promised and self._promised[0] <= current:

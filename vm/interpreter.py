@@ -15,6 +15,9 @@ from orchestrion.hal.errors import (
     DeadlineExceeded as HalDeadlineExceeded,
 )
 from orchestrion.hal.errors import (
+    DeviceLost as HalDeviceLost,
+)
+from orchestrion.hal.errors import (
     HalError,
     InvalidArgument,
     LibraryUnavailable,
@@ -111,6 +114,8 @@ def translate(error: Exception, call: Call) -> VmError:
     if isinstance(error, HalDeadlineExceeded):
         return DeadlineExceeded(f"{error}{call.limits.origin('deadline')}")
     if isinstance(error, PUBLIC):
+        if isinstance(error, HalDeviceLost) and not error.refused and call.context.device is not None:
+            call.context.device.device_state.lose(error)  # it may have come past the front, by a native module
         return public(error)
     if isinstance(error, LibraryUnavailable):
         return UnresolvedLibrary(str(error))

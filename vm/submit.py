@@ -83,7 +83,7 @@ def _pass_on(future: Future, fence: Fence) -> None:
 def _pending(buffer: Buffer) -> bool:
     """Whether the device still works with a buffer."""
     state, last = buffer.device_state, buffer.submitted
-    return bool(last) and state is not None and state.timeline is not None and state.timeline.value() < last
+    return bool(last) and state is not None and state.reached() < last
 
 
 def _hear(buffers: Sequence[Buffer]) -> None:

@@ -5,22 +5,18 @@ program works; after a loss of the device it says so until it is reopened. No re
 """
 
 import functools
-import gc
-import threading
-import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import pytest
-from faults import ENDS, INTERFACES, KINDS, NO_CALL, Faults, FaultyDriver, calls, methods
-from watchdog import watched
+from failing import Device, failing
+from faults import ENDS, INTERFACES, KINDS, NO_CALL, calls, methods
 
 from orchestrion import compiler, vm
-from orchestrion.hal import errors, registry
-from orchestrion.hal.errors import DriverUnavailable, HalError
+from orchestrion.hal import errors
+from orchestrion.hal.errors import HalError
 from orchestrion.hal.lost import LostDevice, LostQueue
 from orchestrion.hal.semaphore import Fence
 from orchestrion.vm.errors import DeviceError, DeviceLost, DeviceOutOfMemory, VmError, WaitFailed
@@ -62,10 +58,12 @@ PUBLIC_ERRORS: dict[type[HalError], Any] = {
     errors.DeviceOutOfMemory: DeviceOutOfMemory | WaitFailed,
     errors.InternalError: DeviceError | WaitFailed,
 }
-#: call of a driver -> why nothing here makes it fail
-NOT_MADE = {
-    "BackendDevice.trial_build": "test_trial_builds_fail does, on the one driver that has it",
-    "BackendDevice.import_semaphore": "",
+#: this kind is swept by the test of totality
+SWEPT = "no memory twice"
+#: call of a driver -> the test that makes it fail, where that is not the one of totality
+ELSEWHERE = {
+    "BackendDevice.trial_build": "test_a_build_in_a_helper_process_fails",
+    "BackendQueue.take_timings": "test_profiling_fails",
 }
 #: more calls of a driver than anything here makes
 MOST = 2000
@@ -170,62 +168,11 @@ ACTIONS: dict[str, Callable[[vm.Program], None]] = {
 }
 
 
-class Device:
-    """A device that fails as planned, to load programs for."""
-
-    def __init__(self, name: str, faults: Faults) -> None:
-        self.name = name
-        self.faults = faults
-        self.states: list[Any] = []
-
-    def load(self) -> vm.Program:
-        program = vm.load(module(), self.name, allow_native_code=True)
-        self.keep(program)
-        return program
-
-    def keep(self, program: vm.Program) -> None:
-        self.states.append(program.device.device_state)
-
-    def is_clean(self) -> None:
-        """Nothing is left of what was opened here."""
-        end = time.monotonic() + 10
-        while len(self.faults.closed) < self.faults.opened and time.monotonic() < end:
-            gc.collect()
-            for state in self.states:
-                state.collect()
-            time.sleep(0.005)
-        assert not self.faults.wrong
-        assert len(self.faults.closed) == self.faults.opened
-        assert not self.faults.live
-        assert not any(state.owned for state in self.states)
-        self.states.clear()
-
-
-@contextmanager
-def failing(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
-    driver_name, _, without = name.partition(" ")
-    faults, load_driver = Faults(), registry.load_driver
-    try:
-        driver = load_driver(driver_name)
-        driver.devices()
-    except DriverUnavailable as error:
-        pytest.skip(f"{driver_name}: {error}")
-    opening = None
-    if without:
-        from orchestrion.hal.opencl.device import OpenCLDevice
-        from orchestrion.hal.opencl.driver import find
-
-        opening = lambda info: OpenCLDevice(info, find()[0][info.index], shared=False)  # noqa: E731
-    faulty = FaultyDriver(driver, faults, opening)
-    monkeypatch.setattr(registry, "load_driver", lambda wanted: faulty if wanted == driver_name else load_driver(wanted))
-    with warnings.catch_warnings(), watched(300):
-        warnings.filterwarnings("ignore", ".*on purpose", RuntimeWarning)  # of objects whose release fails
-        yield Device(driver_name, faults)
-
-
-def attempt(action: Callable[[], object], faults: Faults, number: int, kind: str) -> tuple[str, bool]:
+def attempt(action: Callable[[], object], device: Device, number: int, kind: str, only: str = "") -> tuple[str, bool]:
     """The call that failed, empty if none did, and whether the failure was raised. Only that one may be."""
-    faults.arm(number, kind)
+    device.settle()
+    faults = device.faults
+    faults.arm(number, kind, only)
     raised = False
     try:
         action()
@@ -236,9 +183,10 @@ def attempt(action: Callable[[], object], faults: Faults, number: int, kind: str
     return faults.disarm(), raised
 
 
-def is_usable(device: Device, program: vm.Program) -> None:
-    """It works, or says that it is lost and works once it is reopened."""
+def is_usable(device: Device, program: vm.Program, lost: bool) -> None:
+    """It works, or says that it is lost and works once it is reopened. `lost`: it has said so."""
     if program.device.device_state.lost is None:
+        assert not lost
         call(program)
         return
     for use in (call, submit, resident, further):
@@ -249,38 +197,115 @@ def is_usable(device: Device, program: vm.Program) -> None:
     call(program)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+def sweep_calls(device: Device, kind: str) -> None:
+    """Everything that a loaded program does, with each call of the driver failing once."""
+    program = device.load()
+    for what, action in ACTIONS.items():
+        for number in range(1, MOST):
+            hit, raised = attempt(lambda action=action: action(program), device, number, kind)  # type: ignore[misc]
+            is_usable(device, program, raised and KINDS[kind].error is errors.DeviceLost)
+            if not hit:
+                break
+        else:
+            pytest.fail(f"{what}: {kind} came {MOST} times and did not come to an end")
+    program.close()
+    device.is_clean()
+
+
+def sweep_loads(device: Device, kind: str, **options: Any) -> None:
+    """Loading, a first call, its profile, and closing, with each call of the driver failing once."""
+
+    def use() -> None:
+        program = device.load(**options)
+        try:
+            call(program)
+            if options.get("profiling"):
+                program.profile()
+        finally:
+            program.close()
+
+    for number in range(1, MOST):
+        hit, _ = attempt(use, device, number, kind)
+        device.is_clean()
+        if not hit:
+            return
+    pytest.fail(f"{kind} came {MOST} times and did not come to an end")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != SWEPT])
 @pytest.mark.parametrize("name", DEVICES)
 def test_the_nth_call_of_the_driver_fails(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with failing(name, monkeypatch) as device:
+    with failing(name, module, monkeypatch) as device:
+        sweep_calls(device, kind)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != SWEPT])
+@pytest.mark.parametrize("name", DEVICES)
+def test_loading_and_closing_fail(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with failing(name, module, monkeypatch) as device:
+        sweep_loads(device, kind)
+
+
+def fails_alone(device: Device, name: str) -> bool:
+    """Whether some action makes this call, which fails: in a sweep the reaper's calls may be counted in its place."""
+    program = device.load()
+    hits = []
+    for action in ACTIONS.values():
+        hit, _ = attempt(lambda action=action: action(program), device, 1, "refused", name)  # type: ignore[misc]
+        is_usable(device, program, lost=False)
+        hits.append(hit)
+    program.close()
+    device.is_clean()
+    return any(hits)
+
+
+def test_every_call_of_a_driver_fails_somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed: set[str] = set()
+    for name in DEVICES:
+        with failing(name, module, monkeypatch) as device:
+            sweep_calls(device, SWEPT)
+            sweep_loads(device, SWEPT)
+            failed |= set(device.faults.failed)
+            failed |= {name for name in calls() - failed - set(ELSEWHERE) if fails_alone(device, name)}
+        monkeypatch.undo()
+    assert calls() - failed == set(ELSEWHERE)
+
+
+@pytest.mark.parametrize("kind", ["refused", "lost"])
+@pytest.mark.parametrize("name", ["reference", "opencl", "vulkan"])
+def test_profiling_fails(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with failing(name, module, monkeypatch) as device:
+        sweep_loads(device, kind, profiling=True)
+        assert device.faults.failed["BackendQueue.take_timings"]
+
+
+@pytest.mark.parametrize("kind", ["refused", "lost"])
+def test_a_build_in_a_helper_process_fails(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with failing("vulkan", module, monkeypatch) as device:
+        device.faults.arm(1, kind, only="BackendDevice.trial_build")
+        with pytest.raises((VmError, HalError), match="BackendDevice.trial_build fails on purpose"):
+            device.load(build_deadline=60)
+        assert device.faults.disarm()
+        device.is_clean()
+
+
+@pytest.mark.parametrize("interface", INTERFACES[:2])
+def test_a_lost_device_refuses_every_method(interface: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    with failing("reference", module, monkeypatch) as device:
         program = device.load()
-        for what, action in ACTIONS.items():
-            for number in range(1, MOST):
-                hit, _ = attempt(lambda action=action: action(program), device.faults, number, kind)  # type: ignore[misc]
-                is_usable(device, program)
-                if not hit:
-                    break
-            else:
-                pytest.fail(f"{what}: {kind} came {MOST} times and did not come to an end")
+        state = program.device.device_state
+        state.lose(errors.DeviceLost("on purpose"))
+        lost: Any = {"BackendDevice": state.backend, "BackendQueue": state.backend.queue}[interface.__name__]
+        assert isinstance(lost, LostDevice | LostQueue)
+        for name in methods(interface):
+            count = len(signature(getattr(lost, name)).parameters)
+            with pytest.raises(errors.DeviceLost, match="device reference was lost before: on purpose"):
+                getattr(lost, name)(*[None] * count)
         program.close()
         device.is_clean()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", DEVICES)
-def test_loading_and_closing_fail(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with failing(name, monkeypatch) as device:
-
-        def use() -> None:
-            program = device.load()
-            try:
-                call(program)
-            finally:
-                program.close()
-
-        for number in range(1, MOST):
-            hit, _ = attempt(use, device.faults, number, kind)
-            device.is_clean()
-            if not hit:
-                return
-        pytest.fail(f"{kind} came {MOST} times and did not come to an end")
+def test_what_stands_in_the_tables_exists() -> None:
+    assert calls() >= ENDS | set(ELSEWHERE)
+    assert all(reason for reason in NO_CALL.values())
+    assert all(name in globals() for name in ELSEWHERE.values())

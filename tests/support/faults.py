@@ -46,9 +46,8 @@ SUBMITS = frozenset({"BackendQueue.submit"})
 _DRIVERS = tuple(f"orchestrion.hal.{name}" for name in ("null", "reference", "opencl", "vulkan", "timeline"))
 
 
-
 class Kind(NamedTuple):
-    """A way to fail. `behind`: the call does its work first. `times`: how many calls fail, one right after the other."""
+    """A way to fail. `behind`: the call does its work first. `times`: how many calls fail, one after the other."""
 
     error: type[HalError]
     behind: bool = False
