@@ -37,7 +37,7 @@ def _fill(rig: Rig) -> CommandBuffer:
     return commands
 
 
-@case
+@case.needing("dispatch")
 def in_order(rig: Rig) -> None:
     """Each recording sees what those before it wrote."""
     a, b, c = (rig.zeros(256) for _ in range(3))
@@ -51,8 +51,9 @@ def in_order(rig: Rig) -> None:
         rig.computed(a, np.full(64, 16, np.uint32))
 
 
-@case
+@case.needing("dispatch")
 def one_recording_again_and_again(rig: Rig) -> None:
+    """A batch may hold one recording several times, with the same and with other tables."""
     buffer, other, commands = rig.zeros(256), rig.zeros(256), _increment(rig)
     rig.device.queue.execute_batch([(commands, (buffer,))] * 5)
     rig.run(commands, buffer)
@@ -61,7 +62,7 @@ def one_recording_again_and_again(rig: Rig) -> None:
     rig.computed(other, np.full(64, 1, np.uint32))
 
 
-@case
+@case.needing("dispatch")
 def states_that_swap(rig: Rig) -> None:
     """A loop: what one recording wrote the next one reads, in two buffers that change places."""
     a, b, step = rig.zeros(256), rig.zeros(256), _next(rig)
@@ -71,7 +72,7 @@ def states_that_swap(rig: Rig) -> None:
     rig.computed(b, np.full(64, 59, np.uint32))
 
 
-@case
+@case.needing("dispatch")
 def many_tables(rig: Rig) -> None:
     """More tables in one submission than a driver may want to keep prepared."""
     buffers, commands = [rig.zeros(256) for _ in range(40)], _increment(rig)
@@ -84,6 +85,7 @@ def many_tables(rig: Rig) -> None:
 
 @case
 def counted_as_one(rig: Rig) -> None:
+    """A batch counts as one submission and one wait; its dispatches and bytes count one by one."""
     buffer, fill, increment = rig.zeros(256), _fill(rig), _increment(rig)
     before = rig.device.statistics.snapshot()
     rig.device.queue.execute_batch([(fill, (buffer,)), (increment, (buffer,)), (increment, (buffer,))])
@@ -92,7 +94,7 @@ def counted_as_one(rig: Rig) -> None:
     assert (counted["dispatches"], counted["bytes_copied"]) == (2, 256)
 
 
-@case
+@case.needing("dispatch")
 def submitted(rig: Rig) -> None:
     """Between fences; the recordings may be submitted again before that is over, and their handles released."""
     buffer, increment, done = rig.zeros(256), _increment(rig), rig.device.create_semaphore()

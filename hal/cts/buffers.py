@@ -1,7 +1,6 @@
 """Buffers: sizes, writes, reads, mapping, imported host memory, limits, views."""
 
 import numpy as np
-import pytest
 
 from orchestrion.hal.backend import BufferUsage, MemoryType
 from orchestrion.hal.buffer import Buffer, BufferView
@@ -9,6 +8,7 @@ from orchestrion.hal.errors import InvalidArgument, OutOfMemory
 from orchestrion.schema.dtypes import BY_NUMPY
 
 from .case import Group
+from .expect import raises
 from .rig import Rig
 
 case = Group("buffers")
@@ -40,6 +40,7 @@ def written_ranges(rig: Rig) -> None:
 
 @case
 def read_ranges(rig: Rig) -> None:
+    """A read gives its range, at any byte."""
     buffer = rig.buffer(np.arange(64, dtype=np.uint8))
     for offset, length in ((0, 64), (0, 1), (5, 3), (63, 1), (64, 0)):
         out = np.zeros(length, np.uint8)
@@ -113,7 +114,7 @@ def memory_of_a_closed_share_is_not_seen(rig: Rig) -> None:
     for memory in KINDS:
         with rig.device.share() as first:
             for size in sizes:
-                _dirty(Rig(first, rig.computes), first.allocator.allocate(size, memory, USAGE))
+                _dirty(rig.on(first), first.allocator.allocate(size, memory, USAGE))
         with rig.device.share() as second:
             made = [second.allocator.allocate(size, memory, USAGE) for size in sizes]
             rig.holds(rig.zeros(16), np.zeros(16, np.uint8))
@@ -149,13 +150,12 @@ def _dirty(rig: Rig, buffer: Buffer) -> None:
     buffer.release()
 
 
-@case
+@case.needing("host-mapping")
 def mapping(rig: Rig) -> None:
     """Writes through a mapping are seen by the device, and the other way round."""
     buffer, target = rig.zeros(64), rig.zeros(64)
     mapped = buffer.map()
-    if mapped is None:
-        return
+    assert mapped is not None
     mapped[:] = np.arange(64)
     commands = rig.recording()
     commands.copy(buffer, 0, target, 0, 64)
@@ -167,20 +167,19 @@ def mapping(rig: Rig) -> None:
     np.testing.assert_array_equal(mapped, np.full(64, 7))
 
 
-@case
+@case.needing("host-mapping")
 def mapping_outlives_the_handle(rig: Rig) -> None:
     """An array from `map` keeps the memory, not the handle, alive."""
     buffer = rig.buffer(np.arange(64, dtype=np.uint8))
     mapped = buffer.map()
     buffer.release()
-    if mapped is None:
-        return
+    assert mapped is not None
     others = [rig.zeros(64) for _ in range(8)]
     np.testing.assert_array_equal(mapped, np.arange(64))
     del others, mapped
 
 
-@case
+@case.needing("import-host")
 def imported_memory(rig: Rig) -> None:
     """Imported host memory is read in place, and never written."""
     alignment = max(1, rig.device.info.limits.host_import_alignment)
@@ -190,18 +189,17 @@ def imported_memory(rig: Rig) -> None:
     data[:] = np.arange(data.size) % 251
     data.flags.writeable = False
     buffer = rig.device.allocator.import_host(data)
-    if buffer is None:
-        return
+    assert buffer is not None
     rig.holds(buffer, data)
     target = rig.zeros(data.size)
     commands = rig.recording()
     commands.copy(buffer, 0, target, 0, data.size)
-    with pytest.raises(InvalidArgument, match="lacks write access"):
+    with raises(InvalidArgument, match="lacks write access"):
         commands.fill(buffer, 0, 4, b"\0")
     commands.finish()
     rig.run(commands)
     rig.holds(target, data)
-    with pytest.raises(InvalidArgument, match="lacks write access"):
+    with raises(InvalidArgument, match="lacks write access"):
         buffer.write(np.zeros(1, np.uint8))
     assert rig.device.statistics.imports == 1
 
@@ -211,7 +209,7 @@ def memory_limit(rig: Rig) -> None:
     """A limit refuses with both numbers, and what is released may be allocated again."""
     with rig.device.share(memory_limit=4096) as limited:
         first = limited.allocator.allocate(3000)
-        with pytest.raises(OutOfMemory, match=r"2000 bytes exceeds the limit of 4096 bytes \(3008 in use\)"):
+        with raises(OutOfMemory, match=r"2000 bytes exceeds the limit of 4096 bytes \(3008 in use\)"):
             limited.allocator.allocate(2000)
         first.write(np.zeros(3000, np.uint8))
         first.release()
@@ -225,7 +223,7 @@ def limit_of_a_share_and_of_the_device(rig: Rig) -> None:
     """Shares are limited one by one and together."""
     with rig.device.share(memory_limit=64) as outer, outer.share(memory_limit=48) as inner:
         held = outer.allocator.allocate(32)
-        with pytest.raises(OutOfMemory, match="48 bytes exceeds the limit of 64"):
+        with raises(OutOfMemory, match="48 bytes exceeds the limit of 64"):
             inner.allocator.allocate(48)
         held.release()
         inner.allocator.allocate(48).release()

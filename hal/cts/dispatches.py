@@ -12,8 +12,9 @@ case = Group("dispatches")
 MANY = 70_000
 
 
-@case
+@case.needing("dispatch")
 def direct_bindings(rig: Rig) -> None:
+    """An entry with three bindings computes the right sum at sizes around a workgroup."""
     for n in (1, 63, 64, 65, 1000):
         a, b = rig.random(n, 1), rig.random(n, 2)
         c = rig.zeros(4 * n)
@@ -24,8 +25,9 @@ def direct_bindings(rig: Rig) -> None:
         rig.computed(c, a + b + np.uint32(5))
 
 
-@case
+@case.needing("dispatch")
 def slots(rig: Rig) -> None:
+    """A slot is bound by its number, whatever the order of the bindings."""
     a, b = rig.random(100, 1), rig.random(100, 2)
     c = rig.zeros(400)
     commands = rig.recording(3)
@@ -35,7 +37,7 @@ def slots(rig: Rig) -> None:
     rig.computed(c, a + b)
 
 
-@case
+@case.needing("dispatch")
 def slots_and_buffers_mixed(rig: Rig) -> None:
     """A buffer that is bound directly beside slots, and one slot bound twice."""
     a, b = rig.random(100, 1), rig.random(100, 2)
@@ -49,7 +51,7 @@ def slots_and_buffers_mixed(rig: Rig) -> None:
     rig.computed(d, a + a)
 
 
-@case
+@case.needing("dispatch")
 def offsets(rig: Rig) -> None:
     """Bindings at offsets, direct and through slots; a binding starts at its offset."""
     step = rig.device.info.limits.min_binding_alignment
@@ -66,7 +68,7 @@ def offsets(rig: Rig) -> None:
     rig.computed(target, want)
 
 
-@case
+@case.needing("dispatch")
 def parameters(rig: Rig) -> None:
     """Each dispatch of a recording has its own parameters."""
     buffers = [rig.zeros(40) for _ in range(4)]
@@ -79,7 +81,7 @@ def parameters(rig: Rig) -> None:
         rig.computed(buffer, np.arange(10, dtype=np.uint32) + np.uint32(1000 * value + 2**31))
 
 
-@case
+@case.needing("dispatch")
 def excess_invocations(rig: Rig) -> None:
     """A workload that is no multiple of the workgroup size leaves what is behind it alone."""
     buffer = rig.buffer(np.full(128, 9, np.uint32))
@@ -102,7 +104,7 @@ def zero_workload(rig: Rig) -> None:
     assert rig.device.statistics.dispatches == 0
 
 
-@case
+@case.needing("dispatch")
 def read_and_write_in_place(rig: Rig) -> None:
     """Steps on one buffer, each seeing the one before the barrier."""
     buffer = rig.zeros(4000)
@@ -116,7 +118,7 @@ def read_and_write_in_place(rig: Rig) -> None:
     rig.computed(buffer, np.arange(1000, dtype=np.uint32) + np.uint32(503))
 
 
-@case
+@case.needing("dispatch")
 def transfers_between(rig: Rig) -> None:
     """Fills and copies before and after a dispatch are ordered with it by barriers."""
     a, b = rig.zeros(400), rig.zeros(400)
@@ -131,7 +133,7 @@ def transfers_between(rig: Rig) -> None:
     rig.computed(b, np.full(100, 7, np.uint32))
 
 
-@case
+@case.needing("dispatch")
 def workload_in_three_dimensions(rig: Rig) -> None:
     """A kernel sees the linear workgroup index of the grid."""
     buffer = rig.zeros(4 * 60)
@@ -142,8 +144,9 @@ def workload_in_three_dimensions(rig: Rig) -> None:
     rig.computed(buffer, np.arange(60, dtype=np.uint32))
 
 
-@case
+@case.needing("dispatch")
 def more_workgroups_than_one_dimension_takes(rig: Rig) -> None:
+    """A workload above the grid's first dimension is folded into the others; each invocation runs once."""
     limit = rig.device.info.limits.max_workgroup_count[0]
     n = limit + 1001 if limit < MANY else MANY
     buffer = rig.zeros(4 * n + 16)
@@ -155,8 +158,9 @@ def more_workgroups_than_one_dimension_takes(rig: Rig) -> None:
     rig.computed(buffer, want)
 
 
-@case
+@case.needing("dispatch")
 def many_dispatches(rig: Rig) -> None:
+    """200 dispatches in one recording run in order, and are counted."""
     buffer = rig.zeros(256)
     commands = rig.recording()
     for _ in range(200):

@@ -6,7 +6,6 @@ A row is one case. These do not depend on the driver; they run on each because a
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 
 from orchestrion.hal.backend import BufferUsage, Entry, MemoryType
 from orchestrion.hal.buffer import Buffer, BufferView
@@ -19,6 +18,7 @@ from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_NAME
 
 from .case import Group
+from .expect import raises
 from .kernels import ADD, INCREMENT
 from .rig import Rig, whole
 
@@ -73,17 +73,6 @@ def finished(rig: Rig) -> CommandBuffer:
     return commands
 
 
-def untrusted(rig: Rig) -> None:
-    native = [format for format in rig.device.info.formats if format not in CONFINED_FORMATS]
-    if not native:
-        raise PolicyRefused("opencl-c is native code")  # nothing to refuse: the device runs none
-    device = Device(rig.device.device_state, (), rig.device.executables, Policy())
-    try:
-        device.create_executable(native[0], memoryview(b"x"), (), bytes(32))
-    finally:
-        device.close()
-
-
 def promised(rig: Rig) -> None:
     gate, semaphore = rig.device.create_semaphore(), rig.device.create_semaphore()
     rig.device.queue.submit(None, (), Fence([(gate, 1)]), Fence([(semaphore, 5)]))
@@ -125,7 +114,6 @@ RULES: tuple[Rule, ...] = (
     ),
     # executables
     ("format", Unsupported, "not tape", lambda r: r.device.create_executable("tape", memoryview(b""), ())),
-    ("untrusted_native_code", PolicyRefused, "opencl-c is native code", untrusted),
     ("entry_access", InvalidArgument, "access 'append'", lambda r: build(r, ("append", 4))),
     ("entry_workgroup", InvalidArgument, "workgroup size", lambda r: build(r, size=(0, 1, 1))),
     (
@@ -205,11 +193,25 @@ RULES: tuple[Rule, ...] = (
 
 def _case(error: type[HalError], words: str, act: Callable[[Rig], object]) -> Callable[[Rig], None]:
     def broken(rig: Rig) -> None:
-        with pytest.raises(error, match=words):
+        with raises(error, match=words):
             act(rig)
 
     return broken
 
 
+@case.needing("native-code")
+def untrusted_native_code(rig: Rig) -> None:
+    """Native code of a module that is not trusted is refused with PolicyRefused."""
+    native = [format for format in rig.device.info.formats if format not in CONFINED_FORMATS]
+    device = Device(rig.device.device_state, (), rig.device.executables, Policy())
+    with raises(PolicyRefused, match=f"{native[0]} is native code"):
+        device.create_executable(native[0], memoryview(b"x"), (), bytes(32))
+    device.close()
+
+
+def _doc(name: str, error: type[HalError]) -> str:
+    return f"Broken rule {name.replace('_', ' ')}: refused with {error.__name__}, in words."
+
+
 for _name, _error, _words, _act in RULES:
-    case.add(_name, _case(_error, _words, _act))
+    case.add(_name, _case(_error, _words, _act), _doc(_name, _error))

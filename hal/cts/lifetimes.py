@@ -1,7 +1,6 @@
 """Handles: released once, refused afterwards, counted when they are left behind."""
 
 import numpy as np
-import pytest
 
 from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.hal.command_buffer import CommandBuffer
@@ -11,6 +10,7 @@ from orchestrion.hal.semaphore import Semaphore
 from orchestrion.schema.dtypes import BY_NAME
 
 from .case import Group
+from .expect import raises, warns
 from .kernels import INCREMENT
 from .rig import Rig, whole
 
@@ -23,7 +23,7 @@ Handle = Buffer | Executable | CommandBuffer | Semaphore
 def leaks_are_counted(rig: Rig) -> None:
     """What is not released when a device closes is reported, by kind."""
     device = rig.device.share()
-    share = Rig(device, rig.computes)
+    share = rig.on(device)
     held: list[Handle] = [
         share.zeros(16),
         share.zeros(16),
@@ -32,7 +32,7 @@ def leaks_are_counted(rig: Rig) -> None:
         device.create_semaphore(),
     ]
     assert device.leaks == ("2 buffers", "1 executable", "1 command buffer", "1 semaphore")
-    with pytest.warns(ResourceWarning, match="2 buffers, 1 executable, 1 command buffer, 1 semaphore not released"):
+    with warns(ResourceWarning, match="2 buffers, 1 executable, 1 command buffer, 1 semaphore not released"):
         assert device.close() == ("2 buffers", "1 executable", "1 command buffer", "1 semaphore")
     for handle in held:
         handle.release()
@@ -41,6 +41,7 @@ def leaks_are_counted(rig: Rig) -> None:
 
 @case
 def released_by_the_last_reference(rig: Rig) -> None:
+    """A handle that is dropped without `release` is released."""
     buffer = rig.zeros(16)
     assert rig.device.live["buffer"] == 1
     del buffer
@@ -51,6 +52,7 @@ def released_by_the_last_reference(rig: Rig) -> None:
 
 @case
 def release_twice(rig: Rig) -> None:
+    """A second `release` does nothing, for each kind of handle."""
     handles: list[Handle] = [rig.zeros(16), rig.executable(), rig.recording(), rig.device.create_semaphore()]
     for handle in handles:
         handle.release()
@@ -83,10 +85,10 @@ def use_after_release(rig: Rig) -> None:
         lambda: semaphore.wait(1),
     )
     for use in uses:
-        with pytest.raises(InvalidArgument, match="was released"):
+        with raises(InvalidArgument, match="was released"):
             use()
     finished.release()
-    with pytest.raises(InvalidArgument, match="command buffer is released, not finished"):
+    with raises(InvalidArgument, match="command buffer is released, not finished"):
         rig.run(finished, other)
 
 
@@ -108,6 +110,6 @@ def use_after_close(rig: Rig) -> None:
         lambda: device.queue.execute(commands),
     )
     for use in uses:
-        with pytest.raises(InvalidArgument, match="is closed"):
+        with raises(InvalidArgument, match="is closed"):
             use()
     rig.holds(rig.zeros(16), np.zeros(4, np.uint32))

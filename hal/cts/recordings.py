@@ -11,8 +11,9 @@ from .rig import Rig, whole
 case = Group("recordings")
 
 
-@case
+@case.needing("dispatch")
 def replayed(rig: Rig) -> None:
+    """One recording, ten calls: each runs it once."""
     buffer = rig.zeros(256)
     commands = rig.recording(1)
     rig.dispatch(commands, INCREMENT, [(0, 0, 256)], 64, 3)
@@ -22,7 +23,7 @@ def replayed(rig: Rig) -> None:
     rig.computed(buffer, np.full(64, 30, np.uint32))
 
 
-@case
+@case.needing("dispatch")
 def changing_tables(rig: Rig) -> None:
     """Each submit uses its own table, and goes back to an earlier one."""
     inputs = [rig.random(64, seed) for seed in range(3)]
@@ -36,23 +37,25 @@ def changing_tables(rig: Rig) -> None:
         rig.computed(targets[k], inputs[i] + inputs[j])
 
 
-@case
+@case.needing("dispatch")
 def interleaved(rig: Rig) -> None:
     """Recordings that share an executable do not share bindings or parameters."""
-    first, second = rig.zeros(256), rig.zeros(256)
+    step = max(128, rig.binding_step)
+    first, second = rig.zeros(step + 128), rig.zeros(step + 128)
     recordings = []
     for value in (1, 10):
         commands = rig.recording(1)
-        rig.dispatch(commands, INCREMENT, [(0, 0, 256)], 64, value)
-        rig.dispatch(commands, IOTA, [(0, 128, 64)], 16, value)
+        rig.dispatch(commands, INCREMENT, [(0, 0, 128)], 32, value)
+        rig.dispatch(commands, IOTA, [(0, step, 64)], 16, value)
         commands.finish()
         recordings.append(commands)
     for _ in range(3):
         rig.run(recordings[0], first)
         rig.run(recordings[1], second)
     for buffer, value in ((first, 1), (second, 10)):
-        want = np.full(64, 3 * value, np.uint32)
-        want[32:48] = np.arange(16) + value
+        want = np.zeros(step // 4 + 32, np.uint32)
+        want[:32] = 3 * value
+        want[step // 4 :][:16] = np.arange(16) + value
         rig.computed(buffer, want)
 
 
@@ -77,7 +80,7 @@ def keeps_what_it_refers_to(rig: Rig) -> None:
         rig.holds(other, np.zeros(64, np.uint32))
 
 
-@case
+@case.needing("dispatch")
 def shared_by_threads(rig: Rig) -> None:
     """Threads with a share each run recordings of the same executable at the same time."""
     failures: list[BaseException] = []
@@ -85,7 +88,7 @@ def shared_by_threads(rig: Rig) -> None:
     def work(number: int) -> None:
         try:
             with rig.device.share() as device:
-                _count_to_fifty(Rig(device, rig.computes, rig.driver), number)
+                _count_to_fifty(rig.on(device), number)
         except BaseException as failure:
             failures.append(failure)
 

@@ -4,7 +4,6 @@ import threading
 import time
 
 import numpy as np
-import pytest
 
 from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import CommandBuffer
@@ -12,12 +11,11 @@ from orchestrion.hal.errors import DeadlineExceeded, InvalidArgument
 from orchestrion.hal.semaphore import Fence
 
 from .case import Group
+from .expect import raises
 from .rig import Rig
 
 case = Group("semaphores")
 
-#: seconds after which a wait that must end is taken for a hang
-PATIENCE = 20.0
 #: seconds in which a wait that must not end is watched
 MOMENT = 0.02
 
@@ -33,25 +31,27 @@ def filler(rig: Rig, value: int) -> tuple[CommandBuffer, Buffer]:
 
 @case
 def host_signal(rig: Rig) -> None:
+    """The host sets values; a wait for a value at or below the current one returns at once."""
     semaphore = rig.device.create_semaphore(3)
     assert semaphore.value == 3
     semaphore.wait(0)
     semaphore.wait(3)
     semaphore.signal(7)
     assert semaphore.value == 7
-    semaphore.wait(5, PATIENCE)
+    semaphore.wait(5, rig.patience)
     semaphore.signal(2**40)
     assert semaphore.value == 2**40
 
 
 @case
 def timeout(rig: Rig) -> None:
+    """A wait with a timeout ends after it, with `DeadlineExceeded`, and not before."""
     semaphore = rig.device.create_semaphore()
     start = time.monotonic()
-    with pytest.raises(DeadlineExceeded, match="did not reach 1"):
+    with raises(DeadlineExceeded, match="did not reach 1"):
         semaphore.wait(1, MOMENT)
     assert time.monotonic() - start >= MOMENT * 0.9
-    with pytest.raises(DeadlineExceeded):
+    with raises(DeadlineExceeded):
         semaphore.wait(1, 0.0)
 
 
@@ -62,7 +62,7 @@ def wait_before_signal(rig: Rig) -> None:
     done: list[int] = []
 
     def wait() -> None:
-        semaphore.wait(2, PATIENCE)
+        semaphore.wait(2, rig.patience)
         done.append(semaphore.value)
 
     thread = threading.Thread(target=wait)
@@ -72,16 +72,17 @@ def wait_before_signal(rig: Rig) -> None:
     time.sleep(MOMENT)
     assert not done
     semaphore.signal(2)
-    thread.join(PATIENCE)
+    thread.join(rig.patience)
     assert done == [2]
 
 
 @case
 def submission_signals(rig: Rig) -> None:
+    """A submission signals its value, and its work is done then."""
     semaphore = rig.device.create_semaphore()
     commands, buffer = filler(rig, 5)
     rig.device.queue.submit(commands, (), None, Fence([(semaphore, 4)]))
-    semaphore.wait(4, PATIENCE)
+    semaphore.wait(4, rig.patience)
     rig.holds(buffer, np.full(16, 5, np.uint8))
 
 
@@ -98,7 +99,7 @@ def submission_waits_for_the_host(rig: Rig) -> None:
     assert done.value == 0
     timer = threading.Timer(MOMENT, gate.signal, (1,))
     timer.start()
-    done.wait(1, PATIENCE)
+    done.wait(1, rig.patience)
     timer.join()
     rig.holds(target, np.full(16, 5, np.uint8))
 
@@ -117,7 +118,7 @@ def chain(rig: Rig) -> None:
         rig.device.queue.submit(commands, (buffers[step - 1], buffers[step]), wait, signal)
     assert semaphore.value == 0
     semaphore.signal(1)
-    semaphore.wait(11, PATIENCE)
+    semaphore.wait(11, rig.patience)
     rig.holds(buffers[10], np.arange(16, dtype=np.uint8))
 
 
@@ -180,32 +181,33 @@ def fences_without_work(rig: Rig) -> None:
     time.sleep(MOMENT)
     assert done.value == 0
     second.signal(2)
-    done.wait(1, PATIENCE)
+    done.wait(1, rig.patience)
 
 
 @case
 def refused_submission(rig: Rig) -> None:
     """A submission that is refused promises nothing: its fence can be signalled by another."""
     first, second = rig.device.create_semaphore(), rig.device.create_semaphore(2)
-    with pytest.raises(InvalidArgument):
+    with raises(InvalidArgument):
         rig.device.queue.submit(None, (), None, Fence([(first, 1), (second, 1)]))
     rig.device.queue.submit(None, (), None, Fence([(first, 1), (second, 3)]))
-    first.wait(1, PATIENCE)
-    second.wait(3, PATIENCE)
+    first.wait(1, rig.patience)
+    second.wait(3, rig.patience)
 
 
 @case
 def joined_fences(rig: Rig) -> None:
+    """A joined fence holds the highest value of each semaphore, and is reached when all are."""
     first, second = rig.device.create_semaphore(), rig.device.create_semaphore()
     joined = Fence.join(Fence([(first, 1)]), Fence([(second, 1), (first, 2)]), Fence())
     assert set(joined.points) == {(first, 2), (second, 1)}
     first.signal(2)
     assert not joined.reached
-    with pytest.raises(DeadlineExceeded):
+    with raises(DeadlineExceeded):
         joined.wait(MOMENT)
     second.signal(1)
     assert joined.reached
-    joined.wait(PATIENCE)
+    joined.wait(rig.patience)
     Fence().wait(0.0)
 
 
@@ -223,7 +225,7 @@ def released_while_in_flight(rig: Rig) -> None:
     commands.release()
     others = [rig.zeros(16) for _ in range(4)]
     gate.signal(1)
-    done.wait(1, PATIENCE)
+    done.wait(1, rig.patience)
     rig.holds(target, data)
     for other in others:
         rig.holds(other, np.zeros(4, np.uint32))

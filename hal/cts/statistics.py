@@ -44,7 +44,7 @@ def shares_count_apart(rig: Rig) -> None:
     """What a share does is counted there; executables are built once for all."""
     rig.executable().release()
     with rig.device.share() as device:
-        share = Rig(device, rig.computes)
+        share = rig.on(device)
         share.executable().release()
         share.zeros(16).release()
         assert device.statistics.executables_created == 0
@@ -55,6 +55,7 @@ def shares_count_apart(rig: Rig) -> None:
 
 @case
 def memory_in_use(rig: Rig) -> None:
+    """Live and peak bytes follow allocations and releases, rounded up to 16."""
     allocator = rig.device.allocator
     first = allocator.allocate(100)
     second = allocator.allocate(16)

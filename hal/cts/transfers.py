@@ -59,6 +59,7 @@ def copied_onto_itself(rig: Rig) -> None:
 
 @case
 def copied_between_slots(rig: Rig) -> None:
+    """A copy between slots takes the buffers of each submission."""
     commands = rig.recording(2)
     commands.copy(0, 4, 1, 8, 16)
     commands.finish()
@@ -71,6 +72,7 @@ def copied_between_slots(rig: Rig) -> None:
 
 @case
 def large_copy(rig: Rig) -> None:
+    """A copy of 3 MiB arrives whole."""
     data = rig.random(3 << 18)
     target = rig.zeros(data.nbytes)
     commands = rig.recording(1)
@@ -112,6 +114,7 @@ def filled_odd_sizes(rig: Rig) -> None:
 
 @case
 def filled_slot(rig: Rig) -> None:
+    """A fill of a slot fills the buffer of each submission."""
     commands = rig.recording(1)
     commands.fill(0, 4, 8, b"\x01\x02\x03\x04")
     commands.finish()
