@@ -10,7 +10,7 @@ from .case import Group
 from .kernels import ADD, INCREMENT
 from .rig import Rig
 
-case = Group("batches")
+case = Group("batches", __doc__)
 
 
 def _increment(rig: Rig, value: int = 1) -> CommandBuffer:

@@ -11,7 +11,7 @@ from .case import Group
 from .expect import raises
 from .rig import Rig
 
-case = Group("buffers")
+case = Group("buffers", __doc__)
 
 SIZES = (0, 1, 3, 4, 15, 16, 17, 4095, 4096, 4097, (1 << 20) + 3)
 

@@ -1,6 +1,6 @@
 """How a case is declared: a function of a `Rig`, named `<file>.<function>`, with the tags of what it needs.
 
-    case = Group("transfers")
+    case = Group("transfers", __doc__)
 
     @case                                 # runs on every device
     def copy_whole(rig): ...
@@ -41,10 +41,12 @@ class Case:
 
 
 class Group:
-    """The cases of one file, in their order. `needs` are tags that all of them need."""
+    """The cases of one file, in their order. `doc` is the file's docstring, `needs` are tags that all cases need."""
 
-    def __init__(self, name: str, *needs: str) -> None:
+    def __init__(self, name: str, doc: str | None, *needs: str) -> None:
+        assert doc, f"file {name} has no docstring"
         self.name = name
+        self.doc = " ".join(doc.partition("\n\n")[0].split())
         self.needs = needs
         self.cases: dict[str, Case] = {}
 

@@ -12,6 +12,7 @@ A case has one of six outcomes on a device:
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -149,23 +150,27 @@ def checked(result: Result) -> Result:
 def judge(case: str, device: str, patience: float = PATIENCE) -> Result:
     """Run one case, if it applies, and say how it ended. `DriverUnavailable` as `find`."""
     driver, info = find(device)
-    return _judge(CASES[case], driver, info, device_tags(device), patience)
+    return _judge(CASES[case], driver, info, lambda: device_tags(device), patience)
 
 
 def judge_on(case: str, driver: BackendDriver, info: DeviceInfo, patience: float = PATIENCE) -> Result:
     """As `judge`, for a driver at hand. `patience`: seconds after which a wait that must end counts as a hang."""
-    return _judge(CASES[case], driver, info, tags_on(driver, info), patience)
+    return _judge(CASES[case], driver, info, lambda: tags_on(driver, info), patience)
 
 
-def _judge(case: Case, driver: BackendDriver, info: DeviceInfo, tags: frozenset[str], patience: float) -> Result:
-    _check_lists(driver)
-    outcome, reason = _why_not(case, driver, tags)
-    if reason is not None:
-        return Result(case, info.id, outcome, reason)
-    expected = driver.conformance.expected_failures.get(case.name)
+def _judge(
+    case: Case, driver: BackendDriver, info: DeviceInfo, find_tags: Callable[[], frozenset[str]], patience: float
+) -> Result:
     start = time.perf_counter()
+    expected = driver.conformance.expected_failures.get(case.name)
     try:
+        _check_lists(driver)
+        outcome, reason = _why_not(case, driver, find_tags())
+        if reason is not None:
+            return Result(case, info.id, outcome, reason)
         _run(case, driver, info, patience)
+    except DriverUnavailable:
+        raise
     except Exception as error:
         outcome = Outcome.FAILED if expected is None else Outcome.EXPECTED_FAILURE
         reason = f"{type(error).__name__}: {error}" if expected is None else expected

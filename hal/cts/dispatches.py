@@ -6,7 +6,7 @@ from .case import Group
 from .kernels import ADD, INCREMENT, IOTA
 from .rig import Rig, whole
 
-case = Group("dispatches")
+case = Group("dispatches", __doc__)
 
 #: more workgroups than most devices take in one dimension, where a device states no limit
 MANY = 70_000

@@ -22,7 +22,7 @@ from .expect import raises
 from .kernels import ADD, INCREMENT
 from .rig import Rig, whole
 
-case = Group("errors")
+case = Group("errors", __doc__)
 
 TRANSFER, DISPATCH = BufferUsage.TRANSFER, BufferUsage.DISPATCH
 

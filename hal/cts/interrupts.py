@@ -23,7 +23,7 @@ from .case import Group
 from .expect import warns
 from .rig import Rig
 
-case = Group("interrupts")
+case = Group("interrupts", __doc__)
 
 #: bytes of a buffer; large enough that work is still under way when the exception comes
 SIZE = 1 << 20

@@ -14,7 +14,7 @@ from .expect import raises, warns
 from .kernels import INCREMENT
 from .rig import Rig, whole
 
-case = Group("lifetimes")
+case = Group("lifetimes", __doc__)
 
 Handle = Buffer | Executable | CommandBuffer | Semaphore
 

@@ -17,7 +17,7 @@ from .expect import raises
 from .kernels import ADD, INCREMENT
 from .rig import Rig, Words
 
-case = Group("profiles")
+case = Group("profiles", __doc__)
 
 COMMANDS = [("fill", "fill", (256,)), ("dispatch", "increment", (256,)), ("copy", "copy", (256, 256))]
 

@@ -8,7 +8,7 @@ from .case import Group
 from .kernels import ADD, INCREMENT, IOTA
 from .rig import Rig, whole
 
-case = Group("recordings")
+case = Group("recordings", __doc__)
 
 
 @case.needing("dispatch")

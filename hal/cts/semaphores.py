@@ -14,7 +14,7 @@ from .case import Group
 from .expect import raises
 from .rig import Rig
 
-case = Group("semaphores")
+case = Group("semaphores", __doc__)
 
 #: seconds in which a wait that must not end is watched
 MOMENT = 0.02

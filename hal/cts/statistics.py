@@ -6,7 +6,7 @@ from .case import Group
 from .kernels import INCREMENT, IOTA
 from .rig import Rig, whole
 
-case = Group("statistics")
+case = Group("statistics", __doc__)
 
 
 @case

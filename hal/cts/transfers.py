@@ -5,7 +5,7 @@ import numpy as np
 from .case import Group
 from .rig import Rig
 
-case = Group("transfers")
+case = Group("transfers", __doc__)
 
 RANGES = ((0, 0, 64), (0, 1, 1), (1, 0, 3), (3, 5, 7), (7, 2, 32), (63, 0, 1), (16, 32, 16))
 
