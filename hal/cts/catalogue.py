@@ -24,16 +24,23 @@ from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import load_driver
 
 from . import (
+    barriers,
     batches,
     buffers,
+    devices,
     dispatches,
     errors,
+    executables,
+    imports,
     interrupts,
     lifetimes,
+    memory,
     profiles,
     recordings,
     semaphores,
     statistics,
+    submissions,
+    threads,
     transfers,
 )
 from .case import Case
@@ -41,14 +48,21 @@ from .rig import PATIENCE, Rig
 from .tags import tags_of
 
 GROUPS = (
+    devices.case,
+    memory.case,
     buffers.case,
+    imports.case,
     transfers.case,
+    executables.case,
     dispatches.case,
+    barriers.case,
     recordings.case,
     batches.case,
+    submissions.case,
     semaphores.case,
-    statistics.case,
+    threads.case,
     lifetimes.case,
+    statistics.case,
     errors.case,
     interrupts.case,
     profiles.case,

@@ -64,6 +64,11 @@ ROWS = (
     Tag("no-timestamps", "does not time commands", lambda r, d: not d.info.timestamps),
     Tag("robust", "has the feature `robust`", lambda r, d: "robust" in d.info.features),
     Tag(
+        "binding-alignment",
+        "aligns bindings to more than 4 bytes",
+        lambda r, d: d.info.limits.min_binding_alignment > 4,
+    ),
+    Tag(
         "native-code",
         "runs a format that no verification confines",
         lambda r, d: any(format not in CONFINED_FORMATS for format in d.info.formats),
