@@ -127,6 +127,7 @@ def bytes_of_transfers(rig: Rig) -> None:
     buffer, other = rig.zeros(100), rig.zeros(100)
     commands = rig.recording(2)
     commands.copy(0, 0, 1, 50, 33)
+    commands.barrier()
     commands.fill(0, 0, 12, b"abcd")
     commands.copy(0, 0, 0, 0, 100)
     commands.copy(0, 100, 1, 100, 0)
