@@ -7,6 +7,7 @@ if a case did not, or a device that was named cannot be used; 2 if the command l
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import sys
 import traceback
 from collections.abc import Sequence
@@ -36,6 +37,13 @@ def parser() -> argparse.ArgumentParser:
         "--case", action="append", default=[], metavar="PATTERN", help="run these only, as `buffers.*`; repeatable"
     )
     made.add_argument("--report", type=Path, metavar="DIR", help="write conformance.json and conformance.html there")
+    made.add_argument(
+        "--timeout",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="a case that takes longer ends the process with status 1 and the stacks of its threads; default: 300",
+    )
     made.add_argument("--list", action="store_true", help="list the cases with what they need, and run none")
     made.add_argument("--verbose", action="store_true", help="print each case, and the traceback of one that fails")
     return made
@@ -83,7 +91,9 @@ def _run(options: argparse.Namespace, devices: Sequence[str], cases: Sequence[st
     bad = 0
     for device in devices:
         for name in cases:
+            faulthandler.dump_traceback_later(options.timeout, exit=True)
             result = judge(name, device)
+            faulthandler.cancel_dump_traceback_later()
             rows.append(report.row_of(result))
             bad += result.outcome.bad
             if options.verbose or result.outcome.bad:

@@ -256,7 +256,7 @@ def released_while_in_flight(rig: Rig) -> None:
     rig.device.queue.submit_batch(batch, Fence([(gate, 1)]), Fence([(done, 1)]))
     for handle in (source, middle, commands):
         handle.release()
-    others = [rig.zeros(256) for _ in range(6)]
+    others = [rig.fresh(256) for _ in range(6)]
     gate.signal(1)
     done.wait(1, rig.patience)
     rig.holds(target, data)

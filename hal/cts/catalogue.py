@@ -12,10 +12,12 @@ A case has one of six outcomes on a device:
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from pathlib import PurePath
 
 from orchestrion.hal.backend import BackendDriver, DeviceInfo
 from orchestrion.hal.device import Device
@@ -187,7 +189,7 @@ def _judge(
         raise
     except Exception as error:
         outcome = Outcome.FAILED if expected is None else Outcome.EXPECTED_FAILURE
-        reason = f"{type(error).__name__}: {error}" if expected is None else expected
+        reason = _why(error) if expected is None else expected
         return Result(case, info.id, outcome, reason, time.perf_counter() - start, error)
     outcome = Outcome.PASSED if expected is None else Outcome.UNEXPECTED_PASS
     return Result(case, info.id, outcome, expected or "", time.perf_counter() - start)
@@ -199,6 +201,15 @@ def _why_not(case: Case, driver: BackendDriver, tags: frozenset[str]) -> tuple[O
     if missing:
         return Outcome.NOT_APPLICABLE, f"the device lacks {', '.join(missing)}"
     return Outcome.UNSUPPORTED, driver.conformance.unsupported.get(case.name)
+
+
+def _why(error: Exception) -> str:
+    """The error in a line or more; where it says nothing, the statement that raised it."""
+    text = " ".join(str(error).split())
+    if not text:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{frame.line} ({PurePath(frame.filename).name}, line {frame.lineno})"
+    return f"{type(error).__name__}: {text}"
 
 
 def _check_lists(driver: BackendDriver) -> None:

@@ -207,12 +207,12 @@ def buffer_released_while_in_flight(rig: Rig) -> None:
         del table
         source.release()
         commands.release()
-        others = [rig.buffer(np.full(1 << 14, 0xEE, np.uint8)) for _ in range(3)] if target.host is not None else []
+        others = [rig.fresh(1 << 14) for _ in range(3)]
         gate.signal(1)
         done.wait(1, rig.patience)
         rig.holds(target, data)
         for other in others:
-            rig.holds(other, np.full(1 << 14, 0xEE, np.uint8))
+            rig.holds(other, np.zeros(1 << 14, np.uint8))
 
 
 @case
@@ -222,7 +222,7 @@ def target_released_while_in_flight(rig: Rig) -> None:
     target, commands = rig.zeros(1 << 14), rig.filling(0, 1 << 14, 0x77)
     rig.device.queue.submit(commands, (target,), Fence([(gate, 1)]), Fence([(done, 1)]))
     target.release()
-    others = [rig.device.allocator.allocate(1 << 14) for _ in range(4)]
+    others = [rig.fresh(1 << 14) for _ in range(4)]
     gate.signal(1)
     done.wait(1, rig.patience)
     for other in others:

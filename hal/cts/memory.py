@@ -339,3 +339,15 @@ def peak_stays(rig: Rig) -> None:
             buffer.release()
     allocator.allocate(1200).release()
     assert allocator.peak_bytes == 1008 + 512
+
+
+@case
+def given_back(rig: Rig) -> None:
+    """256 MiB in turn, 4 MiB at a time: released memory is there again, on a device that has less."""
+    for value in range(64):
+        buffer = rig.device.allocator.allocate(4 << 20)
+        buffer.write(np.full(16, value, np.uint8), (4 << 20) - 16)
+        out = np.empty(32, np.uint8)
+        buffer.read(out, (4 << 20) - 32)
+        np.testing.assert_array_equal(out, [0] * 16 + [value] * 16)
+        buffer.release()

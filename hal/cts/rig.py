@@ -78,7 +78,12 @@ class Rig:
         buffer.write(data)
         return buffer
 
+    def fresh(self, size: int) -> Buffer:
+        """A new buffer that the host did not write: a write may have to wait for work under way."""
+        return self.device.allocator.allocate(size)
+
     def zeros(self, size: int) -> Buffer:
+        """A new buffer that the host filled with zeros."""
         return self.buffer(np.zeros(size, np.uint8))
 
     def contents(self, buffer: Buffer) -> npt.NDArray[np.uint8]:

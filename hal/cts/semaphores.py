@@ -63,8 +63,9 @@ def wait_before_signal(rig: Rig) -> None:
     done: list[int] = []
 
     def wait() -> None:
-        semaphore.wait(2, rig.patience)
-        done.append(semaphore.value)
+        with suppress(DeadlineExceeded):
+            semaphore.wait(2, rig.patience)
+            done.append(semaphore.value)
 
     thread = threading.Thread(target=wait)
     thread.start()
@@ -224,7 +225,7 @@ def released_while_in_flight(rig: Rig) -> None:
     rig.device.queue.submit(commands, (target,), Fence([(gate, 1)]), Fence([(done, 1)]))
     source.release()
     commands.release()
-    others = [rig.zeros(16) for _ in range(4)]
+    others = [rig.fresh(16) for _ in range(4)]
     gate.signal(1)
     done.wait(1, rig.patience)
     rig.holds(target, data)
@@ -238,8 +239,9 @@ def values_may_be_skipped(rig: Rig) -> None:
     semaphore, woken = rig.device.create_semaphore(), []
 
     def wait(value: int) -> None:
-        semaphore.wait(value, rig.patience)
-        woken.append(value)
+        with suppress(DeadlineExceeded):
+            semaphore.wait(value, rig.patience)
+            woken.append(value)
 
     threads = [threading.Thread(target=wait, args=(value,)) for value in (1, 5, 10, 11)]
     for thread in threads:
@@ -261,8 +263,9 @@ def many_waiters_of_one_value(rig: Rig) -> None:
     semaphore, woken = rig.device.create_semaphore(), []
 
     def wait(number: int) -> None:
-        semaphore.wait(1, rig.patience)
-        woken.append(number)
+        with suppress(DeadlineExceeded):
+            semaphore.wait(1, rig.patience)
+            woken.append(number)
 
     threads = [threading.Thread(target=wait, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -298,7 +301,7 @@ def never_goes_backwards(rig: Rig) -> None:
         rig.device.queue.submit(commands, (buffer,), None, Fence([(semaphore, value)]))
         seen.append(semaphore.value)
     semaphore.wait(40, rig.patience)
-    seen.append(semaphore.value)
+    seen += [semaphore.value, semaphore.value, semaphore.value]
     assert seen == sorted(seen) and seen[-1] == 40, seen
 
 
