@@ -91,7 +91,7 @@ def _run(options: argparse.Namespace, devices: Sequence[str], cases: Sequence[st
     bad = 0
     for device in devices:
         for name in cases:
-            faulthandler.dump_traceback_later(options.timeout, exit=True)
+            faulthandler.dump_traceback_later(options.timeout, exit=True, file=sys.__stderr__ or sys.stderr)
             result = judge(name, device)
             faulthandler.cancel_dump_traceback_later()
             rows.append(report.row_of(result))
