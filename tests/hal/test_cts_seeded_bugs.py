@@ -6,20 +6,21 @@ from wrapped_driver import WrappedDevice, WrappedDriver
 
 from orchestrion.hal.cts import catalogue
 from orchestrion.hal.cts.catalogue import Outcome
+from orchestrion.hal.cts.rig import PATIENCE
 from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.registry import load_driver
 
-#: seconds after which a wait counts as a hang: some bugs make one
-PATIENCE = 1.0
+#: seconds after which a wait counts as a hang where a bug is seeded: some make one
+IMPATIENCE = 1.0
 
 
-def judge(bug: Bug, device: type[WrappedDevice]) -> catalogue.Result:
+def judge(bug: Bug, device: type[WrappedDevice], patience: float = PATIENCE) -> catalogue.Result:
     driver = WrappedDriver(load_driver(bug.on), device, bug.mapped, bug.change)
     try:
         info = driver.devices()[0]
     except DriverUnavailable as error:
         pytest.skip(str(error))
-    return catalogue.judge_on(bug.case, driver, info, PATIENCE)
+    return catalogue.judge_on(bug.case, driver, info, patience)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -29,7 +30,7 @@ def test_seeded_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
     assert right.outcome is Outcome.PASSED, right.reason
     if bug.patch is not None:
         bug.patch(monkeypatch)
-    found = judge(bug, bug.device)
+    found = judge(bug, bug.device, IMPATIENCE)
     assert found.outcome is Outcome.FAILED, f"{bug.case} does not find it: {found.outcome}"
 
 

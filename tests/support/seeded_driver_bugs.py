@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 from wrapped_driver import (
+    Dispatch,
+    Submission,
     WrappedBuffer,
     WrappedCommandBuffer,
     WrappedDevice,
     WrappedQueue,
     WrappedSemaphore,
+    unwrap_points,
 )
 
 from orchestrion.hal.backend import (
@@ -81,48 +84,29 @@ class LostBarrier(WrappedCommandBuffer):
 class BindingOffset(WrappedCommandBuffer):
     """The offset of a binding is forgotten where its buffer comes by a slot."""
 
-    def dispatch(
-        self,
-        executable: BackendExecutable,
-        entry: int,
-        groups: tuple[int, int, int],
-        bindings: Sequence[Binding],
-        parameters: bytes,
-    ) -> None:
-        wrong = [one._replace(offset=0) if isinstance(one.source, int) else one for one in bindings]
-        super().dispatch(executable, entry, groups, wrong, parameters)
+    def changed(self, one: Dispatch) -> Dispatch:
+        wrong = [binding._replace(offset=0) if isinstance(binding.source, int) else binding for binding in one.bindings]
+        return one._replace(bindings=wrong)
 
 
 class BindingLength(WrappedCommandBuffer):
     """A binding reaches to the end of its buffer."""
 
-    def dispatch(
-        self,
-        executable: BackendExecutable,
-        entry: int,
-        groups: tuple[int, int, int],
-        bindings: Sequence[Binding],
-        parameters: bytes,
-    ) -> None:
+    def changed(self, one: Dispatch) -> Dispatch:
         wrong = [
-            one if isinstance(one.source, int) else one._replace(length=one.source.size - one.offset)
-            for one in bindings
+            binding
+            if isinstance(binding.source, int)
+            else binding._replace(length=binding.source.size - binding.offset)
+            for binding in one.bindings
         ]
-        super().dispatch(executable, entry, groups, wrong, parameters)
+        return one._replace(bindings=wrong)
 
 
 class Parameters(WrappedCommandBuffer):
     """The words come in another order."""
 
-    def dispatch(
-        self,
-        executable: BackendExecutable,
-        entry: int,
-        groups: tuple[int, int, int],
-        bindings: Sequence[Binding],
-        parameters: bytes,
-    ) -> None:
-        super().dispatch(executable, entry, groups, bindings, parameters[4:] + parameters[:4])
+    def changed(self, one: Dispatch) -> Dispatch:
+        return one._replace(parameters=one.parameters[4:] + one.parameters[:4])
 
 
 class FirstParameters(WrappedCommandBuffer):
@@ -130,61 +114,33 @@ class FirstParameters(WrappedCommandBuffer):
 
     first: bytes | None = None
 
-    def dispatch(
-        self,
-        executable: BackendExecutable,
-        entry: int,
-        groups: tuple[int, int, int],
-        bindings: Sequence[Binding],
-        parameters: bytes,
-    ) -> None:
-        self.first = self.first or parameters
-        super().dispatch(executable, entry, groups, bindings, self.first)
+    def changed(self, one: Dispatch) -> Dispatch:
+        self.first = self.first or one.parameters
+        return one._replace(parameters=self.first)
 
 
 class EntryNumber(WrappedCommandBuffer):
     """The number of an entry is one too high, up to the last."""
 
-    def dispatch(
-        self,
-        executable: BackendExecutable,
-        entry: int,
-        groups: tuple[int, int, int],
-        bindings: Sequence[Binding],
-        parameters: bytes,
-    ) -> None:
-        wrong = min(entry + 1, len(executable.entries) - 1)
-        fits = len(executable.entries[wrong].bindings) == len(bindings)
-        super().dispatch(executable, wrong if fits else entry, groups, bindings, parameters)
+    def changed(self, one: Dispatch) -> Dispatch:
+        entries = one.executable.entries
+        wrong = min(one.entry + 1, len(entries) - 1)
+        return one._replace(entry=wrong) if len(entries[wrong].bindings) == len(one.bindings) else one
 
 
 class ThirdDimension(WrappedCommandBuffer):
     """A grid has two dimensions."""
 
-    def dispatch(
-        self,
-        executable: BackendExecutable,
-        entry: int,
-        groups: tuple[int, int, int],
-        bindings: Sequence[Binding],
-        parameters: bytes,
-    ) -> None:
-        super().dispatch(executable, entry, (*groups[:2], 1), bindings, parameters)
+    def changed(self, one: Dispatch) -> Dispatch:
+        return one._replace(groups=(*one.groups[:2], 1))
 
 
 class LastWorkgroup(WrappedCommandBuffer):
     """The last workgroup of a row, which may be part of one, does not run."""
 
-    def dispatch(
-        self,
-        executable: BackendExecutable,
-        entry: int,
-        groups: tuple[int, int, int],
-        bindings: Sequence[Binding],
-        parameters: bytes,
-    ) -> None:
-        x, y, z = groups
-        super().dispatch(executable, entry, (max(1, x - 1), y, z), bindings, parameters)
+    def changed(self, one: Dispatch) -> Dispatch:
+        x, y, z = one.groups
+        return one._replace(groups=(max(1, x - 1), y, z))
 
 
 class Limited(WrappedCommandBuffer):
@@ -192,29 +148,15 @@ class Limited(WrappedCommandBuffer):
 
     LIMITS = (1 << 20, 64, 16)
 
-    def dispatch(
-        self,
-        executable: BackendExecutable,
-        entry: int,
-        groups: tuple[int, int, int],
-        bindings: Sequence[Binding],
-        parameters: bytes,
-    ) -> None:
-        assert all(count <= limit for count, limit in zip(groups, self.LIMITS, strict=True)), groups
-        super().dispatch(executable, entry, groups, bindings, parameters)
+    def changed(self, one: Dispatch) -> Dispatch:
+        assert all(count <= limit for count, limit in zip(one.groups, self.LIMITS, strict=True)), one.groups
+        return one
 
 
 class GridSwapped(Limited):
-    def dispatch(
-        self,
-        executable: BackendExecutable,
-        entry: int,
-        groups: tuple[int, int, int],
-        bindings: Sequence[Binding],
-        parameters: bytes,
-    ) -> None:
-        x, y, z = groups
-        super().dispatch(executable, entry, (y, x, z), bindings, parameters)
+    def changed(self, one: Dispatch) -> Dispatch:
+        x, y, z = one.groups
+        return super().changed(one._replace(groups=(y, x, z)))
 
 
 def limited(info: DeviceInfo) -> DeviceInfo:
@@ -280,28 +222,16 @@ class LateQueue(WrappedQueue):
         threading.Timer(SLOW, semaphore.signal, (1,)).start()
         return [(semaphore, 1)]
 
-    def submit(
-        self,
-        batch: Sequence[BackendWork],
-        waits: Sequence[Point],
-        signals: Sequence[Point],
-        watcher: Watcher | None = None,
-    ) -> None:
-        super().submit(batch, [*waits, *self.late()], signals, watcher)
+    def changed(self, one: Submission) -> Submission:
+        return one._replace(waits=[*one.waits, *self.late()])
 
 
 class SignalBeforeTheEnd(LateQueue):
     """Signals when the work starts."""
 
-    def submit(
-        self,
-        batch: Sequence[BackendWork],
-        waits: Sequence[Point],
-        signals: Sequence[Point],
-        watcher: Watcher | None = None,
-    ) -> None:
-        WrappedQueue.submit(self, [], waits, signals, watcher)
-        super().submit(batch, [], [], watcher)
+    def changed(self, one: Submission) -> Submission:
+        self.inner.submit([], unwrap_points(one.waits), unwrap_points(one.signals))
+        return super().changed(Submission(one.batch, [], []))
 
 
 class ReturnBeforeTheEnd(LateQueue):
@@ -316,38 +246,20 @@ class ReturnBeforeTheEnd(LateQueue):
 class LostSignal(WrappedQueue):
     """Of several signals the first is forgotten."""
 
-    def submit(
-        self,
-        batch: Sequence[BackendWork],
-        waits: Sequence[Point],
-        signals: Sequence[Point],
-        watcher: Watcher | None = None,
-    ) -> None:
-        super().submit(batch, waits, signals[-1:], watcher)
+    def changed(self, one: Submission) -> Submission:
+        return one._replace(signals=one.signals[-1:])
 
 
 class WaitIgnored(WrappedQueue):
-    def submit(
-        self,
-        batch: Sequence[BackendWork],
-        waits: Sequence[Point],
-        signals: Sequence[Point],
-        watcher: Watcher | None = None,
-    ) -> None:
-        super().submit(batch, [], signals, watcher)
+    def changed(self, one: Submission) -> Submission:
+        return one._replace(waits=[])
 
 
 class FirstWait(WrappedQueue):
     """Of several waits the first is waited for."""
 
-    def submit(
-        self,
-        batch: Sequence[BackendWork],
-        waits: Sequence[Point],
-        signals: Sequence[Point],
-        watcher: Watcher | None = None,
-    ) -> None:
-        super().submit(batch, waits[:1], signals, watcher)
+    def changed(self, one: Submission) -> Submission:
+        return one._replace(waits=one.waits[:1])
 
 
 class BatchReversed(WrappedQueue):
@@ -385,16 +297,10 @@ class SecondDropped(WrappedQueue):
         super().__init__(inner, device)
         self.seen: set[tuple[int, ...]] = set()
 
-    def submit(
-        self,
-        batch: Sequence[BackendWork],
-        waits: Sequence[Point],
-        signals: Sequence[Point],
-        watcher: Watcher | None = None,
-    ) -> None:
-        fresh = [work for work in batch if self._key(work) not in self.seen]
-        self.seen |= {self._key(work) for work in batch}
-        super().submit(fresh, waits, signals, watcher)
+    def changed(self, one: Submission) -> Submission:
+        fresh = [work for work in one.batch if self._key(work) not in self.seen]
+        self.seen |= {self._key(work) for work in one.batch}
+        return one._replace(batch=fresh)
 
     @staticmethod
     def _key(work: BackendWork) -> tuple[int, ...]:

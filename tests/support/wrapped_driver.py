@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from orchestrion.hal.backend import (
     BackendBuffer,
@@ -69,8 +69,26 @@ class WrappedSemaphore(BackendSemaphore):
         self.inner.release()
 
 
+class Dispatch(NamedTuple):
+    executable: BackendExecutable
+    entry: int
+    groups: tuple[int, int, int]
+    bindings: Sequence[Binding]
+    parameters: bytes
+
+
+class Submission(NamedTuple):
+    batch: Sequence[BackendWork]
+    waits: Sequence[Point]
+    signals: Sequence[Point]
+
+
 class WrappedCommandBuffer(BackendCommandBuffer):
     """Keeps what comes between two barriers, and records it in reverse."""
+
+    def changed(self, one: Dispatch) -> Dispatch:
+        """What is recorded instead of a dispatch."""
+        return one
 
     def __init__(self, inner: BackendCommandBuffer) -> None:
         self.inner = inner
@@ -84,8 +102,9 @@ class WrappedCommandBuffer(BackendCommandBuffer):
         bindings: Sequence[Binding],
         parameters: bytes,
     ) -> None:
-        places = [unwrap(binding) for binding in bindings]
-        self.kept.append(lambda: self.inner.dispatch(executable, entry, groups, places, parameters))
+        one = self.changed(Dispatch(executable, entry, groups, bindings, parameters))
+        one = one._replace(bindings=[unwrap(binding) for binding in one.bindings])
+        self.kept.append(lambda: self.inner.dispatch(*one))
 
     def copy(self, source: Binding, target: Binding) -> None:
         self.kept.append(lambda: self.inner.copy(unwrap(source), unwrap(target)))
@@ -121,6 +140,10 @@ class WrappedQueue(BackendQueue):
         self.inner = inner
         self.device = device
 
+    def changed(self, one: Submission) -> Submission:
+        """What is submitted instead."""
+        return one
+
     def submit(
         self,
         batch: Sequence[BackendWork],
@@ -128,7 +151,8 @@ class WrappedQueue(BackendQueue):
         signals: Sequence[Point],
         watcher: Watcher | None = None,
     ) -> None:
-        self.inner.submit(unwrap_batch(batch), unwrap_points(waits), unwrap_points(signals), watcher)
+        one = self.changed(Submission(batch, waits, signals))
+        self.inner.submit(unwrap_batch(one.batch), unwrap_points(one.waits), unwrap_points(one.signals), watcher)
 
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
