@@ -79,9 +79,6 @@ def _devices(named: Sequence[str]) -> list[str]:
     if not named:
         return [info.id for status in list_devices() for info in status.devices]
     for name in named:
-        _, _, index = name.partition(":")
-        if index and not index.isdecimal():
-            raise InvalidArgument(f"device name {name!r}: the index after ':' is not a number")
         find(name)
     return [*dict.fromkeys(named)]
 

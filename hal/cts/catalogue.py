@@ -21,7 +21,7 @@ from pathlib import PurePath
 
 from orchestrion.hal.backend import BackendDriver, DeviceInfo
 from orchestrion.hal.device import Device
-from orchestrion.hal.errors import DriverUnavailable
+from orchestrion.hal.errors import DriverUnavailable, InvalidArgument
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import load_driver
 
@@ -110,8 +110,12 @@ class BadList(AssertionError):
 
 
 def find(name: str) -> tuple[BackendDriver, DeviceInfo]:
-    """The driver and device named `driver` or `driver:index`. `DriverUnavailable` gives the driver's own reason."""
-    driver_name, _, index = name.partition(":")
+    """The driver and device named `driver` or `driver:index`. `DriverUnavailable` gives the driver's own reason,
+    `InvalidArgument` says what is wrong with the name.
+    """
+    driver_name, colon, index = name.partition(":")
+    if colon and not index.isdecimal():
+        raise InvalidArgument(f"device name {name!r}: the index after ':' is not a number")
     driver = load_driver(driver_name)
     devices = driver.devices()
     if int(index or 0) >= len(devices):
@@ -185,8 +189,6 @@ def _judge(
         if reason is not None:
             return Result(case, info.id, outcome, reason)
         _run(case, driver, info, patience)
-    except DriverUnavailable:
-        raise
     except Exception as error:
         outcome = Outcome.FAILED if expected is None else Outcome.EXPECTED_FAILURE
         reason = _why(error) if expected is None else expected

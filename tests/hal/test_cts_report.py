@@ -20,6 +20,7 @@ from orchestrion.hal.cts import SCOPE, VERSION, catalogue, report
 from orchestrion.hal.cts.__main__ import main
 from orchestrion.hal.cts.catalogue import CASES, GROUPS, BadList, Outcome
 from orchestrion.hal.cts.tags import TAGS
+from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.null.driver import NullDriver
 
 ROOT = Path(__file__).parent.parent.parent
@@ -237,3 +238,14 @@ def test_pytest_writes_the_same_report(tmp_path: Path) -> None:
     expected = [catalogue.judge(name, "null").outcome for name in CASES if "buffers" in name]
     assert device["run"] == len(expected) and not device["complete"]
     assert device["counts"] == {outcome.value: expected.count(outcome) for outcome in Outcome}
+
+
+def test_driver_that_is_unavailable_when_it_is_opened() -> None:
+    """It listed the device, so this is a failure, and no reason to skip."""
+
+    class Gone(WrappedDevice):
+        def __init__(self, *_: Any) -> None:
+            raise DriverUnavailable("somebody else has it")
+
+    found = judge(Listed(Gone), OTHER)
+    assert (found.outcome, found.reason) == (Outcome.FAILED, "DriverUnavailable: somebody else has it")
