@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from orchestrion.hal.backend import BufferUsage, MemoryType
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import BufferView
 from orchestrion.hal.errors import InvalidArgument
 from orchestrion.hal.semaphore import Fence
@@ -10,7 +10,6 @@ from orchestrion.schema.dtypes import BY_NAME, BY_NUMPY
 
 from .case import Group
 from .expect import raises
-from .kernels import INCREMENT
 from .rig import Rig
 
 case = Group("buffers", __doc__)
@@ -77,19 +76,24 @@ def buffers_are_apart(rig: Rig) -> None:
 
 
 @case
-def memory_types(rig: Rig) -> None:
-    """Memory without a mapping takes part in transfers just the same."""
-    data = rig.random(100)
-    for memory in (MemoryType.DEVICE_LOCAL, MemoryType.HOST_VISIBLE):
-        buffer = rig.device.allocator.allocate(400, memory, BufferUsage.TRANSFER | BufferUsage.DISPATCH)
+def memory_uses(rig: Rig) -> None:
+    """Memory of every use is written and read by the host and by the device."""
+    data = rig.random(25).view(np.uint8)
+    for use in MemoryUse:
+        buffer, copied = rig.device.allocator.allocate(400, use), rig.device.allocator.allocate(400, use)
         buffer.write(data)
-        rig.holds(buffer, data)
+        commands = rig.recording()
+        commands.copy(buffer, 0, copied, 100, 100)
+        commands.finish()
+        rig.run(commands)
+        rig.holds(buffer, np.append(data, np.zeros(300, np.uint8)))
+        rig.holds(copied, np.concatenate([np.zeros(100, np.uint8), data, np.zeros(200, np.uint8)]))
 
 
 @case.needing("host-mapping")
 def mapping(rig: Rig) -> None:
     """Writes through a mapping are seen by the device, and the other way round."""
-    buffer, target = rig.zeros(64), rig.zeros(64)
+    buffer, target = rig.staging(np.zeros(64, np.uint8)), rig.zeros(64)
     mapped = buffer.map()
     assert mapped is not None
     mapped[:] = np.arange(64)
@@ -106,7 +110,7 @@ def mapping(rig: Rig) -> None:
 @case.needing("host-mapping")
 def mapping_outlives_the_handle(rig: Rig) -> None:
     """An array from `map` keeps the memory, not the handle, alive."""
-    buffer = rig.buffer(np.arange(64, dtype=np.uint8))
+    buffer = rig.staging(np.arange(64, dtype=np.uint8))
     mapped = buffer.map()
     buffer.release()
     assert mapped is not None
@@ -225,26 +229,6 @@ def reads_between_calls(rig: Rig) -> None:
 
 
 @case
-def usage_of_dispatches_alone(rig: Rig) -> None:
-    """A buffer that only dispatches may use is written and read by the host all the same."""
-    buffer = rig.device.allocator.allocate(64, MemoryType.DEVICE_LOCAL, BufferUsage.DISPATCH)
-    buffer.write(rig.words(*range(16)))
-    rig.holds(buffer, rig.words(*range(16)))
-
-
-@case.needing("dispatch")
-def usage_of_dispatches_bound(rig: Rig) -> None:
-    """A kernel reads and writes a buffer that only dispatches may use."""
-    buffer = rig.device.allocator.allocate(64, MemoryType.DEVICE_LOCAL, BufferUsage.DISPATCH)
-    buffer.write(rig.words(*range(16)))
-    commands = rig.recording(1)
-    rig.dispatch(commands, INCREMENT, [(0, 0, 64)], 16, 4)
-    commands.finish()
-    rig.run(commands, buffer)
-    rig.computed(buffer, np.arange(4, 20, dtype=np.uint32))
-
-
-@case
 def no_bytes(rig: Rig) -> None:
     """A buffer of no bytes is written, read, viewed, put into a slot and released like any other."""
     buffer = rig.zeros(0)
@@ -263,7 +247,7 @@ def no_bytes(rig: Rig) -> None:
 def mapping_has_the_size_asked_for(rig: Rig) -> None:
     """A mapping is as long as the buffer, without the padding, and two mappings share the memory."""
     for size in (1, 5, 16, 17, 4097):
-        buffer = rig.zeros(size)
+        buffer = rig.staging(np.zeros(size, np.uint8))
         first, second = buffer.map(), buffer.map()
         assert first is not None and second is not None
         assert first.shape == second.shape == (size,) and first.flags.writeable
@@ -278,7 +262,7 @@ def mapping_has_the_size_asked_for(rig: Rig) -> None:
 @case.needing("host-mapping")
 def mapping_after_submitted_work(rig: Rig) -> None:
     """A mapping is coherent once the work that touches the buffer was waited for."""
-    buffer, done = rig.zeros(4096), rig.device.create_semaphore()
+    buffer, done = rig.staging(np.zeros(4096, np.uint8)), rig.device.create_semaphore()
     mapped = buffer.map()
     assert mapped is not None
     for value in range(1, 9):
@@ -292,7 +276,7 @@ def mapping_after_submitted_work(rig: Rig) -> None:
 @case.needing("host-mapping")
 def view_maps_its_range(rig: Rig) -> None:
     """A view's mapping is the elements in their shape, and a write through it changes the buffer there."""
-    buffer = rig.zeros(128)
+    buffer = rig.staging(np.zeros(128, np.uint8))
     mapped = BufferView(buffer, BY_NAME["i32"], (2, 3), 32).map()
     assert mapped is not None and mapped.shape == (2, 3)
     mapped[1, 2] = -1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from orchestrion.hal.backend import BackendDriver
+from orchestrion.hal.backend import BackendDriver, MemoryUse
 from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import CommandBuffer, Range, Source
 from orchestrion.hal.device import Device
@@ -18,6 +20,7 @@ from orchestrion.hal.semaphore import Fence
 from . import kernels
 
 Words = npt.NDArray[np.uint32]
+Value = TypeVar("Value")
 
 #: seconds after which a wait that must end is taken for a hang
 PATIENCE = 20.0
@@ -86,10 +89,23 @@ class Rig:
         """A new buffer that the host filled with zeros."""
         return self.buffer(np.zeros(size, np.uint8))
 
+    def staging(self, data: npt.NDArray[np.generic]) -> Buffer:
+        """A buffer that holds `data`, and that is mapped where the device maps any memory."""
+        buffer = self.device.allocator.allocate(data.nbytes, MemoryUse.STAGING)
+        buffer.write(data)
+        return buffer
+
     def contents(self, buffer: Buffer) -> npt.NDArray[np.uint8]:
         out = np.empty(buffer.size, np.uint8)
         buffer.read(out)
         return out
+
+    def soon(self, get: Callable[[], Value], want: Value) -> None:
+        """The value becomes `want` within `patience`: what is released may be given back by another thread."""
+        end = time.monotonic() + self.patience
+        while (found := get()) != want:
+            assert time.monotonic() < end, f"{found}, expected {want}"
+            time.sleep(0.001)
 
     def holds(self, buffer: Buffer, want: npt.NDArray[np.generic]) -> None:
         """The buffer begins with exactly these bytes, put there by the host, by copies or by fills."""

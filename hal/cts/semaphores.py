@@ -8,7 +8,7 @@ import numpy as np
 
 from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import CommandBuffer
-from orchestrion.hal.errors import DeadlineExceeded, DeviceLost, InvalidArgument, OutOfMemory
+from orchestrion.hal.errors import DeadlineExceeded, EventFailed, InvalidArgument, LibraryFailed
 from orchestrion.hal.semaphore import Fence
 
 from .case import Group
@@ -471,10 +471,10 @@ def wait_with_a_watcher(rig: Rig) -> None:
 def failed_value(rig: Rig) -> None:
     """Who waits for a value that was reached by a failure gets its error, and so does who waits for one between."""
     semaphore = rig.device.create_semaphore(2)
-    semaphore.backend.fail(5, DeviceLost("the work failed"))
+    semaphore.backend.fail(5, LibraryFailed("the work failed"))
     assert semaphore.value == 5
     for value in (3, 4, 5):
-        with raises(DeviceLost, match="the work failed"):
+        with raises(LibraryFailed, match="the work failed"):
             semaphore.wait(value, rig.patience)
     for value in (1, 2):
         semaphore.wait(value, 0.0)
@@ -484,13 +484,13 @@ def failed_value(rig: Rig) -> None:
 def values_behind_a_failed_one(rig: Rig) -> None:
     """A semaphore goes on after a failure: later values are reached without an error, and a second failure is kept."""
     semaphore = rig.device.create_semaphore()
-    semaphore.backend.fail(1, DeviceLost("first"))
+    semaphore.backend.fail(1, LibraryFailed("first"))
     semaphore.signal(2)
     semaphore.wait(2, rig.patience)
-    semaphore.backend.fail(3, OutOfMemory("second"))
-    with raises(DeviceLost, match="first"):
+    semaphore.backend.fail(3, EventFailed("second"))
+    with raises(LibraryFailed, match="first"):
         semaphore.wait(1, rig.patience)
-    with raises(OutOfMemory, match="second"):
+    with raises(EventFailed, match="second"):
         semaphore.wait(3, rig.patience)
     semaphore.wait(2, rig.patience)
 
@@ -503,14 +503,14 @@ def failure_wakes_waiters(rig: Rig) -> None:
     def wait(value: int) -> None:
         try:
             semaphore.wait(value, rig.patience)
-        except DeviceLost as error:
+        except LibraryFailed as error:
             failures.append(str(error))
 
     threads = [threading.Thread(target=wait, args=(value,)) for value in (1, 2, 2)]
     for thread in threads:
         thread.start()
     time.sleep(MOMENT)
-    semaphore.backend.fail(2, DeviceLost("gone"))
+    semaphore.backend.fail(2, LibraryFailed("gone"))
     for thread in threads:
         thread.join(rig.patience)
     assert failures == ["gone"] * 3
@@ -522,13 +522,13 @@ def submission_behind_a_failed_value(rig: Rig) -> None:
     gate, done = rig.device.create_semaphore(), rig.device.create_semaphore()
     commands, buffer = filler(rig, 3)
     rig.device.queue.submit(commands, (), Fence([(gate, 1)]), Fence([(done, 1)]))
-    gate.backend.fail(1, DeviceLost("the gate failed"))
+    gate.backend.fail(1, LibraryFailed("the gate failed"))
     try:
         done.wait(1, rig.patience)
-    except DeviceLost as error:
+    except LibraryFailed as error:
         assert "the gate failed" in str(error)
     assert done.value == 1
-    with suppress(DeviceLost):  # a driver whose submission failed says so once to who uses the buffer
+    with suppress(LibraryFailed):  # a driver whose submission failed says so once to who uses the buffer
         rig.contents(buffer)
     rig.run(commands)
     rig.holds(buffer, np.full(16, 3, np.uint8))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrion.hal.backend import BackendDevice, BackendDriver, BufferUsage, MemoryType
+from orchestrion.hal.backend import BackendDevice, BackendDriver, MemoryUse
 from orchestrion.hal.policy import CONFINED_FORMATS
 
 from . import kernels
@@ -30,8 +30,7 @@ class Tag:
 
 
 def _maps(driver: BackendDriver, device: BackendDevice) -> bool:
-    usage = BufferUsage.TRANSFER | BufferUsage.MAPPING
-    buffer = device.allocate(64, MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE, usage)
+    buffer = device.allocate(64, MemoryUse.STAGING)
     mapped = buffer.host is not None
     buffer.release()
     return mapped
@@ -58,7 +57,7 @@ def _has_parameters(driver: BackendDriver, device: BackendDevice) -> bool:
 ROWS = (
     Tag("dispatch", "executes dispatches: what a kernel computes is checked", lambda r, d: r.conformance.computes),
     Tag("parameters", "runs a format whose entries take parameter words", _has_parameters),
-    Tag("host-mapping", "memory is mapped for the host as long as a buffer lives", _maps),
+    Tag("host-mapping", "maps staging memory for the host as long as a buffer lives", _maps),
     Tag("import-host", "takes aligned memory of the host as a buffer, without a copy", _imports),
     Tag("timestamps", "times commands by a clock of its own (`DeviceInfo.timestamps`)", lambda r, d: d.info.timestamps),
     Tag("no-timestamps", "does not time commands", lambda r, d: not d.info.timestamps),

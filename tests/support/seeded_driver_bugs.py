@@ -31,11 +31,10 @@ from orchestrion.hal.backend import (
     BackendSemaphore,
     BackendWork,
     Binding,
-    BufferUsage,
     Bytes,
     DeviceInfo,
     Entry,
-    MemoryType,
+    MemoryUse,
     Point,
     Watcher,
 )
@@ -360,8 +359,8 @@ class WaitForTheExactValue(WrappedSemaphore):
 
 
 class Dirty(WrappedDevice):
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
-        made = super().allocate(size, memory, usage)
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
+        made = super().allocate(size, use)
         assert made.host is not None
         made.host[:] = 0xCD
         return made
@@ -370,8 +369,8 @@ class Dirty(WrappedDevice):
 class DirtyPadding(WrappedDevice):
     """The last bytes of an allocation, which the host did not ask for, are not cleared."""
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
-        made = super().allocate(size, memory, usage)
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
+        made = super().allocate(size, use)
         assert made.host is not None
         made.host[-1:] = 0xCD
         return made
@@ -384,7 +383,7 @@ class OneMemory(WrappedDevice):
         super().__init__(inner, info, mapped)
         self.shared: dict[int, Bytes] = {}
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
         place = self.shared.setdefault(size, np.zeros(size, np.uint8))
         inner = self.inner.import_host(place)
         assert inner is not None
@@ -408,11 +407,11 @@ class LittleMemory(WrappedDevice):
         super().__init__(inner, info, mapped)
         self.used = 0
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
         if self.used + size > LITTLE:
             raise OutOfMemory(f"allocation of {size} bytes: {self.used} of {LITTLE} are in use")
         self.used += size
-        made = Counted(self.inner.allocate(size, memory, usage), self.mapped)
+        made = Counted(self.inner.allocate(size, use), self.mapped)
         made.device = self
         return made
 
@@ -420,8 +419,8 @@ class LittleMemory(WrappedDevice):
 class Leaking(LittleMemory):
     """Released memory is lost."""
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
-        made = super().allocate(size, memory, usage)
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
+        made = super().allocate(size, use)
         self.used += size
         return made
 

@@ -23,11 +23,10 @@ from orchestrion.hal.backend import (
     BackendSemaphore,
     BackendWork,
     Binding,
-    BufferUsage,
     Bytes,
     DeviceInfo,
     Entry,
-    MemoryType,
+    MemoryUse,
     Point,
     Watcher,
 )
@@ -39,6 +38,7 @@ class WrappedBuffer(BackendBuffer):
         self.inner = inner
         self.size = inner.size
         self.host = inner.host if mapped else None
+        self.host_cached = inner.host_cached
 
     def release(self) -> None:
         self.host = None
@@ -191,8 +191,8 @@ class WrappedDevice(BackendDevice):
         self.compiles = inner.compiles  # type: ignore[misc]  # of the class in other drivers
         self.queue = self.queue_class(inner.queue, self)
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
-        return self.buffer_class(self.inner.allocate(size, memory, usage), self.mapped)
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
+        return self.buffer_class(self.inner.allocate(size, use), self.mapped)
 
     def import_host(self, memory: Bytes) -> BackendBuffer | None:
         inner = self.inner.import_host(memory)
