@@ -99,7 +99,7 @@ class Device:
         self.check_open()
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
-        self.policy.check(format, digest)
+        self.policy.check(format, digest, self.info)
         return self.executables.get(self, format, payload, entries, digest)
 
     def trial_build(

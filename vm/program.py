@@ -39,7 +39,7 @@ from .linker import LinkedProgram
 from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Check, Loader
 from .memory import Memory
-from .native import NativeModule
+from .native import NativeModule, native_modules
 from .scalars import ScalarFunction
 from .selection import skipped_programs
 from .sized import SizedFunction
@@ -265,7 +265,7 @@ def load(
     device: str | Device | None = None,
     *,
     allow_native_code: bool = False,
-    natives: Sequence[NativeModule] = (),
+    natives: Sequence[NativeModule | str] = (),
     fuel: float | None = None,
     deadline: float | None = None,
     memory: float | None = None,
@@ -287,7 +287,8 @@ def load(
     that is stored without compression. Up to the end of the file if `length` is None.
 
     Without `device` it is `reference`. `allow_native_code` lets code of a stranger run that a native compiler takes in
-    (OpenCL C); an open device has its policy already. `natives` are further native modules. `profiling`: every
+    (OpenCL C); an open device has its policy already. `natives` are further native modules, or names of those that
+    installed packages declare (`vm/native.py`). `profiling`: every
     dispatch, copy and fill is timed, for `Program.profile`; an open device must have been opened so. `build_deadline`:
     the seconds in which the program's device code must be built. None is a default for modules that are not trusted,
     and no limit for others; `math.inf` is no limit (`hal/building.py`).
@@ -314,14 +315,15 @@ def load(
     calls = Limits(fuel, deadline, memory, depth)
     limits, builds = finite(calls), BuildBudget(build_deadline)
     admission = _admission(policy, signature)
+    further = native_modules(natives) if natives else ()
     file = _open_module(module, offset, length, admission is not None)
     share, budget = _open(device, allow_native_code, limits, profiling, builds)
     try:
         check = None if admission is None else admission.check
         linked, profiler = (
-            _profiled(file, share, natives, check)
+            _profiled(file, share, further, check)
             if profiling
-            else (_LOADER.link(file, share.info, natives, check), None)
+            else (_LOADER.link(file, share.info, further, check), None)
         )
         trust = None if admission is None else admission.grant(share)
         declared = linked.code.declared

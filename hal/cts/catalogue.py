@@ -4,11 +4,12 @@ from orchestrion.hal.backend import BackendDriver, DeviceInfo
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.policy import Policy
-from orchestrion.hal.registry import load_driver
+from orchestrion.hal.registry import devices_of, load_driver
 
 from . import (
     batches,
     buffers,
+    control_flow,
     dispatches,
     errors,
     interrupts,
@@ -28,6 +29,7 @@ CASES: dict[str, Case] = (
     | dispatches.case.cases
     | recordings.case.cases
     | batches.case.cases
+    | control_flow.case.cases
     | semaphores.case.cases
     | statistics.case.cases
     | lifetimes.case.cases
@@ -45,7 +47,7 @@ def find(name: str) -> tuple[BackendDriver, DeviceInfo]:
     """The driver and device named `driver` or `driver:index`. `DriverUnavailable` gives the driver's own reason."""
     driver_name, _, index = name.partition(":")
     driver = load_driver(driver_name)
-    devices = driver.devices()
+    devices = devices_of(driver)
     if int(index or 0) >= len(devices):
         raise DriverUnavailable(f"driver {driver_name} has {len(devices)} devices, no {name}")
     return driver, devices[int(index or 0)]

@@ -13,10 +13,11 @@ from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.hal.command_buffer import CommandBuffer, Range
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import HalError, InvalidArgument, PolicyRefused, Unsupported
-from orchestrion.hal.policy import CONFINED_FORMATS, Policy
+from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_NAME
+from orchestrion.schema.profiles import is_confined
 
 from .case import Group
 from .kernels import ADD, INCREMENT
@@ -74,9 +75,10 @@ def finished(rig: Rig) -> CommandBuffer:
 
 
 def untrusted(rig: Rig) -> None:
-    native = [format for format in rig.device.info.formats if format not in CONFINED_FORMATS]
+    info = rig.device.info
+    native = [name for name in info.formats if name not in info.verified_formats or not is_confined(name)]
     if not native:
-        raise PolicyRefused("opencl-c is native code")  # nothing to refuse: the device runs none
+        raise PolicyRefused("the format is native code")  # nothing to refuse: the device runs none
     device = Device(rig.device.device_state, (), rig.device.executables, Policy())
     try:
         device.create_executable(native[0], memoryview(b"x"), (), bytes(32))
@@ -125,7 +127,7 @@ RULES: tuple[Rule, ...] = (
     ),
     # executables
     ("format", Unsupported, "not tape", lambda r: r.device.create_executable("tape", memoryview(b""), ())),
-    ("untrusted_native_code", PolicyRefused, "opencl-c is native code", untrusted),
+    ("untrusted_native_code", PolicyRefused, "is native code", untrusted),
     ("entry_access", InvalidArgument, "access 'append'", lambda r: build(r, ("append", 4))),
     ("entry_workgroup", InvalidArgument, "workgroup size", lambda r: build(r, size=(0, 1, 1))),
     (

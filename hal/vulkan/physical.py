@@ -246,6 +246,7 @@ class _Probe:
             memory_bytes=memory_bytes,
             notes=self._notes(),
             timestamps=self.timestamp_bits > 0,
+            verified_formats=frozenset({"spirv"}),
         )
         uuid = bytes(self.properties.pipelineCacheUUID).hex()
         return PhysicalDevice(
