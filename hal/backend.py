@@ -287,6 +287,12 @@ class Watcher(Protocol):
 BackendWork = tuple[BackendCommandBuffer, Sequence[BackendBuffer]]
 
 
+def _host_memory(queue: "BackendQueue", buffer: BackendBuffer) -> Bytes:
+    if buffer.host is None:
+        raise Unsupported(f"{type(queue).__name__} cannot copy to and from buffers without host mapping")
+    return buffer.host
+
+
 class BackendQueue(ABC):
     """Work in order. Submissions of one queue start in the order they were submitted.
 
@@ -322,13 +328,21 @@ class BackendQueue(ABC):
     def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
         """As `execute`, for several recordings: one submission and one wait."""
 
-    @abstractmethod
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
-        """Copy from the host, in order with later submissions; `data` stays unchanged until the next wait."""
+        """Copy from the host, in order with later submissions; `data` stays unchanged until the next wait.
 
-    @abstractmethod
+        This default waits, and is for drivers whose buffers all have `host`.
+        """
+        self.wait_idle()
+        _host_memory(self, buffer)[offset : offset + data.size] = data
+
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
-        """Copy to the host after all earlier work; returns when `out` is filled."""
+        """Copy to the host after all earlier work; returns when `out` is filled.
+
+        This default is for drivers whose buffers all have `host`.
+        """
+        self.wait_idle()
+        out[:] = _host_memory(self, buffer)[offset : offset + out.size]
 
     @abstractmethod
     def wait_idle(self) -> None:
