@@ -1,6 +1,6 @@
 """The driver interface: what a driver implements. Everybody else calls the front (`hal.device.Device` and its kin).
 
-`API_VERSION` is the version of this interface: of this file and of the modules in `hal.PUBLIC_MODULES`. A driver states
+`API_VERSION` is the version of this interface: of this file and of the names in `hal.public.PUBLIC`. A driver states
 the version it was written for (`BackendDriver.api_version`). It runs if the major version is the same and the minor
 version is not newer than this one: a minor version only adds methods with a body, fields with a default, and names.
 
@@ -29,32 +29,9 @@ import numpy.typing as npt
 
 from .errors import HalError, Unsupported
 
-__all__ = [
-    "API_VERSION",
-    "BackendBuffer",
-    "BackendCommandBuffer",
-    "BackendDevice",
-    "BackendDriver",
-    "BackendExecutable",
-    "BackendQueue",
-    "BackendSemaphore",
-    "BackendWork",
-    "Binding",
-    "BufferUsage",
-    "Bytes",
-    "Conformance",
-    "DeviceInfo",
-    "Entry",
-    "Limits",
-    "MemoryType",
-    "NOT_MADE",
-    "Point",
-    "Span",
-    "Watcher",
-]
-
 #: major and minor version of the driver interface
 API_VERSION = (1, 0)
+NO_LIMIT = 2**63 - 1
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -79,7 +56,7 @@ class BufferUsage(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Numbers a device states; 2**63 - 1 where it has no limit of its own."""
+    """Numbers a device states; `NO_LIMIT` where it has no limit of its own."""
 
     max_workgroup_count: tuple[int, int, int]
     max_workgroup_size: int
@@ -175,6 +152,12 @@ class Binding(NamedTuple):
     source: BackendBuffer | int
     offset: int
     length: int
+
+    def memory(self, table: Sequence[BackendBuffer]) -> Bytes:
+        """The range in the host's memory, with these buffers in the slots: for drivers whose buffers have `host`."""
+        buffer = table[self.source] if isinstance(self.source, int) else self.source
+        assert buffer.host is not None, "a buffer without host mapping"
+        return buffer.host[self.offset : self.offset + self.length]
 
 
 class BackendCommandBuffer(ABC):

@@ -5,8 +5,8 @@
 - Looking for entry points takes 20 ms. It happens once per process, when a name is asked for that no built-in table
   has.
 - A name that two packages declare belongs to neither. A built-in name belongs to this package, whoever declares it.
-- What a package raises while it is loaded becomes a `PluginError` that names the plugin and the package, so that one bad
-  package hides no other.
+- What a package raises while it is loaded becomes a `PluginError` that names the plugin and the package, so that one
+  bad package hides no other.
 """
 
 import re
@@ -136,7 +136,7 @@ def _scan() -> tuple[Mapping[str, Mapping[str, Plugin]], tuple[str, ...]]:
 
 def _add(rows: dict[str, Plugin], point: "EntryPoint", package: str) -> None:
     before = rows.get(point.name)
-    packages = (package,) if before is None else (*before.packages, package)
+    packages = (package,) if before is None else tuple(sorted((*before.packages, package)))
     rows[point.name] = Plugin(point.group, point.name, packages, point)
 
 

@@ -12,18 +12,6 @@ from dataclasses import dataclass
 
 from .errors import PluginError
 
-__all__ = [
-    "FEATURES",
-    "FORMATS",
-    "PROFILES",
-    "Format",
-    "Profile",
-    "find_feature",
-    "find_format",
-    "find_profile",
-    "is_confined",
-]
-
 #: feature -> its one meaning, for every driver. The position is the feature's bit in a module: append only.
 FEATURES: dict[str, str] = {
     "int8": "8-bit integers in arithmetic and in storage buffers",

@@ -33,8 +33,6 @@ from orchestrion.schema.signature import Signature, parse_signature
 from .errors import CallerError, UnresolvedImport, shorten
 from .refs import TYPES
 
-__all__ = ["NativeModule", "native"]
-
 GROUP = "orchestrion.natives"
 
 _F = TypeVar("_F", bound=Callable[..., Any])

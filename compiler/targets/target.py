@@ -23,8 +23,6 @@ from orchestrion.compiler.kernel.plan import EntryPlan
 from orchestrion.schema.errors import PluginError
 from orchestrion.schema.plugins import declared, load
 
-__all__ = ["API_VERSION", "Payload", "Target"]
-
 #: version of this interface; 0: provisional
 API_VERSION = (0, 1)
 

@@ -24,8 +24,6 @@ from orchestrion.schema.errors import PluginError
 from orchestrion.schema.tensor_bytecode import EntryCode
 from orchestrion.schema.tensor_shapes import TensorType
 
-__all__ = ["ADD", "ENTRIES", "INCREMENT", "IOTA", "WORKGROUPS", "Kernel", "find_kernels"]
-
 #: entries by number: c[i] = a[i] + b[i] + value; out[i] = i + value; data[i] = data[i] + value
 ADD, IOTA, INCREMENT = 0, 1, 2
 

@@ -2,19 +2,17 @@
 
 A payload is the magic `LANE` and 32-bit words, little endian: the version, the number of entries, and the entries. An
 entry is the number of its registers and the element type of each, the number of its shared arrays and the element type
-and length of each, and code that ends with `end`. An instruction is a word, `op | operands << 16`, and its operands, of
-which the first register is the result, but for `store` and `if`. Registers hold zero at first.
+and length of each, and code that ends with `end`. The first registers are of type `ui32` and hold, at first, the linear
+index of the workgroup, that of the invocation in it, and the parameter words; the others hold zero. An instruction is a
+word, `op | operands << 16`, and its operands:
 
 | op | operands | |
 | --- | --- | --- |
 | `constant` | result, low word, high word | the bits |
-| `parameter` | result, number | a word of the dispatch |
-| `workgroup_id`, `local_id` | result | linear index |
 | `load` | result, index, memory | an element; a memory is a binding or, behind those, a shared array |
 | `store` | value, index, memory | |
 | `move` | result, value | |
-| `for` | index, lower, upper, step | the code up to `end`, while the index is below |
-| `if` | condition | the code up to `else` or that up to `end` |
+| `for` | index, lower, upper, step | runs the code up to its `end` while the index is below |
 | others | result, operands | the row of `schema.scalars` of that name |
 """
 
@@ -30,22 +28,18 @@ from orchestrion.schema.scalars import BY_NAME as SCALAR
 
 MAGIC, VERSION = b"LANE", 1
 MOST_DEPTH, MOST_REGISTERS = 32, 1 << 16
-#: op -> its operands: T, a register, all of one type; I, those of an index; B, of an i1; W, of a ui32; m, a memory;
-#: p, the number of a parameter word; n, any number
-CONTROL = {
-    "else": "", "end": "", "for": "IIII", "if": "B", "constant": "Tnn", "parameter": "Wp", "workgroup_id": "I",
-    "local_id": "I", "load": "TIm", "store": "TIm", "move": "TT",
-}  # fmt: skip
+#: op -> its operands: T, a register, all of one type; I, the same, of an index; m, a memory; n, any number
+CONTROL = {"end": "", "for": "IIII", "constant": "Tnn", "load": "TIm", "store": "TIm", "move": "TT"}
 NAMES = (*CONTROL, *SCALAR)
 INDEX = ("ui32", "ui64")
 
 
 class Row(NamedTuple):
-    """One instruction, with the body of a loop or both arms of a branch."""
+    """One instruction; `body` is that of a loop."""
 
     op: str
     operands: tuple[int, ...]
-    blocks: tuple[list["Row"], ...] = ()
+    body: list["Row"] | None = None
 
 
 class Code(NamedTuple):
@@ -91,15 +85,17 @@ class _Reader:
         (count,) = self.take(1)
         self.check(count <= MOST_REGISTERS, f"{count} registers, {MOST_REGISTERS} at most")
         self.registers = self.dtypes(self.take(count))
+        given = [dtype.name for dtype in self.registers[: 2 + entry.parameter_words]]
+        self.check(given == ["ui32"] * (2 + entry.parameter_words), "no registers for indices and parameters")
         (count,) = self.take(1)
         pairs = self.take(2 * count)
         self.arrays = list(zip(self.dtypes(pairs[::2]), pairs[1::2], strict=True))
         shared = sum(dtype.itemsize * length for dtype, length in self.arrays)
         self.check(shared <= self.shared_limit, f"{shared} bytes of shared memory, {self.shared_limit} at most")
-        return Code(self.block(0, "end"), self.registers, self.arrays)
+        return Code(self.block(0), self.registers, self.arrays)
 
-    def block(self, depth: int, last: str) -> list[Row]:
-        self.check(depth <= MOST_DEPTH, f"more than {MOST_DEPTH} loops and branches inside each other")
+    def block(self, depth: int) -> list[Row]:
+        self.check(depth <= MOST_DEPTH, f"more than {MOST_DEPTH} loops inside each other")
         rows: list[Row] = []
         while True:
             (word,) = self.take(1)
@@ -107,37 +103,29 @@ class _Reader:
             self.check(op < len(NAMES), f"no op {op}")
             name = NAMES[op]
             self.check(self.fits(name, operands), f"{name} does not take {operands}")
-            if name in ("else", "end"):
-                self.check(name == last, f"{name} where {last} belongs")
+            if name == "end":
                 return rows
-            ends = {"for": ["end"], "if": ["else", "end"]}.get(name, [])
-            rows.append(Row(name, operands, tuple(self.block(depth + 1, end) for end in ends)))
+            rows.append(Row(name, operands, self.block(depth + 1) if name == "for" else None))
 
     def fits(self, op: str, operands: tuple[int, ...]) -> bool:
         """Whether the operands are there and of the types that the op takes."""
         kinds = CONTROL.get(op, "T" * len(operands))
-        if len(kinds) != len(operands):
-            return False
-        places = [operand for operand, kind in zip(operands, kinds, strict=True) if kind in "TIBW"]
-        if any(place >= len(self.registers) for place in places):
+        places = [operand for operand, kind in zip(operands, kinds, strict=False) if kind in "TI"]
+        if len(kinds) != len(operands) or any(place >= len(self.registers) for place in places):
             return False
         types = [self.registers[place] for place in places]
         if op in SCALAR:
             return bool(types) and SCALAR[op].accepts(types[1:], types[0])
-        return all(self.fits_kind(kind, operand, op, types[0]) for kind, operand in zip(kinds, operands, strict=True)) and (
-            len({dtype for dtype, kind in zip(types, kinds, strict=False) if kind == kinds[0]}) <= 1
+        values, indices = (
+            [self.registers[x] for x, kind in zip(operands, kinds, strict=True) if kind == want] for want in "TI"
         )
+        of_one_type = len(set(values)) <= 1 and len(set(indices)) <= 1
+        index_fits = all(dtype.name in INDEX for dtype in indices)
+        return of_one_type and index_fits and ("m" not in kinds or self.may_access(op, operands[2], types[0]))
 
-    def fits_kind(self, kind: str, operand: int, op: str, subject: DType) -> bool:
-        match kind:
-            case "I" | "B" | "W":
-                return self.registers[operand].name in {"I": INDEX, "B": ("i1",), "W": ("ui32",)}[kind]
-            case "p":
-                return operand < self.entry.parameter_words
-            case "m" if operand >= len(self.entry.bindings):
-                array = operand - len(self.entry.bindings)
-                return array < len(self.arrays) and self.arrays[array][0] is subject
-            case "m":
-                return op == "load" or self.entry.bindings[operand][0] != "read"
-            case _:
-                return True
+    def may_access(self, op: str, memory: int, dtype: DType) -> bool:
+        """Whether a memory is there, holds elements of the type, and may be written by a store."""
+        bindings = self.entry.bindings
+        if memory < len(bindings):
+            return op == "load" or bindings[memory][0] != "read"
+        return memory < len(bindings) + len(self.arrays) and self.arrays[memory - len(bindings)][0] is dtype

@@ -10,9 +10,9 @@ from .bytecode import MAGIC, NAMES, VERSION
 from .declarations import FORMAT
 
 NUMBERS = {name: number for number, name in enumerate(NAMES)}
-#: the registers of each entry: parameters, ids, index and its guard, operands
-N, VALUE, GROUP, LOCAL, SIZE, INDEX, INSIDE, X, Y = range(9)
-TYPES = ["i1" if register == INSIDE else "ui32" for register in range(9)]
+#: the registers of each entry: ids and parameters, which are given, and index, its guard, operands, constants
+GROUP, LOCAL, N, VALUE, INDEX, INSIDE, TIMES, X, Y, SIZE, ZERO, ONE = range(12)
+TYPES = ["i1" if register == INSIDE else "ui32" for register in range(12)]
 
 
 def kernel(n: int, value: int) -> Kernel:
@@ -34,13 +34,13 @@ def _payload() -> bytes:
 def _entry(size: int, body: list[tuple[str, int] | tuple[str, int, int] | tuple[str, int, int, int]]) -> list[int]:
     """The words of an entry: its body for each index below `n`."""
     index = [
-        ("parameter", N, 0), ("parameter", VALUE, 1), ("workgroup_id", GROUP), ("local_id", LOCAL),
-        ("constant", SIZE, size, 0), ("multiply", INDEX, GROUP, SIZE), ("add", INDEX, INDEX, LOCAL),
-        ("compare_lt", INSIDE, INDEX, N), ("if", INSIDE),
+        ("constant", SIZE, size, 0), ("constant", ONE, 1, 0),
+        ("multiply", INDEX, GROUP, SIZE), ("add", INDEX, INDEX, LOCAL),
+        ("compare_lt", INSIDE, INDEX, N), ("select", TIMES, INSIDE, ONE, ZERO), ("for", X, ZERO, TIMES, ONE),
     ]  # fmt: skip
     code = [
         word
-        for op, *operands in (*index, *body, ("else",), ("end",), ("end",))
+        for op, *operands in (*index, *body, ("end",), ("end",))
         for word in (NUMBERS[op] | len(operands) << 16, *operands)
     ]
     return [len(TYPES), *[BY_NAME[name].code for name in TYPES], 0, *code]

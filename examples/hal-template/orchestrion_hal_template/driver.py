@@ -13,7 +13,6 @@ from orchestrion.hal.timeline import SoftSemaphore, Worker
 from .bytecode import Code, decode
 from .lanes import Lanes
 
-NO_LIMIT = 2**63 - 1
 #: lanes that run at once, and registers of theirs that are held at once
 MOST_LANES, MOST_HELD = 1 << 16, 1 << 24
 Table = Sequence[hal.BackendBuffer]
@@ -71,20 +70,20 @@ class TemplateCommandBuffer(hal.BackendCommandBuffer):
         assert isinstance(executable, TemplateExecutable)
 
         def step(table: Table, check: Check) -> None:
-            memories = [memory(binding, table) for binding in bindings]
+            memories = [binding.memory(table) for binding in bindings]
             executable.run(entry, prod(groups), memories, parameters, check)
 
         self.steps.append(step)
 
     def copy(self, source: hal.Binding, target: hal.Binding) -> None:
         def step(table: Table, check: Check) -> None:
-            memory(target, table)[:] = memory(source, table)
+            target.memory(table)[:] = source.memory(table)
 
         self.steps.append(step)
 
     def fill(self, target: hal.Binding, pattern: bytes) -> None:
         def step(table: Table, check: Check) -> None:
-            memory(target, table).reshape(-1, len(pattern))[:] = np.frombuffer(pattern, np.uint8)
+            target.memory(table).reshape(-1, len(pattern))[:] = np.frombuffer(pattern, np.uint8)
 
         self.steps.append(step)
 
@@ -96,12 +95,6 @@ class TemplateCommandBuffer(hal.BackendCommandBuffer):
 
     def release(self) -> None:
         self.steps.clear()
-
-
-def memory(binding: hal.Binding, table: Table) -> hal.Bytes:
-    buffer = table[binding.source] if isinstance(binding.source, int) else binding.source
-    assert buffer.host is not None
-    return buffer.host[binding.offset : binding.offset + binding.length]
 
 
 class TemplateQueue(hal.BackendQueue):
@@ -123,9 +116,6 @@ class TemplateQueue(hal.BackendQueue):
 
     def wait_idle(self) -> None:
         self.worker.drain()
-
-    def recover(self, signals: Sequence[hal.Point], unsure: Sequence[hal.Point] = ()) -> None:
-        self.worker.recover(None, signals, unsure)
 
 
 def run(batch: Sequence[hal.BackendWork], watcher: hal.Watcher | None) -> None:
@@ -155,9 +145,7 @@ class TemplateDevice(hal.BackendDevice):
     def import_host(self, memory: hal.Bytes) -> TemplateBuffer:
         return TemplateBuffer(memory)
 
-    def create_executable(
-        self, format: str, payload: memoryview, entries: tuple[hal.Entry, ...]
-    ) -> TemplateExecutable:
+    def create_executable(self, format: str, payload: memoryview, entries: tuple[hal.Entry, ...]) -> TemplateExecutable:
         return TemplateExecutable(decode(payload, entries, self.info.limits.shared_memory_bytes), entries)
 
     def create_command_buffer(self, slots: int) -> TemplateCommandBuffer:
@@ -180,16 +168,16 @@ INFO = hal.DeviceInfo(
     verified_formats=frozenset({"template-lanes"}),
     features=frozenset({"int8", "int16", "int64", "float64", "robust", "template.lockstep"}),
     limits=hal.Limits(
-        max_workgroup_count=(NO_LIMIT, NO_LIMIT, NO_LIMIT),
+        max_workgroup_count=(hal.NO_LIMIT, hal.NO_LIMIT, hal.NO_LIMIT),
         max_workgroup_size=1024,
-        max_binding_length=NO_LIMIT,
+        max_binding_length=hal.NO_LIMIT,
         max_bindings=64,
         max_parameter_bytes=128,
         shared_memory_bytes=32768,
         min_binding_alignment=16,
         host_import_alignment=1,
     ),
-    memory_bytes=NO_LIMIT,
+    memory_bytes=hal.NO_LIMIT,
 )
 
 

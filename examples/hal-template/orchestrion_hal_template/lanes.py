@@ -1,7 +1,7 @@
 """Runs code on the invocations of some workgroups, in lockstep: a register is an array with a lane for each invocation.
 
-A register that is the same for all is an array of rank 0. In loops and branches a mask says which lanes take part; the
-others keep what they have. Every index is bounded by the memory that it is into: loads beyond its end give its last
+A register that is the same for all is an array of rank 0. In loops a mask says which lanes take part; the others keep
+what they have. Every index is bounded by the memory that it is into: loads beyond its end give its last
 element, stores there do nothing.
 """
 
@@ -25,19 +25,18 @@ class Lanes:
     def __init__(
         self, code: Code, memories: Sequence[Array], words: Array, groups: range, size: int, check: Callable[[], None]
     ) -> None:
-        self.code, self.memories, self.words, self.check = code, memories, words, check
+        self.code, self.memories, self.check = code, memories, check
         self.rows = np.repeat(np.arange(len(groups)), size)  #: of each lane in the shared arrays
-        self.ids = {"workgroup_id": self.rows + groups.start, "local_id": np.tile(np.arange(size), len(groups))}
         self.shared = [np.zeros((len(groups), length), storage(dtype)) for dtype, length in code.arrays]
         self.registers: list[Array] = [np.zeros((), dtype.numpy) for dtype in code.registers]
+        indices = [(self.rows + groups.start).astype("<u4"), np.tile(np.arange(size, dtype="<u4"), len(groups))]
+        self.registers[: 2 + words.size] = [*indices, *[word.reshape(()) for word in words]]
 
     def run(self, rows: Sequence[Row], mask: Array | None = None) -> None:
         for row in rows:
             match row.op:
                 case "for":
-                    self.loop(row, mask)
-                case "if":
-                    self.branch(row, mask)
+                    self.loop(row.operands, row.body or [], mask)
                 case "store":
                     self.store(*row.operands, mask)
                 case _:
@@ -51,10 +50,6 @@ class Lanes:
         match row.op:
             case "constant":
                 return np.array(operands, "<u4").view(np.uint8)[: dtype.itemsize].view(dtype.numpy).reshape(())
-            case "parameter":
-                return self.words[operands[0]].reshape(())
-            case "workgroup_id" | "local_id":
-                return self.ids[row.op].astype(dtype.numpy)
             case "load":
                 return self.load(dtype, *operands)
             case "move":
@@ -85,24 +80,15 @@ class Lanes:
         value_lanes, wide, inside, *place = np.broadcast_arrays(self.registers[value], wide, inside, *place)
         memory[(*[rows[inside] for rows in place], wide[inside].astype(np.intp))] = value_lanes[inside]
 
-    def branch(self, row: Row, mask: Array | None) -> None:
-        condition = self.registers[row.operands[0]]
-        for block, taken in zip(row.blocks, (condition, np.logical_not(condition)), strict=True):
-            if condition.ndim:
-                self.run(block, taken if mask is None else taken & mask)
-            elif taken:
-                self.run(block, mask)
-
-    def loop(self, row: Row, mask: Array | None) -> None:
-        index, lower, upper, step = row.operands
-        at, end, step_by = self.registers[lower], self.registers[upper], self.registers[step]
+    def loop(self, operands: tuple[int, ...], body: Sequence[Row], mask: Array | None) -> None:
+        at, end, step = (self.registers[operand] for operand in operands[1:])
         going = at < end
         while np.any(going if mask is None else going & mask):
             self.check()
             taking = mask if not going.ndim else going if mask is None else going & mask
-            self.put(index, at, taking)
-            self.run(row.blocks[0], taking)
-            at = at + step_by
+            self.put(operands[0], at, taking)
+            self.run(body, taking)
+            at = at + step
             going = going & (at < end)  # an index that wraps does not begin again
 
 

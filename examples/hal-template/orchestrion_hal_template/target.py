@@ -41,8 +41,8 @@ class TemplateTarget(Target):
         entries = [entry for entry in executable.body.block if isinstance(entry, Entry)]
         signatures = [signature_of(entry) for entry in entries]
         words = [VERSION, len(entries)]
-        for entry in entries:
-            words += _Writer(entry.body.block).words()
+        for entry, signature in zip(entries, signatures, strict=True):
+            words += _Writer(entry.body.block, signature.parameters).words()
         features = frozenset[str]().union(*[signature.features for signature in signatures])
         shared = max(signature.shared_bytes for signature in signatures)
         return Payload(MAGIC + struct.pack(f"<{len(words)}I", *words), features, shared)
@@ -51,10 +51,10 @@ class TemplateTarget(Target):
 class _Writer:
     """The words of one entry."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, parameters: int) -> None:
         self.block = block
         self.places: dict[Value, int] = {}  #: register of a scalar; number of a binding or shared array
-        self.types: list[DType] = []
+        self.types = [BY_NAME["ui32"]] * (2 + parameters)  #: workgroup, invocation, parameters; what is defined
         self.arrays: list[tuple[DType, int]] = []
         self.code: list[int] = []
 
@@ -76,16 +76,21 @@ class _Writer:
         self.places[value] = self.new(k.dtype_of(value))
         return self.places[value]
 
+    def constant(self, bits: int, place: int) -> int:
+        self.emit("constant", place, bits & 0xFFFFFFFF, bits >> 32)
+        return place
+
     def ops(self, block: Block) -> None:
         for op in block:
             places = [self.places[value] for value in op.operands]
             match op:
                 case k.Constant():
-                    self.emit("constant", self.define(op.output), op.bits & 0xFFFFFFFF, op.bits >> 32)
+                    self.constant(op.bits, self.define(op.output))
                 case k.Parameter():
-                    self.emit("parameter", self.define(op.output), op.ordinal.value)
+                    self.places[op.output] = 2 + op.ordinal.value
                 case k.WorkgroupId() | k.LocalId():
-                    self.emit(op.name.removeprefix("kernel."), self.define(op.output))
+                    wide = str(op.output.type) == "ui64"
+                    self.emit("convert" if wide else "move", self.define(op.output), isinstance(op, k.LocalId))
                 case k.Load() | k.LoadShared():
                     memory, index = places
                     self.emit("load", self.define(op.output), index, memory)
@@ -123,10 +128,9 @@ class _Writer:
         """`x < 0 ? ceil(x) : floor(x)`: `schema.scalars` has no `trunc`."""
         dtype = k.dtype_of(output)
         zero, up, down, negative = (self.new(kind) for kind in (dtype, dtype, dtype, BY_NAME["i1"]))
-        self.emit("constant", zero, 0, 0)
         self.emit("ceil", up, x)
         self.emit("floor", down, x)
-        self.emit("compare_lt", negative, x, zero)
+        self.emit("compare_lt", negative, x, self.constant(0, zero))
         self.emit("select", self.define(output), negative, up, down)
 
     def loop(self, op: k.For) -> None:
@@ -140,12 +144,17 @@ class _Writer:
         self.emit("end")
 
     def branch(self, op: k.If) -> None:
+        """Two loops: the first runs once where the condition is true, the second once where it is not."""
+        word = BY_NAME["ui32"]
+        zero, one = self.constant(0, self.new(word)), self.constant(1, self.new(word))
+        times, others, index = self.new(word), self.new(word), self.new(word)
+        self.emit("select", times, self.places[op.condition], one, zero)
+        self.emit("select", others, self.places[op.condition], zero, one)
         targets = [self.define(value) for value in op.outputs]
-        self.emit("if", self.places[op.condition])
-        self.arm(op.yes.block, targets)
-        self.emit("else")
-        self.arm(op.no.block, targets)
-        self.emit("end")
+        for block, count in ((op.yes.block, times), (op.no.block, others)):
+            self.emit("for", index, zero, count, one)
+            self.arm(block, targets)
+            self.emit("end")
 
     def arm(self, block: Block, targets: Sequence[int]) -> None:
         """A block whose values go to these registers, all at once."""
