@@ -25,7 +25,7 @@ caller names (`natives=["clock"]`, `vm-run --native=clock`), and no others: they
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import starmap
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from orchestrion.schema.errors import PluginError
 from orchestrion.schema.signature import Signature, parse_signature
@@ -160,6 +160,17 @@ def _declared_module(name: str) -> NativeModule:
     return made
 
 
+class Functions(Protocol):
+    """Where imports are found: a native module, or a loaded program in the place of one."""
+
+    @property
+    def name(self) -> str:
+        """What the names of its functions begin with."""
+
+    def find(self, name: str) -> NativeFunction | None:
+        """The function of that full name."""
+
+
 class ImportRow(NamedTuple):
     """An import as the module declares it."""
 
@@ -168,7 +179,7 @@ class ImportRow(NamedTuple):
     optional: bool
 
 
-def resolve(imports: Sequence[ImportRow | None], modules: Sequence[NativeModule]) -> list[NativeFunction | None]:
+def resolve(imports: Sequence[ImportRow | None], modules: Sequence[Functions]) -> list[NativeFunction | None]:
     """The function behind each import; None where there is none to resolve, or an optional one is absent.
 
     `UnresolvedImport` lists what is missing or has another signature: all of it, unless that is very much.
@@ -191,7 +202,8 @@ def resolve(imports: Sequence[ImportRow | None], modules: Sequence[NativeModule]
         names = ", ".join(module.name for module in modules) or "none"
         listed = "; ".join(starmap(_problem, problems[:_LISTED]))
         more = f"; and {len(problems) - _LISTED} more" if len(problems) > _LISTED else ""
-        raise UnresolvedImport(f"unresolved imports: {listed}{more} (native modules: {names}){_installed(problems)}")
+        hint = f"functions of other modules: modules=, --module=NAME=FILE{_installed(problems)}"
+        raise UnresolvedImport(f"unresolved imports: {listed}{more} (native modules: {names}; {hint})")
     return found
 
 
@@ -204,7 +216,7 @@ def _installed(problems: Sequence[tuple[ImportRow, NativeFunction | None]]) -> s
     if not there:
         return ""
     flags = " ".join(f"--native={name}" for name in there)
-    return f"; installed, and given by natives={there} ({flags}): {', '.join(there)}"
+    return f"; of installed packages: natives={there}, {flags}"
 
 
 def _problem(row: ImportRow, function: NativeFunction | None) -> str:
