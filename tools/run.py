@@ -46,6 +46,8 @@ def list_devices() -> int:
             print(f"  runs {', '.join(info.formats)}; features {', '.join(sorted(info.features)) or 'none'}")
             for note in info.notes:
                 print(f"  {note}")
+            if driver.package:
+                print(f"  of package {driver.package}")
     return cli.DONE
 
 
