@@ -31,7 +31,6 @@ MOST_DEPTH, MOST_REGISTERS = 32, 1 << 16
 #: op -> its operands: T, a register, all of one type; I, the same, of an index; m, a memory; n, any number
 CONTROL = {"end": "", "for": "IIII", "constant": "Tnn", "load": "TIm", "store": "TIm", "move": "TT"}
 NAMES = (*CONTROL, *SCALAR)
-INDEX = ("ui32", "ui64")
 
 
 class Row(NamedTuple):
@@ -120,7 +119,7 @@ class _Reader:
             [self.registers[x] for x, kind in zip(operands, kinds, strict=True) if kind == want] for want in "TI"
         )
         of_one_type = len(set(values)) <= 1 and len(set(indices)) <= 1
-        index_fits = all(dtype.name in INDEX for dtype in indices)
+        index_fits = all(dtype.name in ("ui32", "ui64") for dtype in indices)
         return of_one_type and index_fits and ("m" not in kinds or self.may_access(op, operands[2], types[0]))
 
     def may_access(self, op: str, memory: int, dtype: DType) -> bool:

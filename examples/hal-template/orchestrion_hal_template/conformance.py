@@ -22,25 +22,32 @@ def kernel(n: int, value: int) -> Kernel:
 
 @cache
 def _payload() -> bytes:
-    add = [("load", X, INDEX, 0), ("load", Y, INDEX, 1), ("add", X, X, Y), ("add", X, X, VALUE), ("store", X, INDEX, 2)]
-    iota = [("add", X, INDEX, VALUE), ("store", X, INDEX, 0)]
-    increment = [("load", X, INDEX, 0), ("add", X, X, VALUE), ("store", X, INDEX, 0)]
+    loads = [_row("load", X, INDEX, 0), _row("load", Y, INDEX, 1)]
+    add = [*loads, _row("add", X, X, Y), _row("add", X, X, VALUE), _row("store", X, INDEX, 2)]
+    iota = [_row("add", X, INDEX, VALUE), _row("store", X, INDEX, 0)]
+    increment = [_row("load", X, INDEX, 0), _row("add", X, X, VALUE), _row("store", X, INDEX, 0)]
     words = [VERSION, len(ENTRIES)]
     for entry, body in zip(ENTRIES, (add, iota, increment), strict=True):
         words += _entry(entry.workgroup_size[0], body)
     return MAGIC + struct.pack(f"<{len(words)}I", *words)
 
 
-def _entry(size: int, body: list[tuple[str, int] | tuple[str, int, int] | tuple[str, int, int, int]]) -> list[int]:
+def _entry(size: int, body: list[list[int]]) -> list[int]:
     """The words of an entry: its body for each index below `n`."""
-    index = [
-        ("constant", SIZE, size, 0), ("constant", ONE, 1, 0),
-        ("multiply", INDEX, GROUP, SIZE), ("add", INDEX, INDEX, LOCAL),
-        ("compare_lt", INSIDE, INDEX, N), ("select", TIMES, INSIDE, ONE, ZERO), ("for", X, ZERO, TIMES, ONE),
-    ]  # fmt: skip
-    code = [
-        word
-        for op, *operands in (*index, *body, ("end",), ("end",))
-        for word in (NUMBERS[op] | len(operands) << 16, *operands)
+    rows = [
+        _row("constant", SIZE, size, 0),
+        _row("constant", ONE, 1, 0),
+        _row("multiply", INDEX, GROUP, SIZE),
+        _row("add", INDEX, INDEX, LOCAL),
+        _row("compare_lt", INSIDE, INDEX, N),
+        _row("select", TIMES, INSIDE, ONE, ZERO),
+        _row("for", X, ZERO, TIMES, ONE),
+        *body,
+        _row("end"),
+        _row("end"),
     ]
-    return [len(TYPES), *[BY_NAME[name].code for name in TYPES], 0, *code]
+    return [len(TYPES), *[BY_NAME[name].code for name in TYPES], 0, *[word for row in rows for word in row]]
+
+
+def _row(op: str, *operands: int) -> list[int]:
+    return [NUMBERS[op] | len(operands) << 16, *operands]

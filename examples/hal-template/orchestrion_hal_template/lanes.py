@@ -38,7 +38,7 @@ class Lanes:
                 case "for":
                     self.loop(row.operands, row.body or [], mask)
                 case "store":
-                    self.store(*row.operands, mask)
+                    self.store(row.operands, mask)
                 case _:
                     self.put(row.operands[0], self.result(row), mask)
 
@@ -73,12 +73,13 @@ class Lanes:
         found = memory[(*place, np.minimum(self.registers[index].astype(np.uint64), last).astype(np.intp))]
         return np.asarray(found != 0 if dtype.kind == BOOL else found)
 
-    def store(self, value: int, index: int, number: int, mask: Array | None) -> None:
+    def store(self, operands: tuple[int, ...], mask: Array | None) -> None:
+        value, index, number = operands
         memory, place = self.memory(number, self.code.registers[value])
         wide = self.registers[index].astype(np.uint64)
         inside = (wide < np.uint64(memory.shape[-1])) & (True if mask is None else mask)
-        value_lanes, wide, inside, *place = np.broadcast_arrays(self.registers[value], wide, inside, *place)
-        memory[(*[rows[inside] for rows in place], wide[inside].astype(np.intp))] = value_lanes[inside]
+        values, wide, inside, *rows = np.broadcast_arrays(self.registers[value], wide, inside, *place)
+        memory[(*[row[inside] for row in rows], wide[inside].astype(np.intp))] = values[inside]
 
     def loop(self, operands: tuple[int, ...], body: Sequence[Row], mask: Array | None) -> None:
         at, end, step = (self.registers[operand] for operand in operands[1:])
