@@ -10,12 +10,12 @@ from typing import Final
 PUBLIC: Final[dict[str, tuple[str, ...]]] = {
     "orchestrion.hal.backend": (
         "API_VERSION", "BackendBuffer", "BackendCommandBuffer", "BackendDevice", "BackendDriver", "BackendExecutable",
-        "BackendQueue", "BackendSemaphore", "BackendWork", "Binding", "BufferUsage", "Bytes", "Conformance",
-        "DeviceInfo", "Entry", "Limits", "MemoryType", "NOT_MADE", "NO_LIMIT", "Point", "Span", "Watcher",
+        "BackendQueue", "BackendSemaphore", "BackendWork", "Binding", "Bytes", "Conformance",
+        "DeviceInfo", "Entry", "Limits", "MemoryUse", "NOT_MADE", "NO_LIMIT", "Point", "Span", "Watcher",
     ),
     "orchestrion.hal.errors": (
         "DeadlineExceeded", "BuildFailed", "DeviceLost", "DriverUnavailable", "HalError", "InvalidArgument",
-        "OutOfMemory", "Unsupported",
+        "DeviceOutOfMemory", "OutOfMemory", "Unsupported",
     ),
     "orchestrion.hal.cache": ("Cache",),
     "orchestrion.hal.timeline": ("SoftSemaphore", "Worker"),

@@ -87,16 +87,21 @@ def test_only_profiled_devices_have_the_layer() -> None:
             assert profiling.is_profiled(share)
 
 
+#: what a profiled device does without: it has no `control_flow`, and its blocking calls do not overlap
+CONTROL_FLOW = {"begin_loop", "begin_branch", "next_arm", "end"}
+OVERLAPPING = {"overlaps", "create_ticket", "launch", "launch_batch", "wait", "abandon"}
+
+
 @pytest.mark.parametrize(
     ("layer", "interface", "own"),
     [
-        (profiling.Recorder, BackendCommandBuffer, {"begin_loop", "begin_branch", "next_arm", "end"}),
-        (profiling.ProfilingQueue, BackendQueue, {"take_timings"}),
+        (profiling.Recorder, BackendCommandBuffer, CONTROL_FLOW),
+        (profiling.ProfilingQueue, BackendQueue, {"take_timings", *OVERLAPPING}),
         (profiling.ProfilingDevice, BackendDevice, set()),
     ],
 )
 def test_the_layer_hands_everything_on(layer: type, interface: type, own: set[str]) -> None:
-    """What a driver may do beyond what it must would be lost silently. A profiled device has no `control_flow`."""
+    """What a driver may do beyond what it must would be lost silently."""
     offered = {name for name in vars(interface) if not name.startswith("_")}
     assert offered - own <= vars(layer).keys()
 

@@ -89,7 +89,7 @@ class Device(BackendDevice):
     def __init__(self, info):
         self.info, self.queue = info, Queue()
 
-    def allocate(self, size, memory, usage):
+    def allocate(self, size, use):
         return Buffer(np.zeros(size, np.uint8))
 
     def import_host(self, memory):

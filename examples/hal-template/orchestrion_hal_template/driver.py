@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from orchestrion.hal import backend as hal
-from orchestrion.hal.errors import OutOfMemory
+from orchestrion.hal.errors import DeviceOutOfMemory
 from orchestrion.hal.timeline import SoftSemaphore, Worker
 
 from .bytecode import Code, decode
@@ -126,7 +126,7 @@ def run(batch: Sequence[hal.BackendWork], watcher: hal.Watcher | None) -> None:
             for step in commands.steps:
                 step(table, check)
     except MemoryError as error:
-        raise OutOfMemory(f"the system has no more memory: {error}") from error
+        raise DeviceOutOfMemory(f"the system has no more memory: {error}") from error
 
 
 class TemplateDevice(hal.BackendDevice):
@@ -136,11 +136,11 @@ class TemplateDevice(hal.BackendDevice):
         self.info = info
         self.queue = self.lanes = TemplateQueue()
 
-    def allocate(self, size: int, memory: hal.MemoryType, usage: hal.BufferUsage) -> TemplateBuffer:
+    def allocate(self, size: int, use: hal.MemoryUse) -> TemplateBuffer:
         try:
             return TemplateBuffer(np.zeros(size, np.uint8))
         except (MemoryError, ValueError) as error:
-            raise OutOfMemory(f"allocation of {size} bytes failed: {error}") from error
+            raise DeviceOutOfMemory(f"allocation of {size} bytes failed: {error}") from error
 
     def import_host(self, memory: hal.Bytes) -> TemplateBuffer:
         return TemplateBuffer(memory)
