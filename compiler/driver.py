@@ -36,6 +36,7 @@ from orchestrion.compiler.pipeline import (
     phases_between,
     run_phases,
 )
+from orchestrion.compiler.profiles import confined, known_profile
 from orchestrion.compiler.rules.engine import check as check_phase
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.schema.attributes import problem
@@ -67,8 +68,9 @@ def compile(
 
     `source`: a path; StableHLO as text (a string with a line break or a parenthesis is text, any other a path) or
     bytes, or what `jax.export.Exported.serialize` makes of it; a `jax.stages.Lowered`, a `jax.export.Exported` or an
-    MLIR module of jaxlib. `targets`: names of `schema.profiles.PROFILES`, best first; all of them by default.
-    `encodings`: how the operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device
+    MLIR module of jaxlib. `targets`: names of target profiles, best first; all of
+    `schema.profiles.PROFILES` by default. `encodings`: how the operands of dots are laid out, a name of
+    `pipeline.ENCODINGS`. `machines`: the kinds of device
     that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
     each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, texts or
     bytes by key; those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
@@ -112,8 +114,18 @@ def compile_to_file(
 
 def holds_native_code(module: writer.Module) -> bool:
     """Whether a program of the module is for a profile with native code, or for one that is unknown."""
-    profiles = [PROFILES.get(program.profile) for program in module.programs]
-    return any(profile is None or profile.native_code for profile in profiles)
+    try:
+        return not all(confined(known_profile(program.profile)) for program in module.programs)
+    except CompileError:
+        return True
+
+
+def _check_declared_target(name: str) -> None:
+    """A package declares the profile and its target."""
+    from orchestrion.compiler.targets.target import target
+
+    known_profile(name)
+    target(name)
 
 
 def _wrong_attribute(key: str, value: str | bytes) -> str | None:
@@ -169,12 +181,11 @@ class Compilation:
     max_allocation: int = MAX_ALLOCATION
 
     def __post_init__(self) -> None:
-        known = ", ".join(PROFILES)
         if not self.targets:
-            raise CompileError(f"no target is given; targets are {known}")
-        unknown = [name for name in self.targets if name not in PROFILES]
-        if unknown:
-            raise CompileError(f"no target is called {', '.join(unknown)}; targets are {known}")
+            raise CompileError(f"no target is given; targets are {', '.join(PROFILES)}")
+        for name in self.targets:
+            if name not in PROFILES:
+                _check_declared_target(name)
         if len(set(self.targets)) != len(self.targets):
             raise CompileError(f"a target is given twice: {', '.join(self.targets)}")
         if self.encodings not in ENCODINGS:
@@ -195,12 +206,29 @@ class Compilation:
 
     def _check_machines(self) -> None:
         given = ", ".join(self.machines)
-        if unknown := [name for name in self.machines if name not in MACHINES]:
-            raise CompileError(f"no machine is called {', '.join(unknown)}; there are {', '.join(MACHINES)}")
+        for name in self.machines:
+            if name not in MACHINES:
+                self._check_declared_machine(name)
         if not self.machines or len(set(self.machines)) != len(self.machines):
             raise CompileError(f"machines are given as [{given}]: each once, and one at least")
         if DEFAULT in self.machines[:-1]:
             raise CompileError(f"machines are given as [{given}]: any device takes {DEFAULT}, so it comes last")
+
+    def _check_declared_machine(self, machine: str) -> None:
+        """A package declares the machine, each target that is shaped for machines has a row for it, and it is the only
+        one: no feature tells devices which of several programs is for them.
+        """
+        from orchestrion.compiler.targets.target import target
+        from orchestrion.schema.plugins import declared
+
+        if machine not in declared("orchestrion.machines"):
+            names = [*MACHINES, *declared("orchestrion.machines")]
+            raise CompileError(f"no machine is called {machine}; there are {', '.join(names)}")
+        without = [name for name in self.targets if target(name).machines and target(name).machine(machine) is None]
+        if without:
+            raise CompileError(f"machine {machine} has no row for target {', '.join(without)}")
+        if len(self.machines) > 1:
+            raise CompileError(f"machine {machine} of another package is given with others: devices cannot choose")
 
     def rows(self, source: Source) -> writer.Module:
         """The rows of a module file, which `schema.writer` writes."""

@@ -136,7 +136,7 @@ class Device:
         self.check_open()
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
-        self.policy.check(format, digest)
+        self.policy.check(format, digest, self.info)
         with noticing_loss(self.device_state):
             return with_relief(
                 self.device_state, self, lambda: self.executables.get(self, format, payload, entries, digest)

@@ -252,7 +252,7 @@ def run(
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        if not _expected(error):
+        if not is_expected(error):
             raise
         if options.verbose:
             traceback.print_exc()
@@ -260,7 +260,7 @@ def run(
         return BAD_INPUT
 
 
-def _expected(error: Exception) -> bool:
+def is_expected(error: Exception) -> bool:
     """Errors that say what is wrong with input or machine. Any other is a fault of ours and keeps its traceback.
 
     Types are looked up by where they were loaded, so that a command does not import what it does not use.
@@ -270,6 +270,7 @@ def _expected(error: Exception) -> bool:
     names = (
         ("orchestrion.schema.errors", "ModuleError"),
         ("orchestrion.schema.errors", "KeysError"),
+        ("orchestrion.schema.errors", "PluginError"),
         ("orchestrion.hal.errors", "HalError"),
         ("orchestrion.vm.errors", "VmError"),
         ("orchestrion.compiler.errors", "CompileError"),

@@ -25,10 +25,15 @@ if TYPE_CHECKING:
     from orchestrion.compiler.placement import Report
 
 
-def names_of(kind: str, known: Sequence[str], text: str) -> tuple[str, ...]:
-    """A list of names separated by commas, each known and there once."""
+def names_of(kind: str, known: Sequence[str], text: str, group: str = "") -> tuple[str, ...]:
+    """A list of names separated by commas, each there once and known, or declared in the plugin group."""
     found = tuple(text.split(","))
     unknown = [name for name in found if name not in known]
+    if unknown and group:
+        from orchestrion.schema.plugins import declared
+
+        known = [*known, *declared(group)]
+        unknown = [name for name in found if name not in known]
     if unknown:
         raise argparse.ArgumentTypeError(f"no {kind} {', '.join(unknown)}: there are {', '.join(known)}")
     if len(set(found)) < len(found):
@@ -104,9 +109,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument(
         "--target",
         metavar="NAME,...",
-        type=lambda text: names_of("target", list(PROFILES), text),
+        type=lambda text: names_of("target", list(PROFILES), text, "orchestrion.profiles"),
         default=tuple(PROFILES),
-        help=f"targets, best first: {', '.join(PROFILES)} (default: all)",
+        help=f"targets, best first: {', '.join(PROFILES)} (default: all of these), and those of installed packages",
     )
     made.add_argument(
         "--encodings",
@@ -119,7 +124,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument(
         "--machine",
         metavar="NAME,...",
-        type=lambda text: names_of("machine", list(MACHINES), text),
+        type=lambda text: names_of("machine", list(MACHINES), text, "orchestrion.machines"),
         default=(DEFAULT,),
         help=f"kinds of device to make programs for; each takes its own (default: {DEFAULT}, which comes last; "
         "a target's only program runs on all): " + "; ".join(f"{name}, {doc}" for name, doc in MACHINES.items()),

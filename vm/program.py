@@ -40,7 +40,7 @@ from .linker import LinkedProgram
 from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Check, Loader
 from .memory import Memory
-from .native import Functions, NativeModule
+from .native import Functions, NativeModule, native_modules
 from .parallel_builds import building
 from .request import Request
 from .scalars import ScalarFunction
@@ -335,7 +335,7 @@ def load(
     device: str | Device | None = None,
     *,
     allow_native_code: bool = False,
-    natives: Sequence[NativeModule] = (),
+    natives: Sequence[NativeModule | str] = (),
     fuel: float | None = None,
     deadline: float | None = None,
     memory: float | None = None,
@@ -359,7 +359,8 @@ def load(
     that is stored without compression. Up to the end of the file if `length` is None.
 
     Without `device` it is `reference`. `allow_native_code` lets code of a stranger run that a native compiler takes in
-    (OpenCL C); an open device has its policy already. `natives` are further native modules. `profiling`: every
+    (OpenCL C); an open device has its policy already. `natives` are further native modules, or names of those that
+    installed packages declare (`vm/native.py`). `profiling`: every
     dispatch, copy and fill is timed, for `Program.profile`; an open device must have been opened so. `build_deadline`:
     the seconds in which the program's device code must be built. None is a default for modules that are not trusted,
     and no limit for others; `math.inf` is no limit (`hal/building.py`).
@@ -419,6 +420,7 @@ def load_request(request: Request, device: Device | None, frames: int) -> Progra
     started = perf_counter()
     calls, admission, profiling, file = request.calls, request.admission, request.profiling, request.file
     limits, builds = finite(calls), BuildBudget(request.build_deadline)
+    further = native_modules(request.natives) if request.natives else ()
     share, budget = _open(
         device or request.device,
         request.allow_native_code,
@@ -438,9 +440,9 @@ def load_request(request: Request, device: Device | None, frames: int) -> Progra
             imported = load_modules(request.modules, share.sibling(), partial(load, **request.further))
             check = checking(imported, check)
         linked, profiler = (
-            _profiled(file, share, (*request.natives, *imported), check)
+            _profiled(file, share, (*further, *imported), check)
             if profiling
-            else (_LOADER.link(file, share.info, (*request.natives, *imported), check), None)
+            else (_LOADER.link(file, share.info, (*further, *imported), check), None)
         )
         linked.imported = imported
         trust = None if admission is None else admission.grant(share, frames)
