@@ -141,6 +141,10 @@ class Binding(NamedTuple):
     length: int
 
 
+#: workgroup counts and parameters of an indirect dispatch
+IndirectArgument = tuple[tuple[int, int, int], bytes]
+
+
 class BackendCommandBuffer(ABC):
     """A recording that can be submitted any number of times. `finish` ends recording, after which it never changes."""
 
@@ -173,11 +177,59 @@ class BackendCommandBuffer(ABC):
     def barrier(self) -> None:
         """What is recorded after sees the writes of what was recorded before."""
 
+    def dispatch_indirect(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> None:
+        """Record a dispatch whose workgroup counts and parameters come with each instance.
+
+        Only for devices with `BackendDevice.indirect_dispatch`. In a recording with such dispatches, a range of a slot
+        may be longer than the buffer that a table has there: it ends with the buffer, in copies and fills, too.
+        """
+        raise Unsupported(f"{type(self).__name__} records no indirect dispatches")
+
+    def instance(self, arguments: Sequence[IndirectArgument | None]) -> "BackendInstance":
+        """The finished recording with these for its indirect dispatches, in order; None: such a dispatch does not run.
+
+        Any number of instances may be under way at once.
+        """
+        raise Unsupported(f"{type(self).__name__} records no indirect dispatches")
+
     @abstractmethod
     def finish(self) -> None: ...
 
     @abstractmethod
     def release(self) -> None: ...
+
+
+class BackendInstance(BackendCommandBuffer):
+    """A recording with arguments for its indirect dispatches: submitted like a recording, and never recorded into.
+
+    Made by `BackendCommandBuffer.instance`. It owns nothing that `release` would have to give back; the front keeps the
+    recording alive.
+    """
+
+    def dispatch(
+        self,
+        executable: BackendExecutable,
+        entry: int,
+        groups: tuple[int, int, int],
+        bindings: Sequence[Binding],
+        parameters: bytes,
+    ) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def copy(self, source: Binding, target: Binding) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def fill(self, target: Binding, pattern: bytes) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def barrier(self) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def finish(self) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def release(self) -> None:
+        """Nothing to do."""
 
 
 class BackendSemaphore(ABC):
@@ -301,6 +353,8 @@ class BackendDevice(ABC):
     #: whether `create_executable` calls a compiler whose time and memory are not bounded; False where both are linear
     #: in the payload
     compiles: ClassVar[bool] = True
+    #: whether its command buffers record indirect dispatches (`BackendCommandBuffer.dispatch_indirect`)
+    indirect_dispatch: ClassVar[bool] = False
 
     @abstractmethod
     def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .backend import BackendCommandBuffer, Binding, Entry
+from .backend import BackendCommandBuffer, Binding, Entry, IndirectArgument
 from .buffer import DISPATCH, TRANSFER, WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
 from .executable import Executable
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 #: a buffer, or the number of the slot that a submit puts one into
 Source = Buffer | int
 Range = tuple[Source, int, int]  # source, offset, length
+#: workload and parameters of an indirect dispatch
+Argument = tuple[Grid, bytes]
 
 FILL_SIZES = (1, 2, 4, 8)
 
@@ -61,6 +63,7 @@ class CommandBuffer:
 
     __slots__ = (
         "_alignment",
+        "_floors",
         "_held",
         "_limits",
         "_slots",
@@ -70,15 +73,18 @@ class CommandBuffer:
         "device",
         "direct",
         "dispatches",
+        "indirect",
         "device_state",
         "ref",
         "needs",
         "overlaps",
     )
 
-    def __init__(self, device: Device, slots: int) -> None:
+    def __init__(self, device: Device, slots: int, indirect: bool = False) -> None:
         if slots < 0:
             raise InvalidArgument(f"command buffer with {slots} slots")
+        if indirect and not device.device_state.backend.indirect_dispatch:
+            raise Unsupported(f"device {device.info.id} has no indirect dispatch")
         self.device = device
         self.device_state = device.device_state
         self._limits = device.info.limits
@@ -90,6 +96,9 @@ class CommandBuffer:
         self.dispatches = 0
         self.bytes_copied = 0
         self._slots = [(0, 0)] * slots
+        self._floors = [0] * slots  #: least bytes that the code of indirect dispatches needs of each slot
+        #: entry of each indirect dispatch; None where there cannot be any
+        self.indirect: list[tuple[Executable, int]] | None = [] if indirect else None
         self._held: list[object] = []  #: shared with submissions under way, so never cleared
         self.direct: list[Buffer] = []
         self._state = "recording"
@@ -114,9 +123,7 @@ class CommandBuffer:
             raise InvalidArgument(f"entry {entry} of an executable with {len(executable.entries)} entries")
         row = executable.entries[entry]
         if len(parameters) != 4 * row.parameter_words:
-            raise InvalidArgument(
-                f"entry {row.name}: {len(parameters)} bytes of parameters, expected {4 * row.parameter_words}"
-            )
+            raise _wrong_parameters(row, parameters)
         resolved = self._bind(row, bindings)
         groups = fold(divide(workload, row.workgroup_size), self._limits.max_workgroup_count)
         if 0 in groups:
@@ -127,6 +134,28 @@ class CommandBuffer:
         backend.dispatch(executable.backend, entry, groups, resolved, parameters)
         self._held.append(executable.ref)
         self.dispatches += 1
+
+    def dispatch_indirect(self, executable: Executable, entry: int, bindings: Sequence[Range]) -> None:
+        """Record a dispatch of an entry whose workload and parameters each instance has of its own.
+
+        Only in a command buffer made with `indirect`. Bindings are as for `dispatch`; a range of a slot may be longer
+        than the buffer that a submit puts there, and ends with the buffer.
+        """
+        backend = self._recording()
+        if self.indirect is None:
+            raise InvalidArgument("an indirect dispatch in a command buffer that was not made for any")
+        executable.check(self.device_state)
+        if not 0 <= entry < len(executable.entries):
+            raise InvalidArgument(f"entry {entry} of an executable with {len(executable.entries)} entries")
+        row = executable.entries[entry]
+        resolved = self._bind(row, bindings)
+        for binding, (_, least) in zip(resolved, row.bindings, strict=True):
+            slot = binding.source
+            if isinstance(slot, int):
+                self._floors[slot] = max(self._floors[slot], binding.offset + least)
+        backend.dispatch_indirect(executable.backend, entry, resolved)
+        self.indirect.append((executable, entry))
+        self._held.append(executable.ref)
 
     def copy(self, source: Source, source_offset: int, target: Source, target_offset: int, length: int) -> None:
         """Copy bytes between buffers or slots; the ranges must not overlap, or be the same: then nothing is copied."""
@@ -169,9 +198,51 @@ class CommandBuffer:
     def finish(self) -> None:
         """End recording; from now on it can be submitted, and never changes."""
         self._recording().finish()
-        self.needs = tuple(self._slots)
-        self._state = "finished"
+        self.needs = tuple(self._slots) if self.indirect is None else None
+        self._state = "finished" if self.indirect is None else "a template"
         self.device.statistics.command_buffers_recorded += 1
+
+    def instance(self, arguments: Sequence[Argument | None], lengths: Sequence[int]) -> CommandBufferInstance:
+        """The recording with a workload and parameters for each indirect dispatch, in order, ready to be submitted.
+
+        None for a dispatch that does not run. `lengths`: the least bytes of the buffer in each slot, at most as many
+        as were recorded. Nothing is recorded. Errors are those of `dispatch`.
+        """
+        return CommandBufferInstance(self, arguments, lengths)
+
+    def _grids(self, arguments: Sequence[Argument | None]) -> list[IndirectArgument | None]:
+        """What the driver gets for `instance`: counts within the device's limits, None where nothing is to run."""
+        if self._state != "a template" or self.indirect is None:
+            raise InvalidArgument(f"command buffer is {self._state}, not a finished one for indirect dispatches")
+        if len(arguments) != len(self.indirect):
+            raise InvalidArgument(f"arguments for {len(arguments)} indirect dispatches, there are {len(self.indirect)}")
+        limits = self._limits.max_workgroup_count
+        grids: list[IndirectArgument | None] = []
+        for argument, (executable, entry) in zip(arguments, self.indirect):  # noqa: B905  compared above
+            if argument is None:
+                grids.append(None)
+                continue
+            workload, parameters = argument
+            row = executable.entries[entry]
+            if len(parameters) != 4 * row.parameter_words:
+                raise _wrong_parameters(row, parameters)
+            groups = fold(divide(workload, row.workgroup_size), limits)
+            scratch = executable.backend.scratch_bytes(entry, parameters)
+            if scratch:
+                self.device.allocator.check_room(scratch, f"entry {row.name} needs")
+            grids.append(None if 0 in groups else (groups, parameters))
+        return grids
+
+    def _instance_needs(self, lengths: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """`needs` of an instance whose slots have at least `lengths` bytes."""
+        if len(lengths) != len(self._slots):
+            raise InvalidArgument(f"lengths of {len(lengths)} slots for a command buffer with {len(self._slots)}")
+        needs = []
+        for slot, (length, (most, rights), floor) in enumerate(zip(lengths, self._slots, self._floors, strict=True)):
+            if not 0 <= length <= most:
+                raise InvalidArgument(f"slot {slot}: {length} bytes, the recording uses {most}")
+            needs.append((max(length, floor), rights))
+        return tuple(needs)
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
@@ -195,7 +266,7 @@ class CommandBuffer:
 
     @property
     def state(self) -> str:
-        """`recording`, `finished` or `released`."""
+        """`recording`, `finished`, `a template` (finished, and made for indirect dispatches) or `released`."""
         return self._state
 
     def _recording(self) -> BackendCommandBuffer:
@@ -241,3 +312,38 @@ class CommandBuffer:
         least, known = self._slots[slot]
         self._slots[slot] = (max(least, offset + length), known | rights)
         return Binding(slot, offset, length)
+
+
+class CommandBufferInstance(CommandBuffer):
+    """A recording with indirect dispatches and what they get, to be submitted like any. See `CommandBuffer.instance`.
+
+    It holds the recording, and is not counted among the device's command buffers.
+    """
+
+    __slots__ = ("_template",)
+
+    def __init__(  # not that of the base: nothing is recorded
+        self, template: CommandBuffer, arguments: Sequence[Argument | None], lengths: Sequence[int]
+    ) -> None:
+        grids = template._grids(arguments)
+        self.needs = template._instance_needs(lengths)
+        self.backend = template.backend.instance(grids)
+        self._template = template
+        self.device, self.device_state = template.device, template.device_state
+        self.ref, self._held, self.direct = template.ref, template._held, template.direct
+        self.overlaps = template.overlaps
+        self.dispatches = template.dispatches + len(grids) - grids.count(None)
+        self.bytes_copied = template.bytes_copied
+        self.indirect = None
+        self._state = "finished"
+
+    def release(self) -> None:
+        """End of use; the recording stays."""
+        self.needs = None
+        self._state = "released"
+
+
+def _wrong_parameters(row: Entry, parameters: bytes) -> InvalidArgument:
+    return InvalidArgument(
+        f"entry {row.name}: {len(parameters)} bytes of parameters, expected {4 * row.parameter_words}"
+    )

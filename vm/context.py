@@ -108,7 +108,8 @@ class Context:
         self.device = device
         self.execute = _no_device if device is None else device.queue.execute
         self.parent = parent
-        self.kept = Kept(self.memory)  #: by `call.cached`
+        #: by `call.cached`
+        self.kept = Kept(self.memory, program if device is not None and device.indirect_dispatch else None)
         self.globals: list[Any] = list(program.globals if parent is None else parent.globals)
         self.reliefs: list[weakref.WeakMethod[Callable[[], bool]]] = []
         self.cancelled = False

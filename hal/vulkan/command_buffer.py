@@ -12,11 +12,19 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding, MemoryType
+from orchestrion.hal.backend import (
+    BackendCommandBuffer,
+    BackendExecutable,
+    BackendInstance,
+    Binding,
+    IndirectArgument,
+    MemoryType,
+)
 from orchestrion.hal.errors import Unsupported
 
 from .buffer import VulkanBuffer
 from .executable import VulkanExecutable
+from .parameters import Block, Place
 from .recording import Barrier, Copy, Dispatch, Fill, Program, Recording, limit_barriers
 
 if TYPE_CHECKING:
@@ -52,6 +60,9 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._table: Sequence[Any] | None = None
         self._recording: Any = None  # of this table
         self._timeline = device.timeline
+        self._blocks: list[Block] = []
+        self._fixed = b""  #: parameters of all dispatches, if none is indirect
+        self._data = b""  #: that `_recording` reads
 
     def dispatch(
         self,
@@ -61,7 +72,23 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         bindings: Sequence[Binding],
         parameters: bytes,
     ) -> None:
+        place = self._program.parameters.add(parameters) if parameters else None
+        self._dispatch(executable, entry, bindings, place, groups)
+
+    def dispatch_indirect(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> None:
+        place = self._program.parameters.add_indirect(4 * executable.entries[entry].parameter_words)
+        self._dispatch(executable, entry, bindings, place, None)
+
+    def _dispatch(
+        self,
+        executable: BackendExecutable,
+        entry: int,
+        bindings: Sequence[Binding],
+        place: Place | None,
+        groups: tuple[int, int, int] | None,
+    ) -> None:
         assert isinstance(executable, VulkanExecutable)
+        program, device = self._program, self._device
         pipeline, layout = executable.pipelines[entry], executable.layouts[entry]
         for position, (binding, least) in enumerate(zip(bindings, executable.least_bytes[entry], strict=False)):
             if 0 < binding.length < least:
@@ -70,10 +97,13 @@ class VulkanCommandBuffer(BackendCommandBuffer):
                     f"binding {position} of entry {name}: {binding.length} bytes are less than one element of {least}, "
                     "which a device without robust buffer access 2 cannot bound"
                 )
-        if self._program.empty is None and not all([binding.length for binding in bindings]):
-            self._program.empty = self._device.allocator.allocate(EMPTY_BYTES, MemoryType.DEVICE_LOCAL)
-        bound = self._program.bound(layout, tuple(bindings))
-        self._program.commands.append(Dispatch(self._device, pipeline, layout.pipeline, bound, parameters, groups))
+            if groups is None and isinstance(binding.source, int):
+                floor = max(program.floors.get(binding.source, 0), binding.offset + least)
+                program.floors[binding.source] = floor
+        if program.empty is None and (groups is None or not all([binding.length for binding in bindings])):
+            program.empty = device.allocator.allocate(EMPTY_BYTES, MemoryType.DEVICE_LOCAL)
+        bound = program.bound(layout, tuple(bindings))
+        program.commands.append(Dispatch(device, program, pipeline, layout.pipeline, bound, place, groups))
 
     def copy(self, source: Binding, target: Binding) -> None:
         self._program.commands.append(Copy(self._device, source, target))
@@ -107,13 +137,25 @@ class VulkanCommandBuffer(BackendCommandBuffer):
             commands.pop()
         commands.append(Barrier(self._device, last=True))
         limit_barriers(commands)
+        if self._program.parameters.size and not self._program.parameters.indirect:
+            self._fixed = self._program.parameters.pack(())
+
+    def instance(self, arguments: Sequence[IndirectArgument | None]) -> VulkanInstance:
+        return VulkanInstance(self, self._program.parameters.pack(arguments))
 
     def recording(self, table: Sequence[Any]) -> Recording:
-        """The program encoded for this table; for the one before it is at hand."""
-        if table != self._table:
+        """The program encoded for this table, with the parameters that were recorded."""
+        return self.recording_of(table, self._fixed)
+
+    def recording_of(self, table: Sequence[Any], data: bytes) -> Recording:
+        """The program encoded for this table, with a block that holds `data`; for those before they are at hand.
+
+        The caller submits it, or sets its `pending`, before it asks for another one.
+        """
+        if table != self._table or data is not self._data:
             self._table = None  # for when this fails halfway
-            self._recording = self._find(table)
-            self._table = table
+            self._recording = self._find(table, data)
+            self._table, self._data = table, data
         recording: Recording = self._recording
         return recording
 
@@ -124,24 +166,44 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         device.vk.vkDestroyCommandPool(device.handle, self._pool, device.api.null)
         for buffer in self._patterns:
             buffer.release()
+        for block in self._blocks:
+            block.buffer.release()
         if self._program.empty is not None:
             self._program.empty.release()
 
-    def _find(self, table: Sequence[Any]) -> Recording:
-        key = tuple([buffer.place for buffer in table])
+    def block(self, data: bytes) -> Block | None:
+        """A block that holds `data`; None if the program has no parameters. No work under way reads what is written."""
+        if not data:
+            return None
+        for block in self._blocks:
+            if block.data is data:
+                return block
+        reached = self._timeline.poll()
+        known = (*self._recordings.values(), *self._spare)
+        busy = {recording.block for recording in known if recording.pending > reached}
+        free = next((block for block in self._blocks if block not in busy), None)
+        if free is None:
+            free = Block(self._device.allocator, len(self._blocks), self._program.parameters.size)
+            self._blocks.append(free)
+        free.write(data)
+        return free
+
+    def _find(self, table: Sequence[Any], data: bytes) -> Recording:
+        block = self.block(data)
+        key = (0 if block is None else block.number, *[buffer.place for buffer in table])
         recording = self._recordings.get(key)
         if recording is None:
-            return self._encode(key, table)
+            return self._encode(key, table, block)
         self._recordings.move_to_end(key)
         return recording
 
-    def _encode(self, key: Key, table: Sequence[Any]) -> Recording:
+    def _encode(self, key: Key, table: Sequence[Any], block: Block | None) -> Recording:
         most = max(2, min(RECORDINGS, COMMANDS // len(self._program.commands)))
         if len(self._recordings) >= most:
             self._spare.append(self._recordings.popitem(last=False)[1])
         recording = self._take_spare() or Recording(self._device, self._pool, self._program)
         try:
-            recording.encode(table)
+            recording.encode(table, block)
         except BaseException:
             self._spare.append(recording)
             raise
@@ -156,3 +218,17 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         for spare in idle[1:]:
             spare.release()
         return idle[0] if idle else None
+
+
+class VulkanInstance(BackendInstance):
+    """A recording with indirect dispatches and what they get. It owns nothing: its bytes go into a block of the
+    recording's when it is submitted.
+    """
+
+    def __init__(self, commands: VulkanCommandBuffer, data: bytes) -> None:
+        self._commands = commands
+        self._data = data
+
+    def recording(self, table: Sequence[Any]) -> Recording:
+        """See `VulkanCommandBuffer.recording`."""
+        return self._commands.recording_of(table, self._data)

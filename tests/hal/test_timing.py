@@ -90,9 +90,9 @@ def test_only_profiled_devices_have_the_layer() -> None:
 @pytest.mark.parametrize(
     ("layer", "interface", "own"),
     [
-        (profiling.Recorder, BackendCommandBuffer, set()),
+        (profiling.Recorder, BackendCommandBuffer, {"dispatch_indirect", "instance"}),
         (profiling.ProfilingQueue, BackendQueue, {"take_timings"}),
-        (profiling.ProfilingDevice, BackendDevice, set()),
+        (profiling.ProfilingDevice, BackendDevice, {"indirect_dispatch"}),
     ],
 )
 def test_the_layer_hands_everything_on(layer: type, interface: type, own: set[str]) -> None:
