@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from .lane import Lane
     from .linker import LinkedProgram
+    from .rooms import ResultRooms
     from .straight import Translation
 
 
@@ -91,6 +92,7 @@ class Context:
         "parent",
         "program",
         "reliefs",
+        "result_rooms",
     )
 
     def __init__(
@@ -112,6 +114,7 @@ class Context:
         self.kept = Kept(self.memory, program if device is not None and device.indirect_dispatch else None)
         self.globals: list[Any] = list(program.globals if parent is None else parent.globals)
         self.reliefs: list[weakref.WeakMethod[Callable[[], bool]]] = []
+        self.result_rooms: ResultRooms | None = None  #: for results that the running call allocates
         self.cancelled = False
         self.facts = LoadFacts()
         self.constant_bytes = 0  #: of constants that were copied to the device

@@ -204,7 +204,7 @@ class HalModule(NativeModule):
         size = element.itemsize
         for dim in dims:
             size *= dim
-        return BufferView(_allocate(call, size), element, dims)
+        return BufferView(_allocate_result(call, size), element, dims)
 
     @_hal("view.buffer", inline=_inline_buffer, pure=True)
     def view_buffer(self, call: Call, view: BufferView) -> Buffer:
@@ -422,6 +422,21 @@ def _allocate(call: Call, size: int) -> Buffer:
         buffer = allocator.allocate(size)
     call.spend_object(size)
     return buffer
+
+
+def _allocate_result(call: Call, size: int) -> Buffer:
+    """Memory for a result: where the caller has some that earlier calls left, that."""
+    rooms = call.context.result_rooms
+    if rooms is None:
+        return _allocate(call, size)
+    if rooms.find(size) is None:
+        call.spend_object(size)
+    try:
+        return rooms.take(_device(call), size)
+    except OutOfMemory:
+        if not call.context.relieve():
+            raise
+        return rooms.take(_device(call), size)
 
 
 def _device(call: Call) -> Device:

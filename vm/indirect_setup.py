@@ -121,25 +121,46 @@ def _record(call: Call, slots: int, traced: list[Command], taken: Sequence[set[i
     owner = Recording(commands, call.memory)
     owner.charge(OBJECT_BYTES + COMMAND_BYTES + SLOT_BYTES * slots)
     entries: list[dict[int, int]] = []
+    group: list[Dispatch] = []  #: since the last barrier
     count = 0
     for command in traced:
         owner.charge(COMMAND_BYTES)
-        match command:
-            case Barrier():
-                commands.barrier()
-            case Transfer():
-                _transfer(call, owner, command)
-            case Dispatch():
-                ranges = list(zip(_sources(command), command.offsets, command.lengths, strict=True))
-                places = {}
-                for entry in sorted(taken[len(entries)]):
-                    owner.charge(COMMAND_BYTES + BINDING_BYTES * len(ranges))
-                    commands.dispatch_indirect(command.executable, entry, ranges)
-                    places[entry] = count
-                    count += 1
-                entries.append(places)
+        if isinstance(command, Barrier):
+            count = _dispatches(owner, group, entries, taken, count)
+            commands.barrier()
+        elif isinstance(command, Transfer):
+            _transfer(call, owner, command)
+        else:
+            group.append(command)
+    count = _dispatches(owner, group, entries, taken, count)
     commands.finish()
     return _Record(owner, traced, slots, entries, count)
+
+
+def _dispatches(
+    owner: Recording, group: list[Dispatch], entries: list[dict[int, int]], taken: Sequence[set[int]], count: int
+) -> int:
+    """Record dispatches between which no barrier stands, each with all of its entries, and empty the group.
+
+    One entry of each runs. Still, a barrier stands between two entries of the same dispatch: who validates commands
+    takes each for one that runs. `count`: the indirect dispatches so far; returns those after these.
+    """
+    choices = [sorted(taken[len(entries) + place]) for place in range(len(group))]
+    places: list[dict[int, int]] = [{} for _ in group]
+    for turn in range(max(map(len, choices), default=0)):
+        if turn:
+            owner.commands.barrier()
+        for command, choice, known in zip(group, choices, places, strict=True):
+            if turn >= len(choice):
+                continue
+            ranges = list(zip(_sources(command), command.offsets, command.lengths, strict=True))
+            owner.charge(COMMAND_BYTES + BINDING_BYTES * len(ranges))
+            owner.commands.dispatch_indirect(command.executable, choice[turn], ranges)
+            known[choice[turn]] = count
+            count += 1
+    entries += places
+    group.clear()
+    return count
 
 
 def _transfer(call: Call, owner: Recording, command: Transfer) -> None:

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from orchestrion.hal.buffer import Buffer
+from orchestrion.hal.command_buffer import FILL_SIZES
 from orchestrion.hal.executable import Executable
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 
 from .code import Code, Link
 from .errors import Trap
-from .hal_module import FILL_SIZES, MAX_SLOTS, Recording
+from .hal_module import MAX_SLOTS, Recording
 from .native import NativeModule, native
 from .ops.table import CALL, GLOBALS
 

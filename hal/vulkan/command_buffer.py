@@ -25,7 +25,7 @@ from orchestrion.hal.errors import Unsupported
 from .buffer import VulkanBuffer
 from .executable import VulkanExecutable
 from .parameters import Block, Place
-from .recording import Barrier, Copy, Dispatch, Fill, Program, Recording, limit_barriers
+from .recording import EMPTY_BYTES, EMPTY_STEP, Barrier, Copy, Dispatch, Fill, Program, Recording, limit_barriers
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
@@ -36,8 +36,6 @@ RECORDINGS = 16
 COMMANDS = 1 << 16
 #: a pattern that vkCmdFillBuffer cannot repeat is copied from a buffer that holds at most this many bytes of it
 PATTERN_BYTES = 1 << 20
-#: bytes that a command buffer binds for bindings of no length, since Vulkan has no empty ranges
-EMPTY_BYTES = 32
 
 Key = tuple[int, ...]
 
@@ -100,7 +98,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
             if groups is None and isinstance(binding.source, int):
                 floor = max(program.floors.get(binding.source, 0), binding.offset + least)
                 program.floors[binding.source] = floor
-        if program.empty is None and (groups is None or not all([binding.length for binding in bindings])):
+        if groups is not None and program.empty is None and not all([binding.length for binding in bindings]):
             program.empty = device.allocator.allocate(EMPTY_BYTES, MemoryType.DEVICE_LOCAL)
         bound = program.bound(layout, tuple(bindings))
         program.commands.append(Dispatch(device, program, pipeline, layout.pipeline, bound, place, groups))
@@ -137,8 +135,14 @@ class VulkanCommandBuffer(BackendCommandBuffer):
             commands.pop()
         commands.append(Barrier(self._device, last=True))
         limit_barriers(commands)
-        if self._program.parameters.size and not self._program.parameters.indirect:
-            self._fixed = self._program.parameters.pack(())
+        program = self._program
+        if program.parameters.size and not program.parameters.indirect:
+            self._fixed = program.parameters.pack(())
+        count = sum(len(bindings) for _, bindings in program.sets)
+        if program.parameters.indirect and count:
+            if program.empty is not None:
+                program.empty.release()
+            program.empty = self._device.allocator.allocate(EMPTY_STEP * count, MemoryType.DEVICE_LOCAL)
 
     def instance(self, arguments: Sequence[IndirectArgument | None]) -> VulkanInstance:
         return VulkanInstance(self, self._program.parameters.pack(arguments))

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 STAGE_COMPUTE, STAGE_TRANSFER, STAGE_HOST = 0x800, 0x1000, 0x4000
 STAGES = STAGE_COMPUTE | STAGE_TRANSFER
+#: bytes that a command buffer binds for bindings of no length, since Vulkan has no empty ranges, and the distance of
+#: such bytes of two bindings
+EMPTY_BYTES, EMPTY_STEP = 32, 256
 #: stage -> how it reads and writes memory; the host writes before a submission, which waits for that by itself
 ACCESSES = ((STAGE_COMPUTE, 0x20, 0x40), (STAGE_TRANSFER, 0x800, 0x1000), (STAGE_HOST, 0x2000, 0))
 BIND_POINT_COMPUTE, SHADER_STAGE_COMPUTE = 1, 0x20
@@ -195,7 +198,9 @@ def covered(binding: Binding, buffer: VulkanBuffer | ImportedBuffer) -> int:
 class Program:
     """What was recorded: `commands`, and `sets`, the distinct (layout, bindings) that dispatches refer to by number.
 
-    `empty`: memory of this command buffer alone that bindings of no length get; None if it has no such binding.
+    `empty`: memory of this command buffer alone that bindings of no length get; None if it has no such binding. With
+    indirect dispatches each binding has bytes of its own there: dispatches of no workgroups are recorded, too, between
+    which no barrier may stand.
     `parameters`: the places of the dispatches' parameters and counts. `block`: where they are in the recording that is
     being encoded. `floors`: by slot, the least bytes of a buffer that the code of its bindings can be bounded by.
     """
@@ -320,7 +325,7 @@ class Recording:
         index = 0
         for _, bindings in program.sets:
             for binding in bindings:
-                self._describe(self._infos[index], binding, table)
+                self._describe(index, binding, table)
                 index += 1
         if program.parameters.range:
             assert program.block is not None, "parameters are in a block"
@@ -329,12 +334,13 @@ class Recording:
         device = self._device
         device.vk.vkUpdateDescriptorSets(device.handle, len(self._writes), self._writes, 0, device.api.null)
 
-    def _describe(self, info: Any, binding: Binding, table: Table) -> None:
-        buffer = resolve(binding, table)
+    def _describe(self, index: int, binding: Binding, table: Table) -> None:
+        info, buffer = self._infos[index], resolve(binding, table)
         length = covered(binding, buffer)
         if length:
             info.buffer, info.offset, info.range = buffer.handle, buffer.base + binding.offset, length
             return
         empty = self._program.empty
         assert empty is not None, "a binding of no length was recorded without memory for it"
-        info.buffer, info.offset, info.range = empty.handle, empty.base, empty.size
+        place = index * EMPTY_STEP % empty.size  # of its own in a program with indirect dispatches
+        info.buffer, info.offset, info.range = empty.handle, empty.base + place, EMPTY_BYTES
