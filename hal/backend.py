@@ -180,15 +180,16 @@ class BackendCommandBuffer(ABC):
     def dispatch_indirect(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> None:
         """Record a dispatch whose workgroup counts and parameters come with each instance.
 
-        Only for devices with `BackendDevice.indirect_dispatch`. In a recording with such dispatches, a range of a slot
-        may be longer than the buffer that a table has there: it ends with the buffer, in copies and fills, too.
+        Only for devices with `BackendDevice.indirect_dispatch`. The range of a slot may be longer than the buffer that
+        a table has there: it ends with the buffer.
         """
         raise Unsupported(f"{type(self).__name__} records no indirect dispatches")
 
-    def instance(self, arguments: Sequence[IndirectArgument | None]) -> "BackendInstance":
+    def instance(self, arguments: Sequence[IndirectArgument | None], lengths: Sequence[int]) -> "BackendInstance":
         """The finished recording with these for its indirect dispatches, in order; None: such a dispatch does not run.
 
-        Any number of instances may be under way at once.
+        `lengths`: the bytes of each copy and fill, in order, at most as many as were recorded; 0: none. Any number of
+        instances may be under way at once.
         """
         raise Unsupported(f"{type(self).__name__} records no indirect dispatches")
 

@@ -9,7 +9,7 @@ A recording keeps alive what it refers to. Zero workloads, copies and fills of n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .backend import BackendCommandBuffer, Binding, Entry, IndirectArgument
 from .buffer import DISPATCH, TRANSFER, WRITABLE, Buffer
@@ -40,11 +40,24 @@ class Overlap:
         self.target, self.target_offset = target, target_offset
         self.length = length
 
+    def of_length(self, length: int) -> Overlap:
+        """The same for as many bytes."""
+        return Overlap(self.source, self.source_offset, self.target, self.target_offset, length)
+
     def check(self, buffers: Sequence[Buffer]) -> None:
         source = buffers[self.source] if isinstance(self.source, int) else self.source
         target = buffers[self.target] if isinstance(self.target, int) else self.target
         if source is target:
             refuse_overlap(self.source_offset, self.target_offset, self.length)
+
+
+class _Transfer(NamedTuple):
+    """A copy or fill of a recording whose instances say how long it is: at most `most` bytes, in units of `pattern`."""
+
+    most: int
+    pattern: int
+    dropped: bool  #: of nothing, or of a range onto itself: the driver does not have it
+    overlap: Overlap | None
 
 
 def refuse_overlap(source: int, target: int, length: int) -> None:
@@ -68,6 +81,7 @@ class CommandBuffer:
         "_limits",
         "_slots",
         "_state",
+        "_transfers",
         "backend",
         "bytes_copied",
         "device",
@@ -96,6 +110,7 @@ class CommandBuffer:
         self.dispatches = 0
         self.bytes_copied = 0
         self._slots = [(0, 0)] * slots
+        self._transfers: list[_Transfer] = []  #: if it is made for indirect dispatches
         self._floors = [0] * slots  #: least bytes that the code of indirect dispatches needs of each slot
         #: entry of each indirect dispatch; None where there cannot be any
         self.indirect: list[tuple[Executable, int]] | None = [] if indirect else None
@@ -165,10 +180,15 @@ class CommandBuffer:
             refuse_overlap(source_offset, target_offset, length)
         taken = self._resolve(source, source_offset, length, TRANSFER)
         given = self._resolve(target, target_offset, length, TRANSFER | WRITABLE)
-        if length == 0 or same and source_offset == target_offset:
+        dropped = length == 0 or same and source_offset == target_offset
+        overlap = None
+        if not dropped and not same and (isinstance(source, int) or isinstance(target, int)):
+            overlap = Overlap(source, source_offset, target, target_offset, length)
+            self.overlaps.append(overlap)
+        if self.indirect is not None:
+            self._transfers.append(_Transfer(length, 1, dropped, overlap))
+        if dropped:
             return
-        if not same and (isinstance(source, int) or isinstance(target, int)):
-            self.overlaps.append(Overlap(source, source_offset, target, target_offset, length))
         backend.copy(taken, given)
         self.bytes_copied += length
 
@@ -182,6 +202,8 @@ class CommandBuffer:
                 f"fill of {length} bytes at offset {offset} with a pattern of {len(pattern)}: not whole patterns"
             )
         given = self._resolve(target, offset, length, TRANSFER | WRITABLE)
+        if self.indirect is not None:
+            self._transfers.append(_Transfer(length, len(pattern), length == 0, None))
         if length == 0:
             return
         backend.fill(given, pattern)
@@ -202,13 +224,16 @@ class CommandBuffer:
         self._state = "finished" if self.indirect is None else "a template"
         self.device.statistics.command_buffers_recorded += 1
 
-    def instance(self, arguments: Sequence[Argument | None], lengths: Sequence[int]) -> CommandBufferInstance:
+    def instance(
+        self, arguments: Sequence[Argument | None], transfers: Sequence[int], lengths: Sequence[int]
+    ) -> CommandBufferInstance:
         """The recording with a workload and parameters for each indirect dispatch, in order, ready to be submitted.
 
-        None for a dispatch that does not run. `lengths`: the least bytes of the buffer in each slot, at most as many
-        as were recorded. Nothing is recorded. Errors are those of `dispatch`.
+        None for a dispatch that does not run. `transfers`: the bytes of each copy and fill, in order, and `lengths`:
+        the least bytes of the buffer in each slot; both at most as many as were recorded. Nothing is recorded. Errors
+        are those of `dispatch`, `copy` and `fill`.
         """
-        return CommandBufferInstance(self, arguments, lengths)
+        return CommandBufferInstance(self, arguments, transfers, lengths)
 
     def _grids(self, arguments: Sequence[Argument | None]) -> list[IndirectArgument | None]:
         """What the driver gets for `instance`: counts within the device's limits, None where nothing is to run."""
@@ -232,6 +257,20 @@ class CommandBuffer:
                 self.device.allocator.check_room(scratch, f"entry {row.name} needs")
             grids.append(None if 0 in groups else (groups, parameters))
         return grids
+
+    def _check_transfers(self, lengths: Sequence[int]) -> list[int]:
+        """`lengths` of those copies and fills that the driver has."""
+        if len(lengths) != len(self._transfers):
+            raise InvalidArgument(f"lengths of {len(lengths)} copies and fills, there are {len(self._transfers)}")
+        for length, (most, pattern, _, _) in zip(lengths, self._transfers, strict=True):
+            if not 0 <= length <= most or length % pattern:
+                raise InvalidArgument(f"a copy or fill of {length} bytes, {most} were recorded, in units of {pattern}")
+        return [length for length, row in zip(lengths, self._transfers, strict=True) if not row.dropped]
+
+    def _instance_overlaps(self, lengths: Sequence[int]) -> list[Overlap]:
+        """`overlaps` for these lengths of copies and fills."""
+        rows = [(row.overlap, length) for row, length in zip(self._transfers, lengths, strict=True)]
+        return [one.of_length(length) for one, length in rows if one is not None and length]
 
     def _instance_needs(self, lengths: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """`needs` of an instance whose slots have at least `lengths` bytes."""
@@ -323,17 +362,22 @@ class CommandBufferInstance(CommandBuffer):
     __slots__ = ("_template",)
 
     def __init__(  # not that of the base: nothing is recorded
-        self, template: CommandBuffer, arguments: Sequence[Argument | None], lengths: Sequence[int]
+        self,
+        template: CommandBuffer,
+        arguments: Sequence[Argument | None],
+        transfers: Sequence[int],
+        lengths: Sequence[int],
     ) -> None:
         grids = template._grids(arguments)
+        moved = template._check_transfers(transfers)
         self.needs = template._instance_needs(lengths)
-        self.backend = template.backend.instance(grids)
+        self.backend = template.backend.instance(grids, moved)
         self._template = template
         self.device, self.device_state = template.device, template.device_state
         self.ref, self._held, self.direct = template.ref, template._held, template.direct
-        self.overlaps = template.overlaps
+        self.overlaps = template._instance_overlaps(transfers)
         self.dispatches = template.dispatches + len(grids) - grids.count(None)
-        self.bytes_copied = template.bytes_copied
+        self.bytes_copied = sum(moved)
         self.indirect = None
         self._state = "finished"
 

@@ -88,9 +88,7 @@ class _Prepared:
     ) -> None:
         """`entries`: those to record for each dispatch of each recording, in order."""
         self.buffers = tuple(buffers)
-        given = {id(value) for value in traced.results}
-        rows = [row[2] for row in traced.records]
-        self._map = RangeMap(rows, [buffer for buffer in buffers if id(buffer) not in given])
+        self._map = RangeMap([row[2] for row in traced.records], buffers, traced.results)
         self._records = [
             _record(call, slots, row, taken) for (_, slots, row), taken in zip(traced.records, entries, strict=True)
         ]
@@ -107,7 +105,9 @@ class _Prepared:
         for record, row, given in zip(self._records, traced.records, arguments):  # noqa: B905
             recording, slots, commands = row
             recording.charge(OBJECT_BYTES + SLOT_BYTES * slots)
-            recording.commands = record.owner.commands.instance(given, _slot_lengths(slots, commands))
+            transfers = [command.lengths[0] for command in commands if isinstance(command, Transfer)]
+            lengths = _slot_lengths(slots, commands)
+            recording.commands = record.owner.commands.instance(given, transfers, lengths)
         return traced.results
 
 

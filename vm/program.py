@@ -205,10 +205,15 @@ class Program(ProgramContext):
         return DeviceArray(BufferView(self.device.allocator.allocate(size), row, tuple(shape)), self._base)
 
     def statistics(self) -> dict[str, Any]:
-        """What loading and the last calls cost, and the most memory held; see `statistics.py`."""
+        """What loading and the last calls cost, and the most memory held; see `statistics.py`.
+
+        `sizes`: of each function that makes what calls of new sizes need, how it is served (`indirect_setup.py`).
+        """
+        setups = self.context.kept.setups
         return {
             "load": dict(self._load),
             "calls": self._log.rows(),
+            "sizes": [] if setups is None else [facts._asdict() for facts in setups.facts()],
             "memory": {
                 "peak_device_bytes": self.device.allocator.peak_bytes,
                 "peak_host_bytes": self._base.memory.peak_host_bytes,

@@ -59,8 +59,10 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._recording: Any = None  # of this table
         self._timeline = device.timeline
         self._blocks: list[Block] = []
+        self._words: list[int] = []  #: numbers of the fills that repeat a word
         self._fixed = b""  #: parameters of all dispatches, if none is indirect
         self._data = b""  #: that `_recording` reads
+        self._lengths: tuple[int, ...] = ()  #: of its copies and fills
 
     def dispatch(
         self,
@@ -104,18 +106,20 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         program.commands.append(Dispatch(device, program, pipeline, layout.pipeline, bound, place, groups))
 
     def copy(self, source: Binding, target: Binding) -> None:
-        self._program.commands.append(Copy(self._device, source, target))
+        self._program.commands.append(Copy(self._device, self._program, source, target))
 
     def fill(self, target: Binding, pattern: bytes) -> None:
         length = self.fill_bytes(target, pattern)
         if not length:
-            self._program.commands.append(Fill(self._device, target, int.from_bytes((pattern * 4)[:4], "little")))
+            word = int.from_bytes((pattern * 4)[:4], "little")
+            self._words.append(self._program.transfers)
+            self._program.commands.append(Fill(self._device, self._program, target, word))
             return
         buffer = self._device.allocator.allocate_staging(length)
         self._patterns.append(buffer)
         assert buffer.host is not None, "host-visible memory is mapped"
         buffer.host.reshape(-1, len(pattern))[:] = list(pattern)
-        self._program.commands.append(Copy(self._device, Binding(buffer, 0, length), target))
+        self._program.commands.append(Copy(self._device, self._program, Binding(buffer, 0, length), target))
 
     def fill_bytes(self, target: Binding, pattern: bytes) -> int:
         """Of the buffer from which a pattern is copied, 0 where the device repeats a word by itself."""
@@ -144,22 +148,26 @@ class VulkanCommandBuffer(BackendCommandBuffer):
                 program.empty.release()
             program.empty = self._device.allocator.allocate(EMPTY_STEP * count, MemoryType.DEVICE_LOCAL)
 
-    def instance(self, arguments: Sequence[IndirectArgument | None]) -> VulkanInstance:
-        return VulkanInstance(self, self._program.parameters.pack(arguments))
+    def instance(self, arguments: Sequence[IndirectArgument | None], lengths: Sequence[int]) -> VulkanInstance:
+        for number in self._words:
+            if lengths[number] % 4:
+                raise Unsupported(f"a fill of {lengths[number]} bytes in a recording that fills whole words")
+        return VulkanInstance(self, self._program.parameters.pack(arguments), tuple(lengths))
 
     def recording(self, table: Sequence[Any]) -> Recording:
         """The program encoded for this table, with the parameters that were recorded."""
-        return self.recording_of(table, self._fixed)
+        return self.recording_of(table, self._fixed, ())
 
-    def recording_of(self, table: Sequence[Any], data: bytes) -> Recording:
+    def recording_of(self, table: Sequence[Any], data: bytes, lengths: tuple[int, ...]) -> Recording:
         """The program encoded for this table, with a block that holds `data`; for those before they are at hand.
 
-        The caller submits it, or sets its `pending`, before it asks for another one.
+        `lengths`: of copies and fills, empty if they are those that were recorded. The caller submits the recording,
+        or sets its `pending`, before it asks for another one.
         """
-        if table != self._table or data is not self._data:
+        if table != self._table or data is not self._data or lengths != self._lengths:
             self._table = None  # for when this fails halfway
-            self._recording = self._find(table, data)
-            self._table, self._data = table, data
+            self._recording = self._find(table, data, lengths)
+            self._table, self._data, self._lengths = table, data, lengths
         recording: Recording = self._recording
         return recording
 
@@ -192,22 +200,22 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         free.write(data)
         return free
 
-    def _find(self, table: Sequence[Any], data: bytes) -> Recording:
+    def _find(self, table: Sequence[Any], data: bytes, lengths: tuple[int, ...]) -> Recording:
         block = self.block(data)
-        key = (0 if block is None else block.number, *[buffer.place for buffer in table])
+        key = (0 if block is None else block.number, *lengths, *[buffer.place for buffer in table])
         recording = self._recordings.get(key)
         if recording is None:
-            return self._encode(key, table, block)
+            return self._encode(key, table, block, lengths)
         self._recordings.move_to_end(key)
         return recording
 
-    def _encode(self, key: Key, table: Sequence[Any], block: Block | None) -> Recording:
+    def _encode(self, key: Key, table: Sequence[Any], block: Block | None, lengths: tuple[int, ...]) -> Recording:
         most = max(2, min(RECORDINGS, COMMANDS // len(self._program.commands)))
         if len(self._recordings) >= most:
             self._spare.append(self._recordings.popitem(last=False)[1])
         recording = self._take_spare() or Recording(self._device, self._pool, self._program)
         try:
-            recording.encode(table, block)
+            recording.encode(table, block, lengths or None)
         except BaseException:
             self._spare.append(recording)
             raise
@@ -229,10 +237,11 @@ class VulkanInstance(BackendInstance):
     recording's when it is submitted.
     """
 
-    def __init__(self, commands: VulkanCommandBuffer, data: bytes) -> None:
+    def __init__(self, commands: VulkanCommandBuffer, data: bytes, lengths: tuple[int, ...]) -> None:
         self._commands = commands
         self._data = data
+        self._lengths = lengths
 
     def recording(self, table: Sequence[Any]) -> Recording:
         """See `VulkanCommandBuffer.recording`."""
-        return self._commands.recording_of(table, self._data)
+        return self._commands.recording_of(table, self._data, self._lengths)

@@ -107,9 +107,9 @@ class ProfiledRecording(Recording):
         info = device.api.new("VkQueryPoolCreateInfo", queryType=QUERY_TIMESTAMP, queryCount=max(1, 2 * program.timed))
         self._queries = device.api.create(device.vk.vkCreateQueryPool, device.handle, info, "a query pool")
 
-    def encode(self, table: Table, block: Block | None = None) -> None:
+    def encode(self, table: Table, block: Block | None = None, lengths: Sequence[int] | None = None) -> None:
         self._profiled.queries = self._queries
-        super().encode(table, block)
+        super().encode(table, block, lengths)
 
     def read(self) -> list[Span]:
         """The spans of the last submission, which is over, in nanoseconds of the device."""

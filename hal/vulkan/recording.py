@@ -95,13 +95,18 @@ class Dispatch:
 
 
 class Copy:
-    """Copies `length` bytes, repeating the source as often as it takes to fill the target; a range onto itself not."""
+    """Copies `length` bytes, repeating the source as often as it takes to fill the target; a range onto itself not.
 
-    __slots__ = ("_regions", "_source", "_target", "_vk")
+    Where each instance has a length of its own, it is `program.lengths[number]`.
+    """
+
+    __slots__ = ("_number", "_program", "_regions", "_source", "_target", "_vk")
     stage = STAGE_TRANSFER
 
-    def __init__(self, device: VulkanDevice, source: Binding, target: Binding) -> None:
+    def __init__(self, device: VulkanDevice, program: Program, source: Binding, target: Binding) -> None:
         self._vk = device.vk
+        self._program = program
+        self._number = program.add_transfer()
         self._source = source
         self._target = target
         self._regions = device.api.ffi.new("VkBufferCopy[]", -(-target.length // source.length))
@@ -109,14 +114,10 @@ class Copy:
     def encode(self, buffer: Handle, sets: Any, table: Table) -> None:
         source, target = resolve(self._source, table), resolve(self._target, table)
         taken, given = source.base + self._source.offset, target.base + self._target.offset
-        if source.handle == target.handle and taken == given:
+        length = self._program.length(self._number, self._target)
+        if source.handle == target.handle and taken == given or not length:
             return
-        regions, step = self._regions, covered(self._source, source)
-        length = covered(self._target, target)
-        if len(regions) == 1:
-            length = min(length, step)
-        if not length:
-            return
+        regions, step = self._regions, self._source.length
         count = -(-length // step)
         for index in range(count):
             regions[index].srcOffset = taken
@@ -126,20 +127,22 @@ class Copy:
 
 
 class Fill:
-    """Repeats a 32-bit word over a word-aligned range."""
+    """Repeats a 32-bit word over a word-aligned range; its length as that of `Copy`."""
 
-    __slots__ = ("_target", "_vk", "_word")
+    __slots__ = ("_number", "_program", "_target", "_vk", "_word")
     stage = STAGE_TRANSFER
 
-    def __init__(self, device: VulkanDevice, target: Binding, word: int) -> None:
+    def __init__(self, device: VulkanDevice, program: Program, target: Binding, word: int) -> None:
         self._vk = device.vk
+        self._program = program
+        self._number = program.add_transfer()
         self._target = target
         self._word = word
 
     def encode(self, buffer: Handle, sets: Any, table: Table) -> None:
         where = self._target
         target = resolve(where, table)
-        length = covered(where, target)
+        length = self._program.length(self._number, where)
         if length:
             self._vk.vkCmdFillBuffer(buffer, target.handle, target.base + where.offset, length, self._word)
 
@@ -202,10 +205,11 @@ class Program:
     indirect dispatches each binding has bytes of its own there: dispatches of no workgroups are recorded, too, between
     which no barrier may stand.
     `parameters`: the places of the dispatches' parameters and counts. `block`: where they are in the recording that is
-    being encoded. `floors`: by slot, the least bytes of a buffer that the code of its bindings can be bounded by.
+    being encoded, and `lengths` the bytes of its copies and fills, None if they are those that were recorded. `floors`:
+    by slot, the least bytes of a buffer that the code of its bindings can be bounded by.
     """
 
-    __slots__ = ("block", "commands", "empty", "floors", "parameters", "sets")
+    __slots__ = ("block", "commands", "empty", "floors", "lengths", "parameters", "sets", "transfers")
 
     def __init__(self) -> None:
         self.commands: list[Command] = []
@@ -214,6 +218,17 @@ class Program:
         self.parameters = ParameterLayout()
         self.block: Block | None = None
         self.floors: dict[int, int] = {}
+        self.transfers = 0  #: copies and fills so far
+        self.lengths: Sequence[int] | None = None
+
+    def add_transfer(self) -> int:
+        """The number of a further copy or fill."""
+        self.transfers += 1
+        return self.transfers - 1
+
+    def length(self, number: int, target: Binding) -> int:
+        """Bytes of a copy or fill in the recording that is being encoded."""
+        return target.length if self.lengths is None else self.lengths[number]
 
     def bound(self, layout: Layout, bindings: tuple[Binding, ...]) -> int:
         if not bindings:
@@ -266,10 +281,13 @@ class Recording:
                 self.release()
                 raise
 
-    def encode(self, table: Table, block: Block | None = None) -> None:
-        """Record anew, for these buffers and this block; no earlier submission is under way."""
+    def encode(self, table: Table, block: Block | None = None, lengths: Sequence[int] | None = None) -> None:
+        """Record anew, for these buffers, this block and lengths of copies and fills; no earlier submission is under
+        way.
+        """
         api, vk, buffer, program = self._device.api, self._device.vk, self.buffer, self._program
         self.block = program.block = block
+        program.lengths = lengths
         self._write_sets(table)
         api.check(vk.vkBeginCommandBuffer(buffer, self._device.begin_info), "recording commands")
         for command in program.commands:
