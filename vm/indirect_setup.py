@@ -272,6 +272,7 @@ class IndirectSetup:
         prepared = self._prepared
         fits = prepared is not None and all([size <= most for size, most in zip(sizes, self._sizes)])  # noqa: B905
         if prepared is None or not fits:
+            self._run(call, sizes, None)  # sizes that the setup refuses leave what there is
             prepared = self._prepare(call, sizes, forget)
         try:
             return prepared.serve(self._run(call, sizes, prepared.buffers))

@@ -202,7 +202,11 @@ class VulkanCommandBuffer(BackendCommandBuffer):
 
     def _find(self, table: Sequence[Any], data: bytes, lengths: tuple[int, ...]) -> Recording:
         block = self.block(data)
-        key = (0 if block is None else block.number, *lengths, *[buffer.place for buffer in table])
+        key: Key = (*lengths, *[buffer.place for buffer in table])
+        if block is not None:
+            key += (block.number,)
+        if self._program.parameters.indirect:  # ranges end with the buffer: a place may have been freed and taken again
+            key += tuple([buffer.size for buffer in table])
         recording = self._recordings.get(key)
         if recording is None:
             return self._encode(key, table, block, lengths)
