@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .backend import BackendCommandBuffer, Binding, Entry, IndirectArgument
+from .backend import BackendCommandBuffer, BackendExecutable, Binding, Entry, IndirectArgument
 from .buffer import DISPATCH, TRANSFER, WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
 from .executable import Executable
@@ -112,8 +112,8 @@ class CommandBuffer:
         self._slots = [(0, 0)] * slots
         self._transfers: list[_Transfer] = []  #: if it is made for indirect dispatches
         self._floors = [0] * slots  #: least bytes that the code of indirect dispatches needs of each slot
-        #: entry of each indirect dispatch; None where there cannot be any
-        self.indirect: list[tuple[Executable, int]] | None = [] if indirect else None
+        #: code, entry and its row of each indirect dispatch; None where there cannot be any
+        self.indirect: list[tuple[BackendExecutable, int, Entry]] | None = [] if indirect else None
         self._held: list[object] = []  #: shared with submissions under way, so never cleared
         self.direct: list[Buffer] = []
         self._state = "recording"
@@ -169,7 +169,7 @@ class CommandBuffer:
             if isinstance(slot, int):
                 self._floors[slot] = max(self._floors[slot], binding.offset + least)
         backend.dispatch_indirect(executable.backend, entry, resolved)
-        self.indirect.append((executable, entry))
+        self.indirect.append((executable.backend, entry, row))
         self._held.append(executable.ref)
 
     def copy(self, source: Source, source_offset: int, target: Source, target_offset: int, length: int) -> None:
@@ -243,16 +243,15 @@ class CommandBuffer:
             raise InvalidArgument(f"arguments for {len(arguments)} indirect dispatches, there are {len(self.indirect)}")
         limits = self._limits.max_workgroup_count
         grids: list[IndirectArgument | None] = []
-        for argument, (executable, entry) in zip(arguments, self.indirect):  # noqa: B905  compared above
+        for argument, (code, entry, row) in zip(arguments, self.indirect):  # noqa: B905  compared above
             if argument is None:
                 grids.append(None)
                 continue
             workload, parameters = argument
-            row = executable.entries[entry]
             if len(parameters) != 4 * row.parameter_words:
                 raise _wrong_parameters(row, parameters)
             groups = fold(divide(workload, row.workgroup_size), limits)
-            scratch = executable.backend.scratch_bytes(entry, parameters)
+            scratch = code.scratch_bytes(entry, parameters)
             if scratch:
                 self.device.allocator.check_room(scratch, f"entry {row.name} needs")
             grids.append(None if 0 in groups else (groups, parameters))

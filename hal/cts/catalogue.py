@@ -11,6 +11,7 @@ from . import (
     buffers,
     dispatches,
     errors,
+    indirect,
     interrupts,
     lifetimes,
     profiles,
@@ -26,6 +27,7 @@ CASES: dict[str, Case] = (
     buffers.case.cases
     | transfers.case.cases
     | dispatches.case.cases
+    | indirect.case.cases
     | recordings.case.cases
     | batches.case.cases
     | semaphores.case.cases
