@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .backend import BackendCommandBuffer, BackendExecutable, Binding, Entry, IndirectArgument
-from .buffer import DISPATCH, TRANSFER, WRITABLE, Buffer
+from .buffer import WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
 from .executable import Executable
-from .lifetime import ResourceRef
+from .lifetime import ResourceRef, noticing_loss
+from .relief import with_relief
 from .workload import Grid, divide, fold
 
 if TYPE_CHECKING:
@@ -103,7 +104,9 @@ class CommandBuffer:
         self.device_state = device.device_state
         self._limits = device.info.limits
         self._alignment = device.info.limits.min_binding_alignment
-        self.backend = device.device_state.backend.create_command_buffer(slots)
+        state = device.device_state
+        with noticing_loss(state):
+            self.backend = with_relief(state, device, lambda: state.backend.create_command_buffer(slots))
         self.ref = ResourceRef(device.device_state, self.backend)
         self.needs: tuple[tuple[int, int], ...] | None = None
         self.overlaps: list[Overlap] = []
@@ -146,7 +149,8 @@ class CommandBuffer:
         scratch = executable.backend.scratch_bytes(entry, parameters)
         if scratch:
             self.device.allocator.check_room(scratch, f"entry {row.name} needs")
-        backend.dispatch(executable.backend, entry, groups, resolved, parameters)
+        with noticing_loss(self.device_state):
+            backend.dispatch(executable.backend, entry, groups, resolved, parameters)
         self._held.append(executable.ref)
         self.dispatches += 1
 
@@ -168,7 +172,8 @@ class CommandBuffer:
             slot = binding.source
             if isinstance(slot, int):
                 self._floors[slot] = max(self._floors[slot], binding.offset + least)
-        backend.dispatch_indirect(executable.backend, entry, resolved)
+        with noticing_loss(self.device_state):
+            backend.dispatch_indirect(executable.backend, entry, resolved)
         self.indirect.append((executable.backend, entry, row))
         self._held.append(executable.ref)
 
@@ -178,8 +183,8 @@ class CommandBuffer:
         same = source is target or (isinstance(source, int) and source == target)
         if same:
             refuse_overlap(source_offset, target_offset, length)
-        taken = self._resolve(source, source_offset, length, TRANSFER)
-        given = self._resolve(target, target_offset, length, TRANSFER | WRITABLE)
+        taken = self._resolve(source, source_offset, length, 0)
+        given = self._resolve(target, target_offset, length, WRITABLE)
         dropped = length == 0 or same and source_offset == target_offset
         overlap = None
         if not dropped and not same and (isinstance(source, int) or isinstance(target, int)):
@@ -189,7 +194,8 @@ class CommandBuffer:
             self._transfers.append(_Transfer(length, 1, dropped, overlap))
         if dropped:
             return
-        backend.copy(taken, given)
+        with noticing_loss(self.device_state):
+            backend.copy(taken, given)
         self.bytes_copied += length
 
     def fill(self, target: Source, offset: int, length: int, pattern: bytes) -> None:
@@ -201,12 +207,13 @@ class CommandBuffer:
             raise InvalidArgument(
                 f"fill of {length} bytes at offset {offset} with a pattern of {len(pattern)}: not whole patterns"
             )
-        given = self._resolve(target, offset, length, TRANSFER | WRITABLE)
+        given = self._resolve(target, offset, length, WRITABLE)
         if self.indirect is not None:
             self._transfers.append(_Transfer(length, len(pattern), length == 0, None))
         if length == 0:
             return
-        backend.fill(given, pattern)
+        with noticing_loss(self.device_state):
+            backend.fill(given, pattern)
         self.bytes_copied += length
 
     def fill_bytes(self, offset: int, length: int, pattern: bytes) -> int:
@@ -215,11 +222,13 @@ class CommandBuffer:
 
     def barrier(self) -> None:
         """What is recorded after this sees the writes of what was recorded before; without it they may run at once."""
-        self._recording().barrier()
+        with noticing_loss(self.device_state):
+            self._recording().barrier()
 
     def finish(self) -> None:
         """End recording; from now on it can be submitted, and never changes."""
-        self._recording().finish()
+        with noticing_loss(self.device_state):
+            self._recording().finish()
         self.needs = tuple(self._slots) if self.indirect is None else None
         self._state = "finished" if self.indirect is None else "a template"
         self.device.statistics.command_buffers_recorded += 1
@@ -284,8 +293,11 @@ class CommandBuffer:
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
-        if self._state == "released":
-            return
+        if self._state != "released":
+            self._end()
+            self.device_state.collect()
+
+    def _end(self) -> None:
         self.device.live["command buffer"] -= 1
         self.needs = None
         del self.backend, self.ref
@@ -294,8 +306,8 @@ class CommandBuffer:
         self._state = "released"
 
     def __del__(self) -> None:
-        if hasattr(self, "_state"):
-            self.release()
+        if hasattr(self, "_state") and self._state != "released":
+            self._end()
 
     @property
     def refs(self) -> tuple[object, ...]:
@@ -320,7 +332,7 @@ class CommandBuffer:
         for (source, offset, length), (access, least) in zip(bindings, row.bindings):  # noqa: B905  compared above
             if length < least or length > most or offset % alignment:
                 raise self._bad_binding(row, len(resolved), offset, length)
-            rights = DISPATCH if access == "read" else DISPATCH | WRITABLE
+            rights = 0 if access == "read" else WRITABLE
             resolved.append(self._resolve(source, offset, length, rights))
         return resolved
 
@@ -380,9 +392,10 @@ class CommandBufferInstance(CommandBuffer):
         self.indirect = None
         self._state = "finished"
 
-    def release(self) -> None:
-        """End of use; the recording stays."""
+    def _end(self) -> None:
+        """The recording stays."""
         self.needs = None
+        self._held, self.direct = [], []
         self._state = "released"
 
 

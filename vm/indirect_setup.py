@@ -317,6 +317,9 @@ class IndirectSetup:
         needed = self._run(call, most, None).sizes
         if declared and not affordable(device, sum(needed)):
             raise Misfit(f"{sum(needed)} bytes for the declared bounds are not affordable")
+        room = device.allocator.room
+        if most != sizes and room is not None and sum(needed) > room:  # others keep theirs
+            raise Misfit(f"{sum(needed)} bytes for further sizes, the limits leave {room}")
         buffers = []
         for size in needed:
             buffers.append(device.allocator.allocate(size))

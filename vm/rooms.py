@@ -9,8 +9,10 @@ allocate nothing, and find the same buffers, for which recordings are encoded al
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.errors import OutOfMemory
 
 from .capacity import affordable
@@ -26,10 +28,11 @@ if TYPE_CHECKING:
 class Room:
     """Memory for one tensor. `declared`: bytes of the greatest shape, None if the signature does not say one."""
 
-    __slots__ = ("_buffer", "_declared")
+    __slots__ = ("_buffer", "_declared", "_use")
 
-    def __init__(self, declared: int | None) -> None:
+    def __init__(self, declared: int | None, use: MemoryUse) -> None:
         self._declared = declared
+        self._use = use
         self._buffer: Buffer | None = None
 
     def find(self, size: int) -> Buffer | None:
@@ -47,15 +50,20 @@ class Room:
         wanted = [max(size, 2 * before), size]
         if declared is not None and declared >= size and affordable(device, declared):
             wanted.insert(0, declared)
-        for number, each in enumerate(wanted):
-            try:
-                self._buffer = device.allocator.allocate(each)
-                break
-            except OutOfMemory:
-                if number == len(wanted) - 1:
-                    raise
-        assert self._buffer is not None
+        for each in wanted[:-1]:
+            room = device.allocator.room
+            if room is not None and each > room:  # nobody shall give up memory for what is not needed
+                continue
+            with suppress(OutOfMemory):
+                self._buffer = device.allocator.allocate(each, self._use)
+                return self._buffer
+        self._buffer = device.allocator.allocate(size, self._use)
         return self._buffer
+
+    def drop(self) -> bool:
+        """Let go of the memory; whether there was any."""
+        found, self._buffer = self._buffer is not None, None
+        return found
 
 
 class ResultRooms:
@@ -66,7 +74,7 @@ class ResultRooms:
     __slots__ = ("_next", "_rooms", "changed")
 
     def __init__(self, values: Sequence[Value]) -> None:
-        self._rooms = [Room(declared_bytes(value)) for value in values]
+        self._rooms = [Room(declared_bytes(value), MemoryUse.OUTPUT) for value in values]
         self._next = 0
         self.changed = False  #: whether memory was made since someone set this to False
 
@@ -83,13 +91,17 @@ class ResultRooms:
     def take(self, device: Device, size: int) -> Buffer:
         """As `find`, made if it has to be, and the turn of the result behind. `OutOfMemory` as `Room.make`."""
         if self._next >= len(self._rooms):
-            return device.allocator.allocate(size)
+            return device.allocator.allocate(size, MemoryUse.OUTPUT)
         room = self._rooms[self._next]
         found = room.find(size)
         if found is None:
             found, self.changed = room.make(device, size), True
         self._next += 1
         return found
+
+    def drop(self) -> bool:
+        """Let go of all memory; whether there was any."""
+        return any([room.drop() for room in self._rooms])
 
 
 def declared_bytes(value: Value) -> int | None:

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import BufferView
-from orchestrion.hal.errors import OutOfMemory
 
 from .array import DeviceArray
 from .call import Call
 from .code import Code
 from .context import Context
 from .errors import CallerError
-from .function import Export, Function, Slot, Value, slot_over
+from .function import Export, Function, Slot, Value, is_readable, slot_over
 from .kept import MOST
 from .rooms import ResultRooms, Room, declared_bytes
 from .statistics import Log
@@ -56,9 +56,9 @@ class SizedFunction(Function):
         self._rooms: list[Room] | None = None  #: of the arguments
         self._result_rooms: ResultRooms | None = None
         if context.device is not None and context.device.indirect_dispatch:
-            self._rooms = [Room(declared_bytes(value)) for value in export.arguments]
+            self._rooms = [Room(declared_bytes(value), MemoryUse.INPUT) for value in export.arguments]
             self._result_rooms = ResultRooms(export.results)
-        context.on_relief(self.forget)
+        context.on_memory_pressure(self.forget)
 
     def release(self) -> None:
         super().release()
@@ -66,12 +66,21 @@ class SizedFunction(Function):
         self._shapes = self._slots = None
         self._rooms = self._result_rooms = self.context.result_rooms = None
 
-    def forget(self) -> bool:
-        """Let go of the slots of all shapes but the current ones; whether there were any."""
+    def forget(self, busy: bool) -> bool:
+        """Let go of the slots of all shapes; whether there were any. While a call is under way (`busy`), those of the
+        shapes used last stay.
+        """
+        if not busy:
+            self._shapes = self._slots = self._plain = None
+            self._inputs, self._targets = (), ()
         others = [shapes for shapes in self._kept if shapes != self._shapes]
         for shapes in others:
             del self._kept[shapes]
-        return bool(others)
+        rooms: tuple[Room | ResultRooms, ...] = ()
+        if not busy and self._rooms is not None and self._result_rooms is not None:
+            rooms = (*self._rooms, self._result_rooms)
+        dropped = [room.drop() for room in rooms]
+        return bool(others) or any(dropped)
 
     def _prepare(self, arguments: Sequence[Any]) -> None:
         """Choose the slots for the shapes of these arguments: before each call, since `_ready` is never set."""
@@ -83,7 +92,7 @@ class SizedFunction(Function):
                 self._offer()
                 return
         if self.context.device is None:
-            raise CallerError(f"the program of {self.name!r} is closed")
+            raise self.context.refusal(f"the program of {self.name!r}")
         if self._call is None:
             self._call = Call(self.context)
         if len(arguments) != len(self.export.arguments):
@@ -110,7 +119,7 @@ class SizedFunction(Function):
     def _use(self, slots: _Slots) -> None:
         self._targets = tuple([None if slot is None else slot.view for slot in slots.outputs])
         only = slots.outputs[0] if len(slots.outputs) == 1 else None
-        self._plain = only if only is not None and only.elements is not None else None
+        self._plain = only if only is not None and is_readable(only) else None
 
     def _shape(self, place: int, x: Any) -> tuple[int, ...]:
         """Of an argument that is no plain array."""
@@ -130,17 +139,12 @@ class SizedFunction(Function):
                 got = describe_array(x) if isinstance(x, np.ndarray) else describe(value.dtype, shape)
                 raise CallerError(f"{self._what(place)}: expected {value}, got {got}")
             values.append(value._replace(shape=shape))
-        try:
-            inputs = self._input_slots(values)
-        except OutOfMemory:
-            if not self.context.relieve():
-                raise
-            inputs = self._input_slots(values)
+        inputs = self._input_slots(values)
         return _Slots(inputs, len(self.export.results))
 
     def _input_slots(self, values: Sequence[Value]) -> tuple[Slot, ...]:
         if self._rooms is None:
-            return tuple(map(self._slot, values))
+            return tuple([self._slot(value, MemoryUse.INPUT) for value in values])
         device = self.context.device
         assert device is not None
         found = []

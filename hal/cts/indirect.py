@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from orchestrion.hal.command_buffer import CommandBuffer
+from orchestrion.hal.command_buffer import Argument, CommandBuffer
 from orchestrion.hal.errors import InvalidArgument, Unsupported
 from orchestrion.hal.semaphore import Fence
 
@@ -133,7 +133,7 @@ def wrong_instances_are_refused(rig: Rig) -> None:
     """Too many arguments, parameters of another size, lengths above what was recorded; a template is not submitted."""
     commands = template(rig, IOTA, 1, 64)
     good = ((16, 1, 1), words(16, 0))
-    wrong = (
+    wrong: tuple[tuple[list[Argument | None], list[int], list[int]], ...] = (
         ([], [], [64]),
         ([good, good], [], [64]),
         ([((16, 1, 1), b"\0\0\0\0")], [], [64]),

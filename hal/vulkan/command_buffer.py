@@ -18,7 +18,7 @@ from orchestrion.hal.backend import (
     BackendInstance,
     Binding,
     IndirectArgument,
-    MemoryType,
+    MemoryUse,
 )
 from orchestrion.hal.errors import Unsupported
 
@@ -101,7 +101,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
                 floor = max(program.floors.get(binding.source, 0), binding.offset + least)
                 program.floors[binding.source] = floor
         if groups is not None and program.empty is None and not all([binding.length for binding in bindings]):
-            program.empty = device.allocator.allocate(EMPTY_BYTES, MemoryType.DEVICE_LOCAL)
+            program.empty = device.allocator.allocate(EMPTY_BYTES, MemoryUse.ARENA)
         bound = program.bound(layout, tuple(bindings))
         program.commands.append(Dispatch(device, program, pipeline, layout.pipeline, bound, place, groups))
 
@@ -146,7 +146,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         if program.parameters.indirect and count:
             if program.empty is not None:
                 program.empty.release()
-            program.empty = self._device.allocator.allocate(EMPTY_STEP * count, MemoryType.DEVICE_LOCAL)
+            program.empty = self._device.allocator.allocate(EMPTY_STEP * count, MemoryUse.ARENA)
 
     def instance(self, arguments: Sequence[IndirectArgument | None], lengths: Sequence[int]) -> VulkanInstance:
         for number in self._words:
@@ -171,6 +171,19 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         recording: Recording = self._recording
         return recording
 
+    def trim(self) -> bool:
+        """Release the recordings that are not under way, but for that of the latest table; whether there were any."""
+        latest, busy = self._recording if self._table is not None else None, self._under_way()
+        idle = [one for one in self._recordings.items() if one[1] is not latest and one[1] not in busy]
+        for key, recording in idle:
+            del self._recordings[key]
+            recording.release()
+        spare = [one for one in self._spare if one not in busy]
+        self._spare = [one for one in self._spare if one in busy]
+        for recording in spare:
+            recording.release()
+        return bool(idle or spare)
+
     def release(self) -> None:
         device = self._device
         for recording in (*self._recordings.values(), *self._spare):
@@ -190,9 +203,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         for block in self._blocks:
             if block.data is data:
                 return block
-        reached = self._timeline.poll()
-        known = (*self._recordings.values(), *self._spare)
-        busy = {recording.block for recording in known if recording.pending > reached}
+        busy = {recording.block for recording in self._under_way()}
         free = next((block for block in self._blocks if block not in busy), None)
         if free is None:
             free = Block(self._device.allocator, len(self._blocks), self._program.parameters.size)
@@ -221,16 +232,25 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         try:
             recording.encode(table, block, lengths or None)
         except BaseException:
-            self._spare.append(recording)
+            recording.release()  # it may be half encoded, and cannot be begun again then
             raise
         self._recordings[key] = recording
         return recording
 
+    def _under_way(self) -> set[Recording]:
+        """The recordings that work under way uses: submitted, or launched by a thread that waits for them."""
+        launched = {recording for ticket in self._device.tickets for recording in ticket.recordings}
+        reached = self._timeline.poll()
+        known = (*self._recordings.values(), *self._spare)
+        return {recording for recording in known if recording.pending > reached or recording in launched}
+
     def _take_spare(self) -> Recording | None:
         """One that is not under way, if there is one; more of them are left over from a busier time, and go."""
-        reached = self._timeline.poll()
-        idle = [spare for spare in self._spare if spare.pending <= reached]
-        self._spare = [spare for spare in self._spare if spare.pending > reached]
+        if not self._spare:
+            return None
+        busy = self._under_way()
+        idle = [spare for spare in self._spare if spare not in busy]
+        self._spare = [spare for spare in self._spare if spare not in idle]
         for spare in idle[1:]:
             spare.release()
         return idle[0] if idle else None
