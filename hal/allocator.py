@@ -57,6 +57,12 @@ class Allocator:
     def peak_bytes(self) -> int:
         return self._accounts[0].peak
 
+    @property
+    def room(self) -> int | None:
+        """Bytes that the limits leave, those of what the device is a share of included; None without a limit."""
+        left = [account.limit - account.live for account in self._accounts if account.limit is not None]
+        return max(0, min(left)) if left else None
+
     def allocate(self, size: int, use: MemoryUse = MemoryUse.ARENA) -> Buffer:
         """A buffer of `size` bytes, all zero. `MemoryLimitExceeded` above a limit, `DeviceOutOfMemory` when the device
         has no room.

@@ -163,13 +163,22 @@ class Device:
         builds.spend(seconds)
         return seconds
 
-    def create_command_buffer(self, slots: int = 0) -> CommandBuffer:
-        """Start recording; each submission gives one buffer per slot."""
+    def create_command_buffer(self, slots: int = 0, indirect: bool = False) -> CommandBuffer:
+        """Start recording; each submission gives one buffer per slot.
+
+        `indirect`: for indirect dispatches, whose arguments come with `CommandBuffer.instance`; the finished recording
+        is submitted by its instances only. `Unsupported` unless the device has `indirect_dispatch`.
+        """
         self.check_open()
-        commands = CommandBuffer(self, slots)
+        commands = CommandBuffer(self, slots, indirect)
         if self.streaming is not None:
             self.streaming.adopt(commands.backend, self.statistics)
         return commands
+
+    @property
+    def indirect_dispatch(self) -> bool:
+        """Whether command buffers may have indirect dispatches."""
+        return self.device_state.backend.indirect_dispatch
 
     def create_semaphore(self, initial: int = 0) -> Semaphore:
         """A timeline semaphore with that value, 0 to 2**63 - 1."""

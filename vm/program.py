@@ -234,10 +234,18 @@ class Program(ProgramContext):
             raise public(error) from error
 
     def statistics(self) -> dict[str, Any]:
-        """What loading and the last calls cost, and the most memory held; see `statistics.py`."""
+        """What loading and the last calls cost, and the most memory held; see `statistics.py`.
+
+        `sizes`, where recordings serve many sizes (`indirect_setup.py`): a row for each function that makes what calls
+        of new sizes need, with the sizes that memory and recordings are made for, how often they were made, how many
+        sets of sizes they served, how many took recordings of their own, and why.
+        """
+        setups = self.context.kept.setups
+        sizes = [] if setups is None else [facts._asdict() for facts in setups.facts()]
         return {
             "load": dict(self._load),
             "calls": self._log.rows(),
+            **({"sizes": sizes} if sizes else {}),
             "memory": {
                 "peak_device_bytes": self.device.allocator.peak_bytes,
                 "peak_host_bytes": self._base.memory.peak_host_bytes,

@@ -81,6 +81,16 @@ ROWS = (
     Tag("control-flow", "records loops and branches (`DeviceInfo.control_flow`)", lambda r, d: d.info.control_flow),
     Tag("no-control-flow", "does not record loops and branches", lambda r, d: not d.info.control_flow),
     Tag(
+        "indirect-dispatch",
+        "takes workgroup counts and parameters from memory (`BackendDevice.indirect_dispatch`)",
+        lambda r, d: d.indirect_dispatch,
+    ),
+    Tag(
+        "no-indirect-dispatch",
+        "takes workgroup counts and parameters from recordings only",
+        lambda r, d: not d.indirect_dispatch,
+    ),
+    Tag(
         "small-grids",
         f"takes less than {LARGEST_GRID} workgroups in its first dimension",
         lambda r, d: d.info.limits.max_workgroup_count[0] < LARGEST_GRID,
