@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from .backend import BufferUsage, MemoryType
-from .buffer import DISPATCH, MAPPING, TRANSFER, WRITABLE, Buffer
-from .errors import InvalidArgument, OutOfMemory
-from .lifetime import Account, ResourceRef
+from .backend import BackendBuffer, MemoryUse
+from .buffer import WRITABLE, Buffer
+from .errors import DeviceOutOfMemory, InvalidArgument, MemoryLimitExceeded
+from .lifetime import Account, ResourceRef, noticing_loss
+from .relief import relieve_device, relieve_limit, with_relief
 
 if TYPE_CHECKING:
     from .device import Device
 
 GRANULE = 16
 
-HOST_VISIBLE = int(MemoryType.HOST_VISIBLE)
-ANY_MEMORY = MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE
-ANY_USAGE = BufferUsage.TRANSFER | BufferUsage.DISPATCH | BufferUsage.MAPPING
+
+def padded_size(size: int) -> int:
+    """Bytes of device memory that a buffer is charged for."""
+    return max(GRANULE, -(-size // GRANULE) * GRANULE)
 
 
 class Allocator:
@@ -41,6 +43,11 @@ class Allocator:
         return self._accounts[0].limit
 
     @property
+    def accounts(self) -> tuple[Account, ...]:
+        """All that are charged for this device's memory, its own first."""
+        return self._accounts
+
+    @property
     def live_bytes(self) -> int:
         """Bytes in use, without those that nobody refers to any more."""
         self.device.device_state.collect()
@@ -50,38 +57,40 @@ class Allocator:
     def peak_bytes(self) -> int:
         return self._accounts[0].peak
 
-    def allocate(
-        self,
-        size: int,
-        memory: MemoryType = ANY_MEMORY,
-        usage: BufferUsage = ANY_USAGE,
-    ) -> Buffer:
-        """A buffer of `size` bytes, all zero. `OutOfMemory` above a limit or when the device has no room.
+    @property
+    def room(self) -> int | None:
+        """Bytes that the limits leave, those of what the device is a share of included; None without a limit."""
+        left = [account.limit - account.live for account in self._accounts if account.limit is not None]
+        return max(0, min(left)) if left else None
 
-        MAPPING usage needs HOST_VISIBLE memory; a driver without persistent mapping gives a buffer whose
-        `host` is None, which `read` and `write` serve all the same.
+    def allocate(self, size: int, use: MemoryUse = MemoryUse.ARENA) -> Buffer:
+        """A buffer of `size` bytes, all zero. `MemoryLimitExceeded` above a limit, `DeviceOutOfMemory` when the device
+        has no room.
+
+        `use` says what the buffer is for; the driver chooses the memory by it (`MemoryUse`). Where the driver maps
+        none, the buffer's `host` is None, which `read` and `write` serve all the same.
         """
         device = self.device
+        state = device.device_state
         if device.closed:
             device.check_open()
-        rights, places = int(usage), int(memory)
-        if size < 0 or not rights or not places:
-            raise InvalidArgument(f"allocation of {size} bytes, memory {places}, usage {rights}")
-        if rights & MAPPING and not places & HOST_VISIBLE:
-            raise InvalidArgument("buffer usage MAPPING needs memory type HOST_VISIBLE")
-        padded = max(GRANULE, -(-size // GRANULE) * GRANULE)
-        state = device.device_state
+        if size < 0:
+            raise InvalidArgument(f"allocation of {size} bytes")
+        if not isinstance(use, MemoryUse):
+            raise InvalidArgument(f"use {use!r} of an allocation is no MemoryUse")
+        padded = padded_size(size)
         if state.garbage or state.limbo:
             state.collect()
         self._charge(padded)
         try:
-            backend = state.backend.allocate(padded, memory, usage)
+            with noticing_loss(state):
+                backend = self._allocate(padded, use)
         except BaseException:
             self._refund(padded)
             raise
         device.statistics.allocations += 1
         ref = ResourceRef(state, backend, self._accounts, padded)
-        return Buffer(device, backend, ref, size, rights | WRITABLE)
+        return Buffer(device, backend, ref, size, WRITABLE)
 
     def import_host(self, memory: npt.NDArray[np.generic]) -> Buffer | None:
         """A read-only buffer over contiguous host memory, which it keeps alive; None where the device cannot."""
@@ -93,21 +102,44 @@ class Allocator:
         alignment = device.info.limits.host_import_alignment
         if data.size == 0 or data.ctypes.data % alignment:
             return None
-        backend = device.device_state.backend.import_host(data)
+        state = device.device_state
+        with noticing_loss(state):
+            backend = with_relief(state, device, lambda: state.backend.import_host(data))
         if backend is None:
             return None
         device.statistics.imports += 1
-        return Buffer(device, backend, ResourceRef(device.device_state, backend), data.size, TRANSFER | DISPATCH)
+        return Buffer(device, backend, ResourceRef(state, backend), data.size, 0)
 
     def check_room(self, size: int, who: str) -> None:
-        """For memory that a driver takes while it works: `OutOfMemory` when it would exceed a limit now."""
+        """For memory that a driver takes while it works: `MemoryLimitExceeded` when it would exceed a limit now."""
         self.device.device_state.collect()
         for account in self._accounts:
             if account.limit is not None and account.live + size > account.limit:
-                raise OutOfMemory(
+                relieve_limit(self.device.device_state, self.device, account)
+            if account.limit is not None and account.live + size > account.limit:
+                raise MemoryLimitExceeded(
                     f"{who} {size} bytes of scratch memory, which exceeds the limit of {account.limit} bytes "
                     f"({account.live} in use){account.origin}"
                 )
+        if self.device.streaming is not None:
+            self.device.streaming.leave_scratch(size)
+
+    def _allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
+        """From the driver; if that has no room, once more after everything was given back that can be."""
+        state = self.device.device_state
+        try:
+            return state.backend.allocate(size, use)
+        except DeviceOutOfMemory as error:
+            if not relieve_device(state, self.device):
+                raise self._no_room(size, error) from error
+        try:
+            return state.backend.allocate(size, use)
+        except DeviceOutOfMemory as error:
+            raise self._no_room(size, error) from error
+
+    def _no_room(self, size: int, error: DeviceOutOfMemory) -> DeviceOutOfMemory:
+        used = self._accounts[-1].live - size  # which is charged already
+        return DeviceOutOfMemory(f"{error} ({used} bytes of {self.device.info.id} are in use)")
 
     def _charge(self, size: int) -> None:
         for position, account in enumerate(self._accounts):
@@ -116,9 +148,12 @@ class Allocator:
             self.device.device_state.make_room()
             if account.charge(size):
                 continue
+            relieved = relieve_limit(self.device.device_state, self.device, account)
+            if relieved and account.charge(size):
+                continue
             for charged in self._accounts[:position]:
                 charged.refund(size)
-            raise OutOfMemory(
+            raise MemoryLimitExceeded(
                 f"allocation of {size} bytes exceeds the limit of {account.limit} bytes ({account.live} in use)"
                 f"{account.origin}"
             )

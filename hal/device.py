@@ -12,7 +12,7 @@ import threading
 import warnings
 import weakref
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .allocator import Allocator
 from .backend import BackendDevice, DeviceInfo, Entry
@@ -21,11 +21,15 @@ from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument, Unsupported
 from .executable import Executable, ExecutableCache
 from .fork import after_fork, new_lock
-from .lifetime import Account, DeviceState
+from .lifetime import Account, DeviceState, noticing_loss
 from .policy import Policy
 from .queue import queue_of
+from .relief import Callback, with_relief
 from .semaphore import MAX_VALUE, Semaphore
 from .statistics import Statistics
+
+if TYPE_CHECKING:
+    from .residency import Pool
 
 #: one number per share ever made in this process
 _numbers = count(1)
@@ -43,7 +47,8 @@ class _Opened(NamedTuple):
 class Device:
     """An open device. Made by `hal.registry.open_device`, or `Device.of` over a backend.
 
-    `InvalidArgument` meets whoever uses a closed device, or an object that is released or of another device.
+    `InvalidArgument` meets whoever uses a closed device, or an object that is released or of another device. Once the
+    driver has raised `DeviceLost`, every use of the device and of its shares does, up to `close`.
     """
 
     def __init__(
@@ -66,19 +71,25 @@ class Device:
         self._why_closed = "is closed"
         self.executables = executables
         self.allocator = Allocator(self, accounts)
+        self.streaming: Pool | None = None  #: of the program that this is a share for
         self.queue = queue_of(self)
         self._accounts = accounts
         self._opened = _Opened(accounts, policy) if opened is None else opened
         self._share = next(_numbers)
-        state.shares[self._share] = None
+        state.shares[self._share] = weakref.ref(self)
+        if state.lost is not None:  # by another thread, since the queue was made
+            self.invalidate_after_loss()
         _devices.add(self)
 
     @classmethod
     def of(cls, backend: BackendDevice, memory_limit: int | None = None, policy: Policy | None = None) -> Device:
         """The front over an open backend device. `memory_limit` in bytes holds for all shares together."""
-        return cls(
-            DeviceState(backend), (Account(memory_limit),), ExecutableCache(), Policy() if policy is None else policy
+        executables = ExecutableCache()
+        device = cls(
+            DeviceState(backend), (Account(memory_limit),), executables, Policy() if policy is None else policy
         )
+        device.device_state.relief.add(device, (), executables.release_unused)
+        return device
 
     def share(
         self, memory_limit: int | None = None, budget: Account | None = None, builds: BuildBudget | None = None
@@ -90,10 +101,13 @@ class Device:
         default deadline to itself.
         """
         self.check_open()
+        self.check_not_lost()
         budgets = () if budget is None else (budget,)
         accounts = Account(memory_limit), *budgets, *self._accounts
         builds = self.builds if builds is None else builds
-        return Device(self.device_state, accounts, self.executables, self.policy, builds, self._opened)
+        made = Device(self.device_state, accounts, self.executables, self.policy, builds, self._opened)
+        made.streaming = self.streaming
+        return made
 
     def sibling(self, policy: Policy | None = None) -> Device:
         """Another user of the same device with the limits that the device was opened with, not those of this share.
@@ -122,8 +136,11 @@ class Device:
         self.check_open()
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
-        self.policy.check(format, digest)
-        return self.executables.get(self, format, payload, entries, digest)
+        self.policy.check(format, digest, self.info)
+        with noticing_loss(self.device_state):
+            return with_relief(
+                self.device_state, self, lambda: self.executables.get(self, format, payload, entries, digest)
+            )
 
     def trial_build(
         self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None
@@ -146,17 +163,31 @@ class Device:
         builds.spend(seconds)
         return seconds
 
-    def create_command_buffer(self, slots: int = 0) -> CommandBuffer:
-        """Start recording; each submission gives one buffer per slot."""
+    def create_command_buffer(self, slots: int = 0, indirect: bool = False) -> CommandBuffer:
+        """Start recording; each submission gives one buffer per slot.
+
+        `indirect`: for indirect dispatches, whose arguments come with `CommandBuffer.instance`; the finished recording
+        is submitted by its instances only. `Unsupported` unless the device has `indirect_dispatch`.
+        """
         self.check_open()
-        return CommandBuffer(self, slots)
+        commands = CommandBuffer(self, slots, indirect)
+        if self.streaming is not None:
+            self.streaming.adopt(commands.backend, self.statistics)
+        return commands
+
+    @property
+    def indirect_dispatch(self) -> bool:
+        """Whether command buffers may have indirect dispatches."""
+        return self.device_state.backend.indirect_dispatch
 
     def create_semaphore(self, initial: int = 0) -> Semaphore:
         """A timeline semaphore with that value, 0 to 2**63 - 1."""
         self.check_open()
         if not 0 <= initial <= MAX_VALUE:
             raise InvalidArgument(f"semaphore value {initial} is not in 0 to {MAX_VALUE}")
-        return Semaphore(self, self.device_state.backend.create_semaphore(initial))
+        with noticing_loss(self.device_state):
+            state = self.device_state
+            return Semaphore(self, with_relief(state, self, lambda: state.backend.create_semaphore(initial)))
 
     def import_semaphore(self, handle: Any) -> Semaphore:
         """The caller's own semaphore or event as one of ours, to wait for and to signal. It stays the caller's, who
@@ -167,7 +198,8 @@ class Device:
         integer or a handle of the `vulkan` package. `InvalidArgument`: it is neither; `Unsupported`: other devices.
         """
         self.check_open()
-        return Semaphore(self, self.device_state.backend.import_semaphore(handle))
+        with noticing_loss(self.device_state):
+            return Semaphore(self, self.device_state.backend.import_semaphore(handle))
 
     @property
     def native(self) -> Any:
@@ -186,6 +218,20 @@ class Device:
     def check_open(self) -> None:
         if self.closed:
             raise InvalidArgument(f"device {self.info.id} {self._why_closed}")
+
+    def on_memory_pressure(self, callback: Callback) -> None:
+        """Have a bound method called when memory runs out (`relief.py`), as long as its object lives."""
+        self.device_state.relief.add(self, self._accounts, callback)
+
+    def check_not_lost(self) -> None:
+        """`DeviceLost` with the reason when the device is lost."""
+        lost = self.device_state.lost
+        if lost is not None:
+            raise DeviceLost(f"device {self.info.id} was lost before: {lost}")
+
+    def invalidate_after_loss(self) -> None:
+        """See `DeviceState.lose`."""
+        self.queue.invalidate_after_loss()
 
     def invalidate_after_fork(self, parent: int) -> None:
         """In a process that was forked from its owner: nothing of it is used any more, nor released."""
@@ -248,7 +294,7 @@ class Device:
     def _end(self, warn: bool) -> tuple[str, ...]:
         if self.closed:
             return ()
-        failure, over = None, True
+        failure, over, lost = None, True, self.device_state.lost is not None
         try:
             over = self.queue.finish(self.device_state.close_seconds)
             if over:
@@ -267,7 +313,7 @@ class Device:
             )
         if leaks and warn:
             warnings.warn(f"device {self.info.id} closed with {', '.join(leaks)} not released", ResourceWarning, 3)
-        if failure is not None:
+        if failure is not None and not lost:  # of a lost device everybody was told
             raise failure
         return leaks
 

@@ -28,11 +28,14 @@ Exceptions in the middle (Ctrl-C, an error of the driver):
   driver signals a further number once all submitted work is over, and nothing is released before that (`barrier`).
 - Flights of other threads are none of this: they go on, and end by themselves.
 
+Loss:
+- A driver that raises `DeviceLost` loses the device for all shares (`lose`): a `LostDevice` takes the backend's place,
+  which refuses every use. Waiting, releasing and closing go on with the driver's own device.
+
 The end: a closed state closes its backend when the last ref is gone and nothing is under way, so that memory still in
 use is never freed. Where work does not end, the driver's objects stay as they are for as long as the process lives.
 """
 
-import atexit
 import sys
 import time
 import warnings
@@ -40,91 +43,36 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import repeat, starmap
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from . import open_states
 from .account import Account as Account
 from .backend import BackendDevice, BackendSemaphore, Bytes, Point, Watcher
-from .errors import HalError
-from .fork import after_fork, new_lock
+from .errors import DeviceLost, HalError
+from .fork import new_lock
+from .lost import LostDevice
 from .reaper import reaper
+from .refs import Batch, Flight, Garbage, Releasable, Row
+from .refs import ResourceRef as ResourceRef
+from .relief import Relief
 from .waiting import attempt, to_its_end
 
 if TYPE_CHECKING:
-    from .buffer import Buffer
-    from .command_buffer import CommandBuffer
+    from .device import Device
+    from .streaming import StreamingDevice
 
 #: seconds that closing a device waits for its work by default
 CLOSE_SECONDS = 30.0
 #: seconds between two looks at a watcher
 WATCH_SECONDS = 0.1
-#: seconds that the end of the process waits for the work of each device that was not closed
-EXIT_SECONDS = 5.0
 #: seconds between two looks at flights of other threads, at first and at most
 FIRST_LOOK, LAST_LOOK = 0.0002, 0.005
 
 
-class Releasable(Protocol):
-    def release(self) -> None: ...
-
-
 class Submitted(Protocol):
     submitted: int
-
-
-class ResourceRef:
-    """Ownership of one backend object, and of the bytes it was charged for."""
-
-    __slots__ = ("accounts", "backend", "device_state", "size")
-
-    def __init__(
-        self, state: "DeviceState", backend: Releasable, accounts: tuple[Account, ...] = (), size: int = 0
-    ) -> None:
-        self.backend = backend
-        self.accounts = accounts
-        self.size = size
-        self.device_state = state  # last: an interrupt before it leaves the object to the driver
-        state.owned.add(id(backend))
-
-    def __del__(self) -> None:
-        state = getattr(self, "device_state", None)
-        if state is not None:
-            state.discard(self.backend, self.accounts, self.size)
-
-
-#: recordings and the buffers in their slots
-Batch = Sequence[tuple["CommandBuffer | None", Sequence["Buffer"]]]
-
-
-class Flight:
-    """A blocking call on a driver that overlaps. It is under way while it has a `batch`; else the object may be used
-    again.
-    """
-
-    __slots__ = ("batch", "number", "ticket", "written")
-
-    def __init__(self, ticket: Any) -> None:
-        self.ticket = ticket  #: the driver's, made once
-        self.number = 0  #: by `DeviceState.launched`
-        self.written = 0  #: by `DeviceState.written`: writes that are over when this is
-        self.batch: Batch = ()
-
-
-class _Garbage(NamedTuple):
-    """An object that nobody refers to."""
-
-    backend: Releasable
-    accounts: tuple[Account, ...]
-    size: int
-
-
-class _Row(NamedTuple):
-    """A submission under way."""
-
-    number: int  #: on the device state's timeline
-    refs: tuple[object, ...]  #: of what it uses
-    unreported_errors: list[HalError] | None  #: receives its error; None where a fence tells of it
-    waits: Sequence[Point]  #: what it waits for before it runs
 
 
 class DeviceState:
@@ -144,6 +92,7 @@ class DeviceState:
         "closed",
         "current",
         "departed",
+        "driver",
         "flights",
         "garbage",
         "idle",
@@ -151,10 +100,13 @@ class DeviceState:
         "launched",
         "limbo",
         "lock",
+        "lost",
+        "relief",
         "owned",
         "release_failures",
         "shares",
         "sources",
+        "streaming",
         "submitted",
         "timeline",
         "unsure",
@@ -162,17 +114,24 @@ class DeviceState:
     )
 
     def __init__(self, backend: BackendDevice) -> None:
+        #: what the front's objects are made by; a `LostDevice` once the device is lost
         self.backend = backend
+        #: the driver's open device, for waiting, releasing and closing
+        self.driver = backend
+        #: why the device is lost, None while it is not
+        self.lost: DeviceLost | None = None
+        #: who gives memory back when it runs out
+        self.relief = Relief()
         self.lock = new_lock()
-        self.garbage: deque[_Garbage] = deque()
+        self.garbage: deque[Garbage] = deque()
         #: garbage that flights up to a number may use
-        self.limbo: deque[tuple[int, _Garbage]] = deque()
+        self.limbo: deque[tuple[int, Garbage]] = deque()
         #: shares that were dropped without `close`: number, and what forgets the executables when it was the last
         self.departed: deque[tuple[int, Callable[[], None]]] = deque()
         self.release_failures = 0
         self._warnings: deque[str] = deque()
         self._noticed = False  #: whether the reaper is going to look
-        self.in_flight: deque[_Row] = deque()
+        self.in_flight: deque[Row] = deque()
         self.timeline: BackendSemaphore | None = None
         self.submitted = 0
         #: all flights, those that may be used again, and those that an exception ended
@@ -185,8 +144,8 @@ class DeviceState:
         self.sources: deque[tuple[Bytes, ResourceRef]] = deque()
         self.written = self._forgotten = 0
         self.backlog = 0
-        #: number of each open share; a set whose order is that of opening
-        self.shares: dict[int, None] = {}
+        #: the open shares by number, in the order of opening
+        self.shares: dict[int, weakref.ref[Device]] = {}
         self.closed = False
         self.abandoned = False
         #: what is being handed to the driver under the lock; None between two of its calls
@@ -196,14 +155,14 @@ class DeviceState:
         #: nothing is released before this number is reached
         self.barrier = 0
         self.close_seconds: float = CLOSE_SECONDS
-        _sweep()
-        _device_states.add(self)
+        self.streaming: StreamingDevice | None = None  #: the layer in `backend` that streams constants
+        open_states.enter(self)
         reaper.start()
 
     def discard(self, backend: Releasable, accounts: tuple[Account, ...], size: int) -> None:
         """Release soon. For finalizers."""
         if not self.abandoned:
-            self.garbage.append(_Garbage(backend, accounts, size))
+            self.garbage.append(Garbage(backend, accounts, size))
             self._notice()
 
     def depart(self, share: int, forget: Callable[[], None]) -> None:
@@ -251,7 +210,7 @@ class DeviceState:
                 self.retire()
             cleared = self._clear()
             if self.closed and not self.abandoned and self.unfinished:
-                _unfinished.add(self)
+                open_states.keep(self)
             return cleared
         finally:
             if held:
@@ -268,15 +227,46 @@ class DeviceState:
 
         From now on the host waits for the buffers. If recovering fails, whoever uses the queue next tries again.
         """
+        self._notice_loss()
         to_its_end(self._mark)
         with suppress(HalError), self.lock:
             self.recover()
 
     def break_off(self) -> None:
         """As `settle`, where an exception ends a call of the driver with `current` set; the lock is held."""
+        if self._notice_loss():
+            self.current, self.unsure = None, ()
+            return
         to_its_end(self._mark)
         with suppress(HalError):  # `current` stays set then
             self.recover()
+
+    def _notice_loss(self) -> bool:
+        """Lose the device if the exception that is being handled says so. True if the device was lost before, and so
+        the driver got nothing.
+        """
+        error = sys.exc_info()[1]
+        if not isinstance(error, DeviceLost):
+            return False
+        if not error.refused:
+            to_its_end(partial(self.lose, error))
+        return error.refused
+
+    def lose(self, error: DeviceLost) -> None:
+        """The driver says that the device is lost: from now on every use of it is refused. A second call does nothing.
+
+        From any thread, with the lock or without.
+        """
+        if self.lost is not None or self.driver is not self.backend:
+            return
+        reason = DeviceLost(str(error))
+        self.backend = LostDevice(self.driver, reason)
+        self.lost = reason
+        self.idle.clear()
+        for share in [*self.shares.values()]:
+            device = share()
+            if device is not None:
+                device.invalidate_after_loss()
 
     def _mark(self) -> None:
         for batch in (self.current or (), *[flight.batch for flight in [*self.broken]]):
@@ -297,8 +287,8 @@ class DeviceState:
         point = self.track((), None)
         self.barrier = self.submitted
         for flight in broken:
-            self.backend.queue.abandon(flight.ticket)
-        self.backend.queue.recover([point], self.unsure)
+            self.driver.queue.abandon(flight.ticket)
+        self.driver.queue.recover([point], self.unsure)
         self.unsure = ()
         self.current = None
         for flight in broken:
@@ -314,13 +304,18 @@ class DeviceState:
 
     def make_room(self) -> None:
         """Release all that can be without waiting for submitted work."""
-        if self.backend.queue.overlaps or self.sources and not self.in_flight:  # nobody holds the lock for long
+        if self.driver.queue.overlaps or self.sources and not self.in_flight:  # nobody holds the lock for long
             with self.lock, suppress(HalError):
                 self.recover()
                 if self.sources and not self.in_flight:
-                    self.backend.queue.wait_idle()
+                    self.driver.queue.wait_idle()
                     self.forget_sources(self.written)
         self.collect()
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether submitted work waits for a signal that may never come. The lock is held."""
+        return any([semaphore.value() < value for row in self.in_flight for semaphore, value in row.waits])
 
     def untrack(self) -> None:
         """The submission tracked last did not come about; the lock is held."""
@@ -334,10 +329,26 @@ class DeviceState:
         receives it. The lock is held.
         """
         if self.timeline is None:
-            self.timeline = self.backend.create_semaphore(0)
+            self.timeline = self.driver.create_semaphore(0)
         self.submitted += 1
-        self.in_flight.append(_Row(self.submitted, tuple(refs), unreported_errors, waits))
+        self.in_flight.append(Row(self.submitted, tuple(refs), unreported_errors, waits))
         return self.timeline, self.submitted
+
+    def reached(self) -> int:
+        """Number of the last submission that is over, 0 without one."""
+        if self.timeline is None:
+            return 0
+        with noticing_loss(self):
+            return self.timeline.value()
+
+    def _over(self, number: int, timeout: float | None) -> bool:
+        """Whether a submission is over within the time, with success or without."""
+        assert self.timeline is not None
+        try:
+            with noticing_loss(self):
+                return self.timeline.wait(number, timeout)
+        except HalError:
+            return True
 
     def wait_for(self, resource: "Submitted") -> None:
         """Wait until the last submission that uses a buffer is over. Raises, once, the error of one that failed."""
@@ -346,8 +357,10 @@ class DeviceState:
             last = resource.submitted
             try:
                 self.timeline.wait(last, None)
-            except HalError:
+            except HalError as error:
                 resource.submitted = 0
+                if isinstance(error, DeviceLost):
+                    self.lose(error)
                 raise
             if resource.submitted == last:
                 resource.submitted = 0
@@ -355,8 +368,8 @@ class DeviceState:
     def watch(self, last: int, watcher: Watcher) -> None:
         """Wait until submission `last` is over, or until `watcher.check` raises. How it ends is told elsewhere."""
         self._recover()
-        if last and self.timeline is not None and self.timeline.value() < last:
-            while not _reached(self.timeline, last, WATCH_SECONDS):
+        if last and self.timeline is not None and self.reached() < last:
+            while not self._over(last, WATCH_SECONDS):
                 watcher.check()
 
     def wait_submitted(self, last: int, timeout: float | None = None) -> bool:
@@ -366,14 +379,14 @@ class DeviceState:
         self._recover()
         last = max(last, self.barrier)
         if last and self.timeline is not None:
-            if self.timeline.value() < last and not _reached(self.timeline, last, timeout):
+            if self.reached() < last and not self._over(last, timeout):
                 return False
             with self.lock:
                 self.retire()
         if self.sources:
             with self.lock:
                 self.recover()
-                self.backend.queue.wait_idle()
+                self.driver.queue.wait_idle()
                 self.forget_sources(self.written)
         self.collect()
         return True
@@ -413,10 +426,12 @@ class DeviceState:
         """Let go of what finished work held; the lock is held."""
         if not self.in_flight or self.timeline is None:
             return
-        reached = self.timeline.value()
+        reached = self.reached()
         while self.in_flight and self.in_flight[0].number <= reached:
             number, _, unreported_errors, _ = self.in_flight.popleft()
             failure = None if unreported_errors is None else _failure(self.timeline, number, 0.0)
+            if isinstance(failure, DeviceLost):
+                self.lose(failure)
             if failure is not None and unreported_errors is not None:
                 unreported_errors.append(failure)
 
@@ -433,7 +448,7 @@ class DeviceState:
         return len(self.shares.keys() - {share for share, _ in [*self.departed]})
 
     def close(self) -> None:
-        """Close the backend as soon as no ref is left and no work is under way. Until then `_unfinished` keeps it."""
+        """Close the backend as soon as no ref is left and no work is under way. Until then `open_states` keeps it."""
         self.closed = True
         with self.lock:
             with suppress(HalError):  # nobody knows then what is under way: nothing is released
@@ -441,7 +456,7 @@ class DeviceState:
             self.retire()
             self._clear()
         if not self.abandoned and (self.unfinished or self.current is not None):
-            _unfinished.add(self)
+            open_states.keep(self)
         if self._warnings:
             self._warn()
 
@@ -453,7 +468,7 @@ class DeviceState:
     def _clear(self) -> bool:
         """Release what may go; whether all of it was. The lock is held."""
         if self.barrier and self.timeline is not None:
-            if self.timeline.value() < self.barrier:
+            if self.reached() < self.barrier:
                 return False
             self.barrier = 0
         launched = self.launched
@@ -471,18 +486,18 @@ class DeviceState:
             self._shut()
         return not self.limbo
 
-    def _release(self, row: _Garbage) -> None:
+    def _release(self, row: Garbage) -> None:
         """If Ctrl-C ends this in the middle, the driver keeps the object, and the device stays open."""
         try:
             row.backend.release()
         except Exception as error:
-            self._failed(f"{type(row.backend).__name__} was not released", error)
+            self.release_failed(f"{type(row.backend).__name__} was not released", error)
         finally:
             for account in row.accounts:
                 account.refund(row.size)
         self.owned.discard(id(row.backend))
 
-    def _failed(self, what: str, error: Exception) -> None:
+    def release_failed(self, what: str, error: Exception) -> None:
         """Remember an error of the driver that nobody waits for; `_warn` tells of it once the lock is free."""
         self.release_failures += 1
         self._warnings.append(f"device {self.backend.info.id}: {what}: {type(error).__name__}: {error}")
@@ -504,16 +519,15 @@ class DeviceState:
         try:
             with suppress(HalError):  # what is known to be under way is waited for all the same
                 self.recover()
-            timeline, rows = self.timeline, [*self.in_flight]
+            rows = [*self.in_flight] if self.timeline is not None else []
         finally:
             self.lock.release()
         if not self.wait_flights(max(0.0, end - time.monotonic())):
             return False
-        for row in rows if timeline is not None else ():
-            assert timeline is not None
+        for row in rows:
             if any([semaphore.value() < value for semaphore, value in row.waits]):
                 return True
-            if not _reached(timeline, row.number, max(0.0, end - time.monotonic())):
+            if not self._over(row.number, max(0.0, end - time.monotonic())):
                 return False
         return True
 
@@ -522,9 +536,28 @@ class DeviceState:
         try:
             if self.timeline is not None:
                 self.timeline.release()
-            self.backend.close()
         except Exception as error:
-            self._failed("it was not closed", error)
+            self.release_failed("its timeline was not released", error)
+        try:
+            self.driver.close()
+        except Exception as error:
+            self.release_failed("it was not closed", error)
+
+
+class noticing_loss:
+    """`DeviceLost` out of the block loses the device."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: DeviceState) -> None:
+        self._state = state
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, DeviceLost) and not error.refused:
+            self._state.lose(error)
 
 
 def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> HalError | None:
@@ -533,48 +566,3 @@ def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> 
     except HalError as error:
         return error
     return None
-
-
-def _reached(timeline: BackendSemaphore, number: int, timeout: float | None) -> bool:
-    """Whether the number is reached within the time, with success or without."""
-    try:
-        return timeline.wait(number, timeout)
-    except HalError:
-        return True
-
-
-_device_states: weakref.WeakSet[DeviceState] = weakref.WeakSet()
-#: closed device states with work under way, which nothing else refers to
-_unfinished: set[DeviceState] = set()
-
-
-def _sweep() -> None:
-    """Let go of closed device states whose work is over by now."""
-    for state in [*_unfinished]:
-        state.collect()
-        if state.abandoned or not state.unfinished and state.current is None:
-            _unfinished.discard(state)
-
-
-@after_fork
-def _leave(parent: int) -> None:
-    """They are the parent's, who releases what is in them."""
-    _abandon()
-
-
-@atexit.register
-def _exit() -> None:
-    """Wait for running work: a driver may crash if the system takes memory back under it."""
-    try:
-        for state in [*_device_states]:
-            if not state.finish(EXIT_SECONDS):
-                name, count = state.backend.info.id, state.unfinished
-                print(f"device {name}: {count} submissions were not over after {EXIT_SECONDS} s", file=sys.stderr)
-    finally:
-        _abandon()
-
-
-def _abandon() -> None:
-    """At exit the system takes everything back; finalizers that run while modules are torn down must not."""
-    for state in _device_states:
-        state.abandoned = True

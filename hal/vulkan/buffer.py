@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class VulkanBuffer(BackendBuffer):
     """`size` bytes of `block` from `base` on."""
 
-    __slots__ = ("_allocator", "base", "block", "handle", "host", "place", "size")
+    __slots__ = ("_allocator", "base", "block", "handle", "host", "host_cached", "place", "size")
 
     def __init__(self, allocator: Allocator, block: Block, base: int, size: int) -> None:
         self._allocator = allocator
@@ -29,6 +29,7 @@ class VulkanBuffer(BackendBuffer):
         self.size = size
         self.place = block.number << 64 | base
         self.host: Bytes | None = None if block.host is None else block.host[base : base + size]
+        self.host_cached = block.place.cached
 
     def release(self) -> None:
         self._allocator.free(self)

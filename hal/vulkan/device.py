@@ -5,9 +5,10 @@ Closing it releases everything; the front has released its objects before, and w
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, ClassVar, NamedTuple
 
-from orchestrion.hal.backend import BackendDevice, BufferUsage, Bytes, Entry, MemoryType
+from orchestrion.hal.backend import BackendDevice, Bytes, Entry, MemoryUse
 from orchestrion.hal.cache import Cache
 from orchestrion.hal.fork import new_lock
 
@@ -15,9 +16,10 @@ from .allocator import Allocator
 from .api import Api, Handle
 from .buffer import ImportedBuffer, VulkanBuffer
 from .command_buffer import VulkanCommandBuffer
-from .executable import Layout, VulkanExecutable
+from .executable import Layout, VulkanExecutable, set_layout
 from .physical import PhysicalDevice, feature_chain
 from .queue import VulkanQueue
+from .recording import DESCRIPTOR_UNIFORM_BUFFER_DYNAMIC
 from .semaphore import VulkanSemaphore
 
 
@@ -33,6 +35,7 @@ class VulkanHandles(NamedTuple):
 class VulkanDevice(BackendDevice):
     """`api` and `vk` are the loader and this device's functions; siblings use what has no underscore."""
 
+    indirect_dispatch: ClassVar[bool] = True
     queue_class: ClassVar[type[VulkanQueue]] = VulkanQueue
     command_buffer_class: ClassVar[type[VulkanCommandBuffer]] = VulkanCommandBuffer
 
@@ -51,7 +54,12 @@ class VulkanDevice(BackendDevice):
         self.timeline = queue.timeline
         self.tickets = queue.tickets
         self._close_queue = queue.close
-        self._layouts: dict[tuple[int, int], Layout] = {}
+        #: those of the front, for `trim`
+        self._command_buffers: weakref.WeakSet[VulkanCommandBuffer] = weakref.WeakSet()
+        self._command_buffers_lock = new_lock()
+        self._layouts: dict[tuple[int, bool], Layout] = {}
+        #: the VkDescriptorSetLayout of all entries' parameters
+        self.parameter_set = set_layout(api, self.handle, self.vk, DESCRIPTOR_UNIFORM_BUFFER_DYNAMIC, 1)
         self._layouts_lock = new_lock()
 
     @staticmethod
@@ -73,8 +81,8 @@ class VulkanDevice(BackendDevice):
         what = f"opening {physical.info.name}"
         return api.create(api.lib.vkCreateDevice, physical.handle, info, what)
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> VulkanBuffer:
-        return self.allocator.allocate(size, memory)
+    def allocate(self, size: int, use: MemoryUse) -> VulkanBuffer:
+        return self.allocator.allocate(size, use)
 
     def import_host(self, memory: Bytes) -> ImportedBuffer | None:
         return self.allocator.import_host(memory)
@@ -88,7 +96,10 @@ class VulkanDevice(BackendDevice):
         return trial_build(self, payload, entries, deadline)
 
     def create_command_buffer(self, slots: int) -> VulkanCommandBuffer:
-        return self.command_buffer_class(self)
+        commands = self.command_buffer_class(self)
+        with self._command_buffers_lock:
+            self._command_buffers.add(commands)
+        return commands
 
     def create_semaphore(self, initial: int) -> VulkanSemaphore:
         return VulkanSemaphore.create(self.api, self.handle, self.vk, initial)
@@ -101,17 +112,25 @@ class VulkanDevice(BackendDevice):
         physical = self.physical
         return VulkanHandles(physical.handle, self.handle, self._queue.handle, physical.queue_family)
 
-    def layout(self, bindings: int, parameter_words: int) -> Layout:
-        """The one layout of entries with so many bindings and parameters."""
+    def layout(self, bindings: int, parameters: bool) -> Layout:
+        """The one layout of entries with so many bindings, and with or without parameters."""
         with self._layouts_lock:
-            key = bindings, parameter_words
+            key = bindings, parameters
             if key not in self._layouts:
-                self._layouts[key] = Layout(self.api, self.handle, self.vk, bindings, parameter_words)
+                second = self.parameter_set if parameters else None
+                self._layouts[key] = Layout(self.api, self.handle, self.vk, bindings, second)
             return self._layouts[key]
+
+    def trim(self) -> bool:
+        with self._command_buffers_lock:
+            kept = [*self._command_buffers]
+        trimmed = [commands.trim() for commands in kept]
+        return self.allocator.trim() or any(trimmed)
 
     def close(self) -> None:
         self._close_queue()
         for layout in self._layouts.values():
             layout.release()
+        self.vk.vkDestroyDescriptorSetLayout(self.handle, self.parameter_set, self.api.null)
         self.allocator.close()
         self.vk.vkDestroyDevice(self.handle, self.api.null)

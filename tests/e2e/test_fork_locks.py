@@ -86,7 +86,7 @@ def test_a_fork_while_every_lock_is_held(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["True True True", "[1.0, 4.0, 9.0, 16.0]", "0"]
 
 
-#: locks of calls, made and forgotten by one thread, or by the main function of a tool
+#: the file that makes them for all others
 ALLOWED = {"schema/fork.py"}
 
 

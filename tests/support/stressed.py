@@ -10,6 +10,8 @@ import random
 import sys
 import threading
 import time
+import warnings
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,11 +59,11 @@ class CollectingLock:
 fork.threading = SimpleNamespace(Lock=CollectingLock, RLock=threading.RLock)  # type: ignore[attr-defined]
 
 import numpy as np  # noqa: E402
-from faults import Faults, FaultyDevice  # noqa: E402
+from faults import ENDS, Faults, faulty_device  # noqa: E402
 
 from orchestrion import vm  # noqa: E402
 from orchestrion.hal.device import Device  # noqa: E402
-from orchestrion.hal.errors import DeviceLost, HalError, OutOfMemory  # noqa: E402
+from orchestrion.hal.errors import DeviceOutOfMemory, HalError, InternalError  # noqa: E402
 from orchestrion.hal.policy import Policy  # noqa: E402
 from orchestrion.hal.registry import load_driver  # noqa: E402
 from orchestrion.vm.errors import VmError  # noqa: E402
@@ -74,13 +76,17 @@ class RandomFaults(Faults):
     """Any call may fail while `armed`."""
 
     def __init__(self, seed: int) -> None:
-        super().__init__("", 0)
+        super().__init__()
         self.armed = False
         self._chance = random.Random(seed)
 
-    def meet(self, kind: str) -> None:
-        if self.armed and self._chance.random() < PART:
-            raise (OutOfMemory if kind == "allocate" else DeviceLost)(f"{kind} fails on purpose")
+    def run(self, call: str, work: Callable[[], Any], submission: tuple[Any, ...] = ()) -> Any:
+        if not self.armed or self._chance.random() >= PART:
+            return work()
+        self.failed[call] += 1
+        if call in ENDS:
+            work()
+        raise (DeviceOutOfMemory if call == "BackendDevice.allocate" else InternalError)(f"{call} fails on purpose")
 
 
 def planned(error: BaseException | None) -> bool:
@@ -136,8 +142,9 @@ class User:
 
 def main(path: str, name: str, calls: int, seed: int) -> None:
     faulthandler.dump_traceback_later(10 * PATIENCE, exit=True)
+    warnings.filterwarnings("ignore", "device .* was not released: .* on purpose", RuntimeWarning)
     driver, faults = load_driver(name), RandomFaults(seed)
-    device = Device.of(FaultyDevice(driver.open(driver.devices()[0]), faults), policy=Policy(allow_native_code=True))
+    device = Device.of(faulty_device(driver.open(driver.devices()[0]), faults), policy=Policy(allow_native_code=True))
     state = device.device_state
     program = vm.load(path, device)
     contexts = [program.create_context() for _ in range(CONTEXTS)]

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrion import compiler, vm
 from orchestrion.hal.device import Device
-from orchestrion.hal.errors import DeviceLost
+from orchestrion.hal.errors import InternalError
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.reference.device import ReferenceDevice
 from orchestrion.hal.reference.driver import ReferenceDriver
@@ -80,7 +80,7 @@ def test_a_build_that_fails(builds: Builds) -> None:
     """Its error is the load's, and nothing is left; the next load builds all."""
 
     def fail() -> None:
-        raise DeviceLost("broken on purpose")
+        raise InternalError("broken on purpose")
 
     builds.before = fail
     with pytest.raises(vm.errors.VmError, match="broken on purpose"):
@@ -103,7 +103,7 @@ def test_the_same_code_is_built_once(builds: Builds) -> None:
     chosen = parallel_builds.choose(program._linked, device, 0)
     device.executables.clear()
     builds.threads.clear()
-    failures = [DeviceLost("broken on purpose")]
+    failures = [InternalError("broken on purpose")]
     errors: list[Exception] = []
 
     def before() -> None:
@@ -113,7 +113,7 @@ def test_the_same_code_is_built_once(builds: Builds) -> None:
     def get() -> None:
         try:
             parallel_builds.build(program._linked, device, chosen)
-        except DeviceLost as error:
+        except InternalError as error:
             errors.append(error)
 
     builds.before = before
