@@ -87,11 +87,15 @@ def test_only_profiled_devices_have_the_layer() -> None:
             assert profiling.is_profiled(share)
 
 
+#: what a queue has on which blocking calls overlap
+OVERLAPS = {"overlaps", "create_ticket", "launch", "launch_batch", "wait", "abandon"}
+
+
 @pytest.mark.parametrize(
     ("layer", "interface", "own"),
     [
         (profiling.Recorder, BackendCommandBuffer, set()),
-        (profiling.ProfilingQueue, BackendQueue, {"take_timings"}),
+        (profiling.ProfilingQueue, BackendQueue, {"take_timings", *OVERLAPS}),  # calls of a profiled device do not
         (profiling.ProfilingDevice, BackendDevice, set()),
     ],
 )
