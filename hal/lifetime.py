@@ -63,6 +63,7 @@ from .waiting import attempt, to_its_end
 
 if TYPE_CHECKING:
     from .device import Device
+    from .streaming import StreamingDevice
 
 #: seconds that closing a device waits for its work by default
 CLOSE_SECONDS = 30.0
@@ -105,6 +106,7 @@ class DeviceState:
         "release_failures",
         "shares",
         "sources",
+        "streaming",
         "submitted",
         "timeline",
         "unsure",
@@ -153,6 +155,7 @@ class DeviceState:
         #: nothing is released before this number is reached
         self.barrier = 0
         self.close_seconds: float = CLOSE_SECONDS
+        self.streaming: StreamingDevice | None = None  #: the layer in `backend` that streams constants
         _sweep()
         _device_states.add(self)
         reaper.start()
@@ -309,6 +312,11 @@ class DeviceState:
                     self.driver.queue.wait_idle()
                     self.forget_sources(self.written)
         self.collect()
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether submitted work waits for a signal that may never come. The lock is held."""
+        return any([semaphore.value() < value for row in self.in_flight for semaphore, value in row.waits])
 
     def untrack(self) -> None:
         """The submission tracked last did not come about; the lock is held."""
@@ -484,13 +492,13 @@ class DeviceState:
         try:
             row.backend.release()
         except Exception as error:
-            self._failed(f"{type(row.backend).__name__} was not released", error)
+            self.release_failed(f"{type(row.backend).__name__} was not released", error)
         finally:
             for account in row.accounts:
                 account.refund(row.size)
         self.owned.discard(id(row.backend))
 
-    def _failed(self, what: str, error: Exception) -> None:
+    def release_failed(self, what: str, error: Exception) -> None:
         """Remember an error of the driver that nobody waits for; `_warn` tells of it once the lock is free."""
         self.release_failures += 1
         self._warnings.append(f"device {self.backend.info.id}: {what}: {type(error).__name__}: {error}")
@@ -530,11 +538,11 @@ class DeviceState:
             if self.timeline is not None:
                 self.timeline.release()
         except Exception as error:
-            self._failed("its timeline was not released", error)
+            self.release_failed("its timeline was not released", error)
         try:
             self.driver.close()
         except Exception as error:
-            self._failed("it was not closed", error)
+            self.release_failed("it was not closed", error)
 
 
 def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> HalError | None:
