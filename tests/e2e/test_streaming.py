@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from orchestrion import compiler, vm
-from orchestrion.hal.errors import DriverUnavailable, OutOfMemory
+from orchestrion.hal.errors import DeviceOutOfMemory, DriverUnavailable
 from orchestrion.hal.opencl.device import OpenCLDevice
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.reference.device import ReferenceDevice
@@ -25,7 +25,7 @@ from orchestrion.hal.registry import open_device
 from orchestrion.hal.residency import StreamingWarning
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.tools import run
-from orchestrion.vm.errors import CallerError, MemoryExceeded
+from orchestrion.vm.errors import CallerError, DeviceError, MemoryExceeded
 
 Array = np.ndarray[Any, Any]
 #: bytes, of which the constants of `_mlp` need 528 KiB
@@ -263,7 +263,7 @@ def test_constants_make_room_for_what_is_allocated_later(device: str) -> None:
     same(program.main(*model.arguments), want)
     assert program.statistics()["calls"][-1]["submissions"] > 1
     check_limits(program, 2 * peak)
-    with pytest.raises(OutOfMemory):
+    with pytest.raises(MemoryExceeded):
         program.empty((peak,), np.uint8)
     same(program.main(*model.arguments), want)
     del taken
@@ -328,7 +328,7 @@ def test_profiles_have_each_dispatch_once(device: str) -> None:
 def test_a_dispatch_that_needs_more_is_refused(device: str) -> None:
     model = MODELS["mlp"]()
     limit = 60_000 if device != "reference" else 200_000
-    with pytest.raises(OutOfMemory, match=rf"entry \w+ binds 6\d+ bytes of constants, \d+ bytes .* of {limit} bytes"):
+    with pytest.raises(MemoryExceeded, match=rf"entry \w+ binds 6\d+ bytes of constants, .* of {limit} bytes"):
         load(model, device, device_memory=limit)
 
 
@@ -386,7 +386,7 @@ def test_an_arena_above_the_largest_allocation_is_split(device: str, monkeypatch
     program.close()
     for kind in (ReferenceDevice, OpenCLDevice, VulkanDevice):
         _limit(kind, most, monkeypatch)
-    with pytest.raises(MemoryExceeded, match=rf"allocation of \d+ bytes, the largest of the device is {most}"):
+    with pytest.raises(DeviceError, match=rf"allocation of \d+ bytes, the largest of the device is {most}"):
         vm.load(compiler.compile(lowered), device, allow_native_code=True)
     for split in (most, ACTIVATIONS, 1):
         program = vm.load(compiler.compile(lowered, max_allocation=split), device, allow_native_code=True)
@@ -399,7 +399,7 @@ def _limit(kind: Any, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def allocate(self: Any, size: int, use: Any) -> Any:
         if size > most:
-            raise OutOfMemory(f"allocation of {size} bytes, the largest of the device is {most}")
+            raise DeviceOutOfMemory(f"allocation of {size} bytes, the largest of the device is {most}")
         return made(self, size, use)
 
     monkeypatch.setattr(kind, "allocate", allocate)
