@@ -269,7 +269,10 @@ class BackendQueue(ABC):
 
     @abstractmethod
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
-        """Copy from the host, in order with later submissions; `data` stays unchanged until the next wait."""
+        """Copy from the host, in order with later submissions. `data` is the caller's again when this returns.
+
+        It may be as large as the buffer: copy it piece by piece, so that the host never holds it twice.
+        """
 
     @abstractmethod
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:

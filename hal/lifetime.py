@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from .backend import BackendDevice, BackendSemaphore, Bytes, Point, Watcher
+from .backend import BackendDevice, BackendSemaphore, Point, Watcher
 from .errors import HalError
 from .fork import after_fork
 from .waiting import attempt, to_its_end
@@ -150,7 +150,7 @@ class DeviceState:
         self.timeline: BackendSemaphore | None = None
         self.submitted = 0
         self.owned: set[int] = set()
-        self.sources: list[tuple[Bytes, ResourceRef]] = []
+        self.sources: list[ResourceRef] = []
         self.backlog = 0
         #: `id` of each open share; a set whose order is that of opening
         self.shares: dict[int, None] = {}

@@ -57,11 +57,10 @@ class OpenCLQueue(BackendQueue):
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         assert isinstance(buffer, OpenCLBuffer)
-        write = partial(self._write, buffer, offset, data)
         if self._worker.busy:
-            self._worker.submit((), write, ())
+            self._worker.submit((), partial(self._write, buffer, offset, data.copy()), ())
         else:
-            write()
+            self._write(buffer, offset, data)
 
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
         assert isinstance(buffer, OpenCLBuffer)

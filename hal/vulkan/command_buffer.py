@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding, MemoryUse
+from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendExecutable, Binding, MemoryUse
 from orchestrion.hal.errors import Unsupported
 
 from .buffer import VulkanBuffer
@@ -52,6 +52,8 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._table: Sequence[Any] | None = None
         self._recording: Any = None  # of this table
         self._timeline = device.timeline
+        self.named: dict[BackendBuffer, None] = {}  #: buffers outside of the slots that it may write, if `staged`
+        self._staged = device.allocator.staged
 
     def dispatch(
         self,
@@ -72,13 +74,22 @@ class VulkanCommandBuffer(BackendCommandBuffer):
                 )
         if self._program.empty is None and not all([binding.length for binding in bindings]):
             self._program.empty = self._device.allocator.allocate(EMPTY_BYTES, MemoryUse.ARENA)
+        for binding, (access, _) in zip(bindings, executable.entries[entry].bindings, strict=False):
+            if access != "read":
+                self._name(binding)
         bound = self._program.bound(layout, tuple(bindings))
         self._program.commands.append(Dispatch(self._device, pipeline, layout.pipeline, bound, parameters, groups))
 
+    def _name(self, binding: Binding) -> None:
+        if self._staged and not isinstance(binding.source, int):
+            self.named[binding.source] = None
+
     def copy(self, source: Binding, target: Binding) -> None:
+        self._name(target)
         self._program.commands.append(Copy(self._device, source, target))
 
     def fill(self, target: Binding, pattern: bytes) -> None:
+        self._name(target)
         length = self.fill_bytes(target, pattern)
         if not length:
             self._program.commands.append(Fill(self._device, target, int.from_bytes((pattern * 4)[:4], "little")))
