@@ -25,6 +25,7 @@ from .api import Api, P
 from .buffer import OpenCLBuffer
 from .failures import check, failure, translate
 from .recording import Step
+from .staging import Staging
 
 
 class OpenCLQueue(BackendQueue):
@@ -32,6 +33,7 @@ class OpenCLQueue(BackendQueue):
         self._queue = queue
         self._finish: Step = partial(api.calls.clFinish, P(queue.int_ptr))
         self._worker = Worker("orchestrion-opencl")
+        self._staging = Staging(queue)
 
     def submit(
         self,
@@ -66,7 +68,7 @@ class OpenCLQueue(BackendQueue):
         assert isinstance(buffer, OpenCLBuffer)
         self._worker.drain()
         try:
-            cl.enqueue_copy(self._queue, out, buffer.whole, src_offset=offset)
+            self._staging.read(buffer.whole, offset, out)
         except cl.Error as error:
             raise translate(f"read of {out.size} bytes", error) from error
 
@@ -77,13 +79,14 @@ class OpenCLQueue(BackendQueue):
     def close(self) -> None:
         self._worker.close()
         self._end()
+        self._staging.release()
 
     def _end(self) -> None:
         check(self._finish(), "waiting for work")
 
     def _write(self, buffer: OpenCLBuffer, offset: int, data: Bytes) -> None:
         try:
-            cl.enqueue_copy(self._queue, buffer.whole, data, dst_offset=offset)
+            self._staging.write(buffer.whole, offset, data)
         except cl.Error as error:
             raise translate(f"write of {data.size} bytes", error) from error
 

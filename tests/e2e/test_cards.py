@@ -1,7 +1,7 @@
 """Programs on a card: a device whose memory the host cannot see, without and with resizable BAR.
 
-No card is here, so the device that is shows itself with the heaps of one (`heap_tables.with_heaps`): constants and arenas
-are not mapped, inputs and results are copied by the device, and the validation layer watches.
+No card is here, so the device that is here shows itself with the heaps of one (`heap_tables.with_heaps`): constants and
+arenas are not mapped, inputs and results are copied by the device, and the validation layer watches.
 """
 
 from collections.abc import Callable, Iterator
@@ -47,6 +47,7 @@ def submissions(program: Any) -> list[int]:
     return seen
 
 
+@pytest.mark.parametrize("machine", [Machine.SMALL_BAR], indirect=True, ids=["small_bar"])
 def test_program(graph_case: Any, machine: Machine, module_of: ModuleOf, load_on: LoadOn, check: Check) -> None:
     program = load_on(module_of(graph_case), "vulkan")
     assert program.device.device_state.backend.physical.machine is machine

@@ -17,6 +17,7 @@ from watchdog import watched
 from orchestrion import compiler, vm
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import DriverUnavailable, HalError
+from orchestrion.hal.opencl.heaps import Machine
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import load_driver
 from orchestrion.vm.errors import VmError
@@ -60,7 +61,7 @@ def opened(name: str, shared: bool, faults: Faults) -> Device:
         from orchestrion.hal.opencl.device import OpenCLDevice
         from orchestrion.hal.opencl.driver import find
 
-        inner = OpenCLDevice(info, find()[0][info.index], shared=False)
+        inner = OpenCLDevice(info, find()[0][info.index], machine=Machine.DISCRETE)
     return Device.of(FaultyDevice(inner, faults), policy=Policy(allow_native_code=True))
 
 
