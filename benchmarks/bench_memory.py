@@ -2,10 +2,10 @@
 
 Beside each other: a kernel that negates f32 numbers (one read and one write per element), a copy command over the same
 bytes, the transfers between NumPy arrays and the device for each use of memory, and NumPy's own copy on the host. On a
-card the first two show its own memory's bandwidth, tens of times that of the bus; uploads and downloads show the bus. If
-the kernel is as slow as an upload, the memory was put into the wrong heap.
+card the first two show its own memory's bandwidth, tens of times that of the bus; uploads and downloads show the bus.
+If the kernel is as slow as an upload, the memory was put into the wrong heap.
 
-`--device=vulkan:1` chooses a device, `--mib=64` the size, `--json=FILE` writes GB/s. The first line states where it ran.
+`--device=vulkan:1` chooses a device, `--mib=64` the size, `--json=FILE` writes GB/s. The first line says where it ran.
 """
 
 import argparse

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .backend import MemoryUse
-from .buffer import WRITABLE, Buffer
+from .buffer import MAPPABLE, WRITABLE, Buffer
 from .errors import InvalidArgument, OutOfMemory
 from .lifetime import Account, ResourceRef
 
@@ -66,7 +66,7 @@ class Allocator:
             raise
         device.statistics.allocations += 1
         ref = ResourceRef(device.device_state, backend, self._accounts, padded)
-        return Buffer(device, backend, ref, size, WRITABLE)
+        return Buffer(device, backend, ref, size, WRITABLE | MAPPABLE)
 
     def import_host(self, memory: npt.NDArray[np.generic]) -> Buffer | None:
         """A read-only buffer over contiguous host memory, which it keeps alive; None where the device cannot."""
@@ -82,7 +82,7 @@ class Allocator:
         if backend is None:
             return None
         device.statistics.imports += 1
-        return Buffer(device, backend, ResourceRef(device.device_state, backend), data.size, 0)
+        return Buffer(device, backend, ResourceRef(device.device_state, backend), data.size, MAPPABLE)
 
     def check_room(self, size: int, who: str) -> None:
         """For memory that a driver takes while it works: `OutOfMemory` when it would exceed a limit now."""

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-#: access right: host and device may write; imported host memory lacks it
-WRITABLE = 1
+#: access rights: host and device may write, which imported host memory does not allow; `map` gives an array, which a
+#: lent handle does not
+WRITABLE, MAPPABLE = 1, 2
 
 
 class _Mapping:
@@ -100,7 +101,7 @@ class Buffer:
 
         Coherent once the work that touches the buffer was waited for.
         """
-        self.check(0, self.size, 0)
+        self.check(0, self.size, MAPPABLE)
         if self.host is None:
             return None
         mapped = np.asarray(_Mapping(self.host, self.ref))
@@ -116,7 +117,8 @@ class Buffer:
         if offset < 0 or length < 0 or offset + length > self.size:
             raise InvalidArgument(f"bytes {offset} to {offset + length} are outside a buffer of {self.size} bytes")
         if rights & ~self.rights:
-            raise InvalidArgument(f"buffer of {self.size} bytes lacks write access")
+            lacking = "write access" if rights & WRITABLE else "the right to be mapped"
+            raise InvalidArgument(f"buffer of {self.size} bytes lacks {lacking}")
         return state
 
     def lend(self, device: Device, writable: bool) -> Buffer:
@@ -126,7 +128,7 @@ class Buffer:
         state = self.check(0, self.size, WRITABLE if writable else 0)
         if device.device_state is not state:
             raise InvalidArgument(f"buffer of device {self.device.info.id} lent to {device.info.id}")
-        lost = MAPPING if writable else MAPPING | WRITABLE
+        lost = MAPPABLE if writable else MAPPABLE | WRITABLE
         lent = Buffer(device, self.backend, self.ref, self.size, self.rights & ~lost)
         lent.submitted = self.submitted
         return lent

@@ -224,7 +224,7 @@ class Allocator:
                 if found is None:
                     continue
                 return VulkanBuffer(self, *found, size, use)
-        raise OutOfMemory("; ".join(dict.fromkeys(errors)))
+        raise OutOfMemory("; ".join(dict.fromkeys(errors)) or f"no memory type for {size} bytes ({use.value})")
 
     def _warn(self, buffer: VulkanBuffer, use: MemoryUse) -> None:
         try:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heap_tables import MIB, with_heaps
+from heap_tables import MIB, C, K, L, V, with_heaps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +25,7 @@ from orchestrion.hal.errors import OutOfMemory
 from orchestrion.hal.vulkan import budget, instance, ring, transfer
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.driver import VulkanDriver
-from orchestrion.hal.vulkan.heaps import Heap, Machine
+from orchestrion.hal.vulkan.heaps import Heap, Machine, MemoryType
 from orchestrion.hal.vulkan.physical import COMPUTE, GRAPHICS, TRANSFER, PhysicalDevice, choose_upload_queue
 from orchestrion.hal.vulkan.upload_queue import UploadQueue
 
@@ -155,6 +155,32 @@ def test_inputs_of_a_large_bar_are_written_directly(monkeypatch: pytest.MonkeyPa
             np.testing.assert_array_equal(contents(result), np.tile(noise(64, seed), 2))
             np.testing.assert_array_equal(contents(given), noise(64, seed))
         for thing in (commands, given, result):
+            thing.release()
+
+
+def test_an_uncached_mapping_is_written_and_not_read() -> None:
+    """As on Mali: unified memory of two types, of which the first is not cached."""
+    (row, *_) = VulkanDriver()._scan()
+    own = Heap(0, 1 << 30, True)
+    types = (
+        MemoryType(row.memory_types[0].index, L | V | C, own),
+        MemoryType(row.memory_types[0].index, L | V | C | K, own),
+    )
+    backend = VulkanDevice(instance.open_instance().api, dataclasses.replace(row, memory_types=types, device_type=1))
+    with Device.of(backend) as device:
+        buffer, result = device.allocator.allocate(9000), device.allocator.allocate(18000, MemoryUse.OUTPUT)
+        assert buffer.host is not None and not buffer.host_cached and result.host is not None and result.host_cached
+        assert not backend.allocator.staged
+        commands = doubling(device, 9000)
+        for seed in range(3):
+            buffer.write(noise(9000, seed))
+            device.queue.execute(commands, (buffer, result))
+            before = backend.timeline.submitted
+            np.testing.assert_array_equal(contents(result), np.tile(noise(9000, seed), 2))
+            assert backend.timeline.submitted == before
+            np.testing.assert_array_equal(contents(buffer), noise(9000, seed))
+            assert backend.timeline.submitted == before + 1
+        for thing in (commands, buffer, result):
             thing.release()
 
 
