@@ -38,6 +38,8 @@ class Allocator:
 
     @property
     def live_bytes(self) -> int:
+        """Bytes in use, without those that nobody refers to any more."""
+        self.device.device_state.collect()
         return self._accounts[0].live
 
     @property
@@ -58,14 +60,17 @@ class Allocator:
         if not isinstance(use, MemoryUse):
             raise InvalidArgument(f"use {use!r} of an allocation is no MemoryUse")
         padded = max(GRANULE, -(-size // GRANULE) * GRANULE)
+        state = device.device_state
+        if state.garbage or state.limbo:
+            state.collect()
         self._charge(padded)
         try:
-            backend = device.device_state.backend.allocate(padded, use)
+            backend = state.backend.allocate(padded, use)
         except BaseException:
             self._refund(padded)
             raise
         device.statistics.allocations += 1
-        ref = ResourceRef(device.device_state, backend, self._accounts, padded)
+        ref = ResourceRef(state, backend, self._accounts, padded)
         return Buffer(device, backend, ref, size, WRITABLE | MAPPABLE)
 
     def import_host(self, memory: npt.NDArray[np.generic]) -> Buffer | None:
@@ -86,6 +91,7 @@ class Allocator:
 
     def check_room(self, size: int, who: str) -> None:
         """For memory that a driver takes while it works: `OutOfMemory` when it would exceed a limit now."""
+        self.device.device_state.collect()
         for account in self._accounts:
             if account.limit is not None and account.live + size > account.limit:
                 raise OutOfMemory(

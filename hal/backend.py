@@ -10,7 +10,8 @@ Rules for both sides:
   value raises the error.
 - The front keeps every buffer, executable and command buffer that work in flight may touch alive until that
   work is done; a backend may rely on it. `release` is called exactly once, by the front.
-- Methods may be called from any thread; the front serialises calls on one queue.
+- Methods may be called from any thread; the front serialises calls on one queue. A queue that `overlaps` gets `wait`
+  beside them, from several threads at once, and `create_executable` is called by several threads at once anyway.
 - A backend raises the errors of `hal.errors`, in words: fact first, both values.
 """
 
@@ -238,7 +239,15 @@ class BackendQueue(ABC):
 
     A batch is recordings that go to the device as one submission, as if a barrier stood between them. The same
     recording may be in it again and again, with the same or with other tables.
+
+    A blocking call is `execute` or `execute_batch`, for which the front holds the device's lock until it returns. Where
+    `overlaps` is true it is two steps instead: `launch` or `launch_batch` under the lock, and `wait` outside of it, so
+    that other threads submit meanwhile. A driver that works in the calling thread has nothing to overlap.
     """
+
+    #: whether blocking calls are launched and waited for in two steps; then the five methods from `create_ticket` to
+    #: `abandon` are there
+    overlaps: bool = False
 
     @abstractmethod
     def submit(
@@ -267,6 +276,42 @@ class BackendQueue(ABC):
     def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
         """As `execute`, for several recordings: one submission and one wait."""
 
+    def create_ticket(self) -> Any:
+        """What one launched submission is known by until it was waited for (a fence, say).
+
+        The front uses a ticket for one submission at a time, and again once `wait` returned. It is the queue's, which
+        lets go of all its tickets when the device is closed.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
+
+    def launch(self, ticket: Any, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+        """Submit without blocking: the first half of `execute`. Submissions start in the order of launches.
+
+        Until the ticket was waited for, or until what follows `abandon` is over, the front keeps alive what the work
+        uses. A driver keeps what it made of the recording for this table.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
+
+    def launch_batch(self, ticket: Any, batch: Sequence[BackendWork]) -> None:
+        """As `launch`, for several recordings: one submission."""
+        raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
+
+    def wait(self, ticket: Any, watcher: Watcher | None = None) -> None:
+        """Return when the work launched with this ticket is over: the second half of `execute`. Raises its error.
+
+        The front does not hold the device's lock. Other threads launch, wait and recover meanwhile, so what they touch
+        may only be touched in single steps of Python, or under a lock of the driver. What the watcher raises, asked now
+        and then, ends the wait and not the work.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
+
+    def abandon(self, ticket: Any) -> None:
+        """An exception ended `launch` or `wait`: the ticket is not used again, and its work may be under way, or not
+        have been submitted. `recover` comes next, and does not signal before that work is over. A second call for the
+        same ticket does nothing.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
+
     @abstractmethod
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         """Copy from the host, in order with later submissions. `data` is the caller's again when this returns.
@@ -288,7 +333,10 @@ class BackendQueue(ABC):
 
         `unsure`: the signals of a submission that the device may or may not have. If it does not, these points fail. A
         driver that can signal behind its work does not wait; this default waits. An exception may end this method, too:
-        then it is called again, with other signals, before any other method.
+        then it is called again, with other signals, before any other method but `wait`.
+
+        Where the queue overlaps, other threads' submissions may be under way, launched or submitted. They go on as they
+        were: their tickets and signals stay what they are.
         """
         self.wait_idle()
         for semaphore, value in unsure:
@@ -331,7 +379,7 @@ class BackendDevice(ABC):
 
     @abstractmethod
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
-        """Verify and build.
+        """Verify and build. Several threads may call this at once, for different payloads.
 
         `ModuleError` when the payload is malformed, `Unsupported` when the device lacks what it needs.
         """

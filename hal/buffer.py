@@ -140,15 +140,19 @@ class Buffer:
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
-        if self.device_state is None:
-            return
+        state = self.device_state
+        if state is not None:
+            self._end()
+            state.collect()
+
+    def _end(self) -> None:
         self.device.live["buffer"] -= 1
         self.device_state = self.host = None
         del self.backend, self.ref
 
     def __del__(self) -> None:
-        if hasattr(self, "submitted"):
-            self.release()
+        if hasattr(self, "submitted") and self.device_state is not None:
+            self._end()
 
 
 class BufferView:

@@ -175,8 +175,11 @@ class CommandBuffer:
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
-        if self._state == "released":
-            return
+        if self._state != "released":
+            self._end()
+            self.device_state.collect()
+
+    def _end(self) -> None:
         self.device.live["command buffer"] -= 1
         self.needs = None
         del self.backend, self.ref
@@ -185,8 +188,8 @@ class CommandBuffer:
         self._state = "released"
 
     def __del__(self) -> None:
-        if hasattr(self, "_state"):
-            self.release()
+        if hasattr(self, "_state") and self._state != "released":
+            self._end()
 
     @property
     def refs(self) -> tuple[object, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
+from itertools import count
 from typing import Any, NamedTuple
 
 from .allocator import Allocator
@@ -19,13 +20,15 @@ from .building import BuildBudget
 from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument, Unsupported
 from .executable import Executable, ExecutableCache
-from .fork import after_fork
+from .fork import after_fork, new_lock
 from .lifetime import Account, DeviceState
 from .policy import Policy
-from .queue import Queue
+from .queue import queue_of
 from .semaphore import MAX_VALUE, Semaphore
 from .statistics import Statistics
 
+#: one number per share ever made in this process
+_numbers = count(1)
 #: what is counted for leaks
 KINDS = ("buffer", "executable", "command buffer", "semaphore")
 
@@ -58,15 +61,16 @@ class Device:
         self.policy = policy
         self.statistics = Statistics()
         self.live: dict[str, int] = dict.fromkeys(KINDS, 0)
-        self.signal_lock = threading.Lock()
+        self.signal_lock = new_lock()
         self.closed = False
         self._why_closed = "is closed"
         self.executables = executables
         self.allocator = Allocator(self, accounts)
-        self.queue = Queue(self)
+        self.queue = queue_of(self)
         self._accounts = accounts
         self._opened = _Opened(accounts, policy) if opened is None else opened
-        state.shares[id(self)] = None
+        self._share = next(_numbers)
+        state.shares[self._share] = None
         _devices.add(self)
 
     @classmethod
@@ -225,12 +229,18 @@ class Device:
 
     def __del__(self) -> None:
         """Dropped without `close`: handles hold their device, so none is left."""
-        if not getattr(self, "closed", True) and not self.device_state.abandoned:
-            self._leave()
+        if hasattr(self, "_share"):
+            self.drop()
+
+    def drop(self) -> None:
+        """End use soon, without waiting for work or taking a lock: for the finalizer of whoever owns the share."""
+        if not self.closed:
+            self.closed = True
+            self.device_state.depart(self._share, self.executables.clear)
 
     def _leave(self) -> None:
         """Close the device behind the last share. After an exception in the middle it can be called again."""
-        if self.device_state.leave(id(self)):
+        if self.device_state.leave(self._share):
             self.executables.clear()
             self.device_state.close()
         self.closed = True

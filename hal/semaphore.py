@@ -107,15 +107,18 @@ class Semaphore:
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
-        if self._released:
-            return
+        if not self._released:
+            self._end()
+            self.device.device_state.collect()
+
+    def _end(self) -> None:
         self._released = True
         self.device.live["semaphore"] -= 1
         del self.backend, self.ref
 
     def __del__(self) -> None:
-        if hasattr(self, "_released"):
-            self.release()
+        if hasattr(self, "_released") and not self._released:
+            self._end()
 
     def _pending(self, current: int) -> deque[int]:
         while self._promised and self._promised[0] <= current:

@@ -22,14 +22,13 @@ from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 
-from . import derived
+from . import derived, parallel_builds
 from .call import Call
 from .enqueued import Enqueued
 from .errors import CallerError, MissingType, Trap
 from .memory import Memory
 from .native import Inline, NativeFunction, NativeModule, native
 from .refs import OBJECT_BYTES
-from .selection import choose_variant
 from .tensors import describe, fits
 
 if TYPE_CHECKING:
@@ -226,28 +225,24 @@ class HalModule(NativeModule):
 
     @_hal("executable.create")
     def executable_create(self, call: Call, ordinal: int) -> Executable:
-        program, module, known = call.program.row, call.program.module, call.program.code.chosen
+        program, context = call.program.row, call.context
         count = program.executables_end - program.executables_start
         if not 0 <= ordinal < count:
             raise Trap(f"executable {ordinal} out of range ({count} executables)")
         device = _device(call)
-        row = module.executables[program.executables_start + ordinal]
+        row = call.program.module.executables[program.executables_start + ordinal]
         call.spend_object()
         call.spend(row.variants_end - row.variants_start)
-        chosen = known.get(ordinal)
-        if chosen is None or chosen.info is not device.info or not module.container.complete:
-            chosen = choose_variant(module, row, device.info)
-            if module.container.complete:
-                known[ordinal] = chosen
+        chosen = parallel_builds.choose(call.program, device, ordinal)
         call.spend_bytes(chosen.cost)
-        payload = module.segment(chosen.payload)
-        started, count = time.monotonic(), device.statistics.executables_created
-        executable: Executable = device.create_executable(
-            chosen.format, payload, chosen.entries, module.container.digest
-        )
-        if device.statistics.executables_created > count:
-            call.count_apart(ordinal, time.monotonic() - started)
-        call.context.facts.builds[ordinal] = executable.build
+        taken = None if context.builds is None else context.builds.take(ordinal)
+        if taken is None:
+            started = time.monotonic()
+            executable = parallel_builds.build(call.program, device, chosen)
+            taken = executable, time.monotonic() - started
+        executable, seconds = taken
+        call.count_apart(ordinal, seconds)
+        context.facts.builds[ordinal] = executable.build
         return executable
 
     @_hal("recording.create")

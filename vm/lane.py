@@ -14,7 +14,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
-from orchestrion.hal.fork import ForkedLock, after_fork
+from orchestrion.hal.fork import ForkedLock, new_lock
 from orchestrion.hal.semaphore import Fence as DeviceFence
 from orchestrion.hal.semaphore import Semaphore
 from orchestrion.hal.waiting import attempt, to_its_end
@@ -40,7 +40,7 @@ class Lane:
     def __init__(self, lock: threading.Lock, agents: Agents) -> None:
         self.agents = agents
         self._lock = lock  #: of the context
-        self._mutex = threading.Lock()
+        self._mutex = new_lock()
         self._calls: deque[SubmittedCall] = deque()
         self._busy: SubmittedCall | None = None  #: begun, and its work not over
         self._owner: list[bool] = []  #: holds True while this lane has the context's lock (`attempt`)
@@ -142,10 +142,4 @@ class Lane:
             return calls.popleft()
 
 
-_making = threading.Lock()
-
-
-@after_fork
-def _renew(parent: int) -> None:
-    global _making
-    _making = threading.Lock()
+_making = new_lock()

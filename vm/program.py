@@ -41,6 +41,7 @@ from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Check, Loader
 from .memory import Memory
 from .native import Functions, NativeModule
+from .parallel_builds import building
 from .scalars import ScalarFunction
 from .selection import skipped_programs
 from .sized import SizedFunction
@@ -363,7 +364,8 @@ def load(
         defaults = defaults_of(linked.module, linked.ordinal, share, linked.parameters.by_segment)
         found = find_limits(load_limits, calls, defaults, declared)
         base = Context(linked, tighten(limits, declared.calls), budget, share)
-        _initialize(base, linked.program_initializers, found, "program", profiler)
+        with building(base, found.limits):
+            _initialize(base, linked.program_initializers, found, "program", profiler)
         try:
             return Program(linked, base, found, defaults, started, profiler, trust)
         except BaseException:

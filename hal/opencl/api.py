@@ -36,6 +36,11 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], bool]] = {
     "clEnqueueNDRangeKernel": ((P, P, U, P, P, P, *EVENTS), False),
     "clEnqueueCopyBuffer": ((P, P, P, Size, Size, Size, *EVENTS), False),
     "clEnqueueFillBuffer": ((P, P, P, Size, Size, Size, *EVENTS), False),
+    "clEnqueueMarkerWithWaitList": ((P, *EVENTS), False),
+    "clFlush": ((P,), True),
+    "clWaitForEvents": ((U, P), True),
+    "clGetEventInfo": ((P, U, Size, P, P), False),
+    "clReleaseEvent": ((P,), False),
     "clFinish": ((P,), True),
 }
 #: the same for the extension; its functions are found through the platform

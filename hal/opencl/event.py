@@ -82,9 +82,11 @@ class EventSemaphore(BackendSemaphore):
         del self._event
 
     def __del__(self) -> None:
-        """PyOpenCL waits for a transfer whose event is dropped, and holds the interpreter lock meanwhile: not here."""
+        """PyOpenCL waits for a transfer whose event is dropped, and holds the interpreter lock meanwhile: not here. Nor
+        is OpenCL asked here whether it is complete: the next event that comes has the others looked at.
+        """
         event = getattr(self, "_event", None)
-        if event is not None and not isinstance(event, cl.UserEvent) and self.value() == 0:
+        if event is not None and not isinstance(event, cl.UserEvent):
             _unfinished.append(event)
 
     def _status(self) -> int:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from .executable import Kernel, OpenCLExecutable
 
 Table = Sequence[BackendBuffer]
-#: enqueues something, and gives OpenCL's code
-Step = Callable[[], int]
+#: enqueues something, and gives OpenCL's code. Arguments: how many events to wait for, which, and the address at which
+#: to put the event of this command (`NO_EVENTS`: nothing of that)
+Step = Callable[..., int]
 
 NO_EVENTS = (0, None, None)
 NO_SYNC_POINTS = (0, None, None, None)
@@ -73,7 +74,7 @@ class Dispatch:
 
     def enqueue(self, queue: int, table: Table) -> Step:
         size = (3, None, self._total, self._local)
-        return partial(self._calls.clEnqueueNDRangeKernel, P(queue), P(self._own(table).handle), *size, *NO_EVENTS)
+        return partial(self._calls.clEnqueueNDRangeKernel, P(queue), P(self._own(table).handle), *size)
 
     def record(self, commands: int, table: Table) -> Kernel | None:
         kernel = self._bound(self._make(), table) if self.slots else self._own(table)
@@ -120,8 +121,8 @@ class Copy:
     def enqueue(self, queue: int, table: Table) -> Step:
         source, target, taken, given, length = self._arguments(table)
         if source == target and taken == given:
-            return _nothing
-        return partial(self._calls.clEnqueueCopyBuffer, queue, source, target, taken, given, length, *NO_EVENTS)
+            return nothing
+        return partial(self._calls.clEnqueueCopyBuffer, queue, source, target, taken, given, length)
 
     def record(self, commands: int, table: Table) -> None:
         source, target, taken, given, length = self._arguments(table)
@@ -134,8 +135,8 @@ class Copy:
         """It has nothing of its own."""
 
 
-def _nothing() -> int:
-    """Enqueues a copy of a range onto itself, which OpenCL does not take."""
+def nothing(*_: object) -> int:
+    """Enqueues a copy of a range onto itself, which OpenCL does not take: there is no event."""
     return 0
 
 
@@ -154,7 +155,7 @@ class Fill:
         return target, pattern, len(pattern), where.offset, where.length
 
     def enqueue(self, queue: int, table: Table) -> Step:
-        return partial(self._calls.clEnqueueFillBuffer, queue, *self._arguments(table), *NO_EVENTS)
+        return partial(self._calls.clEnqueueFillBuffer, queue, *self._arguments(table))
 
     def record(self, commands: int, table: Table) -> None:
         code = self._calls.clCommandFillBufferKHR(commands, None, *self._arguments(table), *NO_SYNC_POINTS)
@@ -215,7 +216,7 @@ class Recorded:
             if buffer.has_memory_object:
                 buffer.holders.append(self)
                 self._held.append(buffer)
-        self.steps: Sequence[Step] = [partial(api.calls.clEnqueueCommandBufferKHR, 0, None, P(handle), *NO_EVENTS)]
+        self.steps: Sequence[Step] = [partial(api.calls.clEnqueueCommandBufferKHR, 0, None, P(handle))]
 
     @property
     def released(self) -> bool:

@@ -14,7 +14,6 @@ submission. A block whose buffers are being filled is not freed (`Block.fills`).
 """
 
 import mmap
-import threading
 import warnings
 from bisect import bisect
 from collections import deque
@@ -27,6 +26,7 @@ import numpy as np
 
 from orchestrion.hal.backend import Bytes, MemoryUse
 from orchestrion.hal.errors import OutOfMemory
+from orchestrion.hal.fork import new_lock
 
 from .api import WHOLE_SIZE, Api, Handle
 from .budget import Budget
@@ -120,7 +120,7 @@ class Allocator:
         #: whether there are buffers that the host cannot write
         self.staged = any(not place.mapped for row in self._places.values() for place in row)
         self._freed: deque[VulkanBuffer] = deque()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self.uncleared: dict[int, VulkanBuffer] = {}  #: by place: buffers that the device is to zero
 
     def allocate(self, size: int, use: MemoryUse) -> VulkanBuffer:

@@ -154,16 +154,19 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         try:
             recording.encode(table)
         except BaseException:
-            self._spare.append(recording)
+            recording.release()  # it may be half encoded, and cannot be begun again then
             raise
         self._recordings[key] = recording
         return recording
 
     def _take_spare(self) -> Recording | None:
         """One that is not under way, if there is one; more of them are left over from a busier time, and go."""
+        if not self._spare:
+            return None
+        launched = {recording for ticket in self._device.tickets for recording in ticket.recordings}
         reached = self._timeline.poll()
-        idle = [spare for spare in self._spare if spare.pending <= reached]
-        self._spare = [spare for spare in self._spare if spare.pending > reached]
+        idle = [spare for spare in self._spare if spare.pending <= reached and spare not in launched]
+        self._spare = [spare for spare in self._spare if spare not in idle]
         for spare in idle[1:]:
             spare.release()
         return idle[0] if idle else None

@@ -5,11 +5,11 @@ Closing it releases everything; the front has released its objects before, and w
 
 from __future__ import annotations
 
-import threading
 from typing import Any, ClassVar, NamedTuple
 
 from orchestrion.hal.backend import BackendDevice, Bytes, Entry, MemoryUse
 from orchestrion.hal.cache import Cache
+from orchestrion.hal.fork import new_lock
 
 from .allocator import Allocator
 from .api import Api, Handle
@@ -52,9 +52,10 @@ class VulkanDevice(BackendDevice):
             queue.transfers.uploader = UploadQueue(self, *physical.upload_queue)
         self.queue = queue
         self.timeline = queue.timeline
+        self.tickets = queue.tickets
         self._close_queue = queue.close
         self._layouts: dict[tuple[int, int], Layout] = {}
-        self._layouts_lock = threading.Lock()
+        self._layouts_lock = new_lock()
 
     @staticmethod
     def _create(api: Api, physical: PhysicalDevice) -> Handle:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrion.hal import errors
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.errors import BuildFailed, DeadlineExceeded, HalError, Unsupported
-from orchestrion.hal.fork import after_fork
+from orchestrion.hal.fork import new_lock
 from orchestrion.schema.child_process import (
     Child,
     ChildDied,
@@ -48,14 +47,7 @@ helper = Child("orchestrion.hal.vulkan.build_process:answer", memory=MEMORY_BYTE
 
 
 #: held while a build is tried: one at a time
-_turn = threading.Lock()
-
-
-@after_fork
-def _renew(parent: int) -> None:
-    """In a forked process: a thread of the parent may have held the lock."""
-    global _turn
-    _turn = threading.Lock()
+_turn = new_lock()
 
 
 def trial_build(device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:

@@ -110,7 +110,7 @@ def test_no_memory_to_recover(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_no_fence_to_recover(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing can be told of the call's end, the next one fails with the same name, and the one after it runs."""
+    """The next call needs another fence: without one it fails with the same name, and the one after it runs."""
     queue: Any = vulkan.device.device_state.backend.queue
 
     def refuse() -> None:
@@ -118,7 +118,7 @@ def test_no_fence_to_recover(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> N
 
     with monkeypatch.context() as patch:
         patch.setattr(queue, "_wait", failing(queue._wait, -1, False))
-        patch.setattr(queue, "_make_fence", refuse)
+        patch.setattr(queue, "create_ticket", refuse)
         for _ in range(2):
             with pytest.raises(OutOfMemory):
                 vulkan.run(1)
@@ -157,7 +157,7 @@ def test_a_wait_of_opencl_fails_once(code: int, after: bool, monkeypatch: pytest
     work = Work(device)
     queue: Any = device.device_state.backend.queue
     work.run(1)
-    monkeypatch.setattr(queue, "_finish", failing(queue._finish, code, after))
+    monkeypatch.setattr(queue, "_wait_for", failing(queue._wait_for, code, after))
     with pytest.raises(OPENCL_CODES[code]):
         work.run(1)
     work.is_right()
