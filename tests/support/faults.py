@@ -121,6 +121,28 @@ class FaultyQueue(BackendQueue):
         self._inner.execute_batch(batch, watcher)
         self._faults.meet("executed")
 
+    @property
+    def overlaps(self) -> bool:  # type: ignore[override]
+        return self._inner.overlaps
+
+    def create_ticket(self) -> Any:
+        return self._inner.create_ticket()
+
+    def launch(self, ticket: Any, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+        self._faults.meet("execute")
+        self._inner.launch(ticket, commands, table)
+
+    def launch_batch(self, ticket: Any, batch: Sequence[BackendWork]) -> None:
+        self._faults.meet("execute")
+        self._inner.launch_batch(ticket, batch)
+
+    def wait(self, ticket: Any, watcher: Watcher | None = None) -> None:
+        self._inner.wait(ticket, watcher)
+        self._faults.meet("executed")
+
+    def abandon(self, ticket: Any) -> None:
+        self._inner.abandon(ticket)
+
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         self._faults.meet("write")
         self._inner.write(buffer, offset, data)
