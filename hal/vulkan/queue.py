@@ -93,7 +93,7 @@ class VulkanQueue(BackendQueue):
 
     def launch(self, ticket: Ticket, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
         if self._staged:
-            self.launch_batch(ticket, ((commands, table),))
+            self._launch_staged(ticket, ((commands, table),))
             return
         recording: Recording = commands.recording(table)  # type: ignore[attr-defined]
         ticket.recordings = (recording,)
@@ -102,14 +102,21 @@ class VulkanQueue(BackendQueue):
         if result:
             raise self._api.error(result, "submitting work")
 
-    def launch_batch(self, ticket: Ticket, batch: Sequence[BackendWork]) -> None:
+    def _launch_staged(self, ticket: Ticket, batch: Sequence[BackendWork]) -> None:
+        """With all transfers that are due, in one submission."""
         recordings = self._recordings(batch)
         ticket.recordings = recordings
         ticket.number = self.timeline.submitted
+        self._enqueue(recordings, (), (), batch, fence=ticket.fence)
+        ticket.number = self.timeline.submitted
+
+    def launch_batch(self, ticket: Ticket, batch: Sequence[BackendWork]) -> None:
         if self._staged:
-            self._enqueue(recordings, (), (), batch, fence=ticket.fence)
-            ticket.number = self.timeline.submitted
+            self._launch_staged(ticket, batch)
             return
+        recordings = self._recordings(batch)
+        ticket.recordings = recordings
+        ticket.number = self.timeline.submitted
         buffers = self._api.ffi.new("VkCommandBuffer[]", [recording.buffer for recording in recordings])
         info = self._api.new("VkSubmitInfo", commandBufferCount=len(recordings), pCommandBuffers=buffers)
         result = self._submit(self.handle, 1, info, ticket.fence)
