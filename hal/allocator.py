@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from .backend import MemoryUse
-from .buffer import MAPPABLE, WRITABLE, Buffer
-from .errors import InvalidArgument, OutOfMemory
-from .lifetime import Account, ResourceRef
+from .backend import BackendBuffer, MemoryUse
+from .buffer import WRITABLE, Buffer
+from .errors import DeviceOutOfMemory, InvalidArgument, MemoryLimitExceeded
+from .lifetime import Account, ResourceRef, noticing_loss
+from .relief import relieve_device, relieve_limit, with_relief
 
 if TYPE_CHECKING:
     from .device import Device
@@ -47,12 +48,14 @@ class Allocator:
         return self._accounts[0].peak
 
     def allocate(self, size: int, use: MemoryUse = MemoryUse.ARENA) -> Buffer:
-        """A buffer of `size` bytes, all zero. `OutOfMemory` above a limit or when the device has no room.
+        """A buffer of `size` bytes, all zero. `MemoryLimitExceeded` above a limit, `DeviceOutOfMemory` when the device
+        has no room.
 
         `use` says what the buffer is for; the driver chooses the memory by it (`MemoryUse`). Where the driver maps
         none, the buffer's `host` is None, which `read` and `write` serve all the same.
         """
         device = self.device
+        state = device.device_state
         if device.closed:
             device.check_open()
         if size < 0:
@@ -60,18 +63,18 @@ class Allocator:
         if not isinstance(use, MemoryUse):
             raise InvalidArgument(f"use {use!r} of an allocation is no MemoryUse")
         padded = max(GRANULE, -(-size // GRANULE) * GRANULE)
-        state = device.device_state
         if state.garbage or state.limbo:
             state.collect()
         self._charge(padded)
         try:
-            backend = state.backend.allocate(padded, use)
+            with noticing_loss(state):
+                backend = self._allocate(padded, use)
         except BaseException:
             self._refund(padded)
             raise
         device.statistics.allocations += 1
         ref = ResourceRef(state, backend, self._accounts, padded)
-        return Buffer(device, backend, ref, size, WRITABLE | MAPPABLE)
+        return Buffer(device, backend, ref, size, WRITABLE)
 
     def import_host(self, memory: npt.NDArray[np.generic]) -> Buffer | None:
         """A read-only buffer over contiguous host memory, which it keeps alive; None where the device cannot."""
@@ -83,21 +86,40 @@ class Allocator:
         alignment = device.info.limits.host_import_alignment
         if data.size == 0 or data.ctypes.data % alignment:
             return None
-        backend = device.device_state.backend.import_host(data)
+        state = device.device_state
+        with noticing_loss(state):
+            backend = with_relief(state, device, lambda: state.backend.import_host(data))
         if backend is None:
             return None
         device.statistics.imports += 1
-        return Buffer(device, backend, ResourceRef(device.device_state, backend), data.size, MAPPABLE)
+        return Buffer(device, backend, ResourceRef(state, backend), data.size, 0)
 
     def check_room(self, size: int, who: str) -> None:
-        """For memory that a driver takes while it works: `OutOfMemory` when it would exceed a limit now."""
+        """For memory that a driver takes while it works: `MemoryLimitExceeded` when it would exceed a limit now."""
         self.device.device_state.collect()
         for account in self._accounts:
             if account.limit is not None and account.live + size > account.limit:
-                raise OutOfMemory(
+                raise MemoryLimitExceeded(
                     f"{who} {size} bytes of scratch memory, which exceeds the limit of {account.limit} bytes "
                     f"({account.live} in use){account.origin}"
                 )
+
+    def _allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
+        """From the driver; if that has no room, once more after everything was given back that can be."""
+        state = self.device.device_state
+        try:
+            return state.backend.allocate(size, use)
+        except DeviceOutOfMemory as error:
+            if not relieve_device(state, self.device):
+                raise self._no_room(size, error) from error
+        try:
+            return state.backend.allocate(size, use)
+        except DeviceOutOfMemory as error:
+            raise self._no_room(size, error) from error
+
+    def _no_room(self, size: int, error: DeviceOutOfMemory) -> DeviceOutOfMemory:
+        used = self._accounts[-1].live - size  # which is charged already
+        return DeviceOutOfMemory(f"{error} ({used} bytes of {self.device.info.id} are in use)")
 
     def _charge(self, size: int) -> None:
         for position, account in enumerate(self._accounts):
@@ -106,9 +128,12 @@ class Allocator:
             self.device.device_state.make_room()
             if account.charge(size):
                 continue
+            relieved = relieve_limit(self.device.device_state, self.device, account)
+            if relieved and account.charge(size):
+                continue
             for charged in self._accounts[:position]:
                 charged.refund(size)
-            raise OutOfMemory(
+            raise MemoryLimitExceeded(
                 f"allocation of {size} bytes exceeds the limit of {account.limit} bytes ({account.live} in use)"
                 f"{account.origin}"
             )

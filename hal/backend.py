@@ -411,6 +411,15 @@ class BackendDevice(ABC):
         """A semaphore or event of the driver's own API, which stays its owner's. `InvalidArgument`: it is none."""
         raise Unsupported(f"device {self.info.id} has no semaphores of an API of its own to import")
 
+    def trim(self) -> bool:
+        """Give back memory that is only kept to be used again, such as spare blocks and recordings for earlier tables
+        of buffers; whether there was any.
+
+        Called when memory runs out, while no other method of the device's queue is called. It does not wait for work
+        under way, and what that uses stays.
+        """
+        return False
+
     @abstractmethod
     def close(self) -> None: ...
 

@@ -21,15 +21,15 @@ from orchestrion.schema.dtypes import DType
 from .backend import BackendBuffer, Bytes, Watcher
 from .errors import InvalidArgument
 from .lifetime import DeviceState, ResourceRef
+from .relief import with_relief
 
 if TYPE_CHECKING:
     from .device import Device
 
 Array = npt.NDArray[Any]
 
-#: access rights: host and device may write, which imported host memory does not allow; `map` gives an array, which a
-#: lent handle does not
-WRITABLE, MAPPABLE = 1, 2
+#: access right: host and device may write; imported host memory lacks it
+WRITABLE = 1
 
 
 class _Mapping:
@@ -74,7 +74,8 @@ class Buffer:
                 state.wait_for(self)
             self.host[offset : offset + data.size] = data
         elif data.size:
-            self.device.queue.write(self, offset, data)
+            queue = self.device.queue
+            with_relief(state, self.device, lambda: queue.write(self, offset, data))
 
     def read(self, out: Array, offset: int = 0) -> None:
         """Fill a C-contiguous array with the bytes from `offset` on, after all work that was submitted before."""
@@ -88,7 +89,8 @@ class Buffer:
                 state.wait_for(self)
             data[:] = self.host[offset : offset + data.size]
         elif data.size:
-            self.device.queue.read(self, offset, data)
+            queue = self.device.queue
+            with_relief(state, self.device, lambda: queue.read(self, offset, data))
 
     def wait(self, watcher: Watcher) -> None:
         """Wait for the submitted work that a `read` or `write` would wait for, or until `watcher.check` raises."""
@@ -101,7 +103,7 @@ class Buffer:
 
         Coherent once the work that touches the buffer was waited for.
         """
-        self.check(0, self.size, MAPPABLE)
+        self.check(0, self.size, 0)
         if self.host is None:
             return None
         mapped = np.asarray(_Mapping(self.host, self.ref))
@@ -110,26 +112,27 @@ class Buffer:
         return mapped
 
     def check(self, offset: int, length: int, rights: int) -> DeviceState:
-        """`InvalidArgument` unless alive, in range and with these rights."""
+        """`InvalidArgument` unless alive, in range and with these rights; `DeviceLost` if the device is lost."""
         state = self.device_state
         if state is None:
             raise InvalidArgument(f"buffer of {self.size} bytes was released")
         if offset < 0 or length < 0 or offset + length > self.size:
             raise InvalidArgument(f"bytes {offset} to {offset + length} are outside a buffer of {self.size} bytes")
         if rights & ~self.rights:
-            lacking = "write access" if rights & WRITABLE else "the right to be mapped"
-            raise InvalidArgument(f"buffer of {self.size} bytes lacks {lacking}")
+            raise InvalidArgument(f"buffer of {self.size} bytes lacks write access")
+        if state.lost is not None:
+            self.device.check_not_lost()
         return state
 
     def lend(self, device: Device, writable: bool) -> Buffer:
-        """Another handle over the same memory, counted for `device`, a share of the same open device. It cannot be
-        mapped, and written only if `writable` and this handle can. `InvalidArgument` for another device.
+        """Another handle over the same memory, counted for `device`, a share of the same open device. It can be written
+        if `writable` is true and this handle can be. `InvalidArgument` for another device.
         """
         state = self.check(0, self.size, WRITABLE if writable else 0)
         if device.device_state is not state:
             raise InvalidArgument(f"buffer of device {self.device.info.id} lent to {device.info.id}")
-        lost = MAPPABLE if writable else MAPPABLE | WRITABLE
-        lent = Buffer(device, self.backend, self.ref, self.size, self.rights & ~lost)
+        rights = self.rights if writable else self.rights & ~WRITABLE
+        lent = Buffer(device, self.backend, self.ref, self.size, rights)
         lent.submitted = self.submitted
         return lent
 
@@ -180,16 +183,16 @@ class BufferView:
         """Copy an array of this view's dtype and shape, in any memory layout."""
         if array.dtype != self.dtype.numpy or array.shape != self.shape:
             raise InvalidArgument(f"array {array.dtype}{array.shape} does not fit a view {self.dtype}{self.shape}")
-        buffer = self.buffer
-        if self._elements is None or buffer.device_state is None or buffer.submitted or not buffer.rights & WRITABLE:
+        buffer, state = self.buffer, self.buffer.device_state
+        if self._elements is None or state is None or state.lost or buffer.submitted or not buffer.rights & WRITABLE:
             return buffer.write(array, self.offset)
         buffer.device.statistics.host_to_device_bytes += self.nbytes
         self._elements[...] = array
 
     def read(self) -> Array:
         """A new array with the elements, after all work that was submitted before."""
-        buffer = self.buffer
-        if self._elements is None or buffer.device_state is None or buffer.submitted or not buffer.host_cached:
+        buffer, state = self.buffer, self.buffer.device_state
+        if self._elements is None or state is None or state.lost or buffer.submitted or not buffer.host_cached:
             out = np.empty(self.shape, self.dtype.numpy)
             buffer.read(out, self.offset)
             return out

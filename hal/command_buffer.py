@@ -15,7 +15,8 @@ from .backend import BackendCommandBuffer, Binding, Entry
 from .buffer import WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
 from .executable import Executable
-from .lifetime import ResourceRef
+from .lifetime import ResourceRef, noticing_loss
+from .relief import with_relief
 from .workload import Grid, divide, fold
 
 if TYPE_CHECKING:
@@ -83,7 +84,9 @@ class CommandBuffer:
         self.device_state = device.device_state
         self._limits = device.info.limits
         self._alignment = device.info.limits.min_binding_alignment
-        self.backend = device.device_state.backend.create_command_buffer(slots)
+        state = device.device_state
+        with noticing_loss(state):
+            self.backend = with_relief(state, device, lambda: state.backend.create_command_buffer(slots))
         self.ref = ResourceRef(device.device_state, self.backend)
         self.needs: tuple[tuple[int, int], ...] | None = None
         self.overlaps: list[Overlap] = []
@@ -124,7 +127,8 @@ class CommandBuffer:
         scratch = executable.backend.scratch_bytes(entry, parameters)
         if scratch:
             self.device.allocator.check_room(scratch, f"entry {row.name} needs")
-        backend.dispatch(executable.backend, entry, groups, resolved, parameters)
+        with noticing_loss(self.device_state):
+            backend.dispatch(executable.backend, entry, groups, resolved, parameters)
         self._held.append(executable.ref)
         self.dispatches += 1
 
@@ -140,7 +144,8 @@ class CommandBuffer:
             return
         if not same and (isinstance(source, int) or isinstance(target, int)):
             self.overlaps.append(Overlap(source, source_offset, target, target_offset, length))
-        backend.copy(taken, given)
+        with noticing_loss(self.device_state):
+            backend.copy(taken, given)
         self.bytes_copied += length
 
     def fill(self, target: Source, offset: int, length: int, pattern: bytes) -> None:
@@ -155,7 +160,8 @@ class CommandBuffer:
         given = self._resolve(target, offset, length, WRITABLE)
         if length == 0:
             return
-        backend.fill(given, pattern)
+        with noticing_loss(self.device_state):
+            backend.fill(given, pattern)
         self.bytes_copied += length
 
     def fill_bytes(self, offset: int, length: int, pattern: bytes) -> int:
@@ -164,11 +170,13 @@ class CommandBuffer:
 
     def barrier(self) -> None:
         """What is recorded after this sees the writes of what was recorded before; without it they may run at once."""
-        self._recording().barrier()
+        with noticing_loss(self.device_state):
+            self._recording().barrier()
 
     def finish(self) -> None:
         """End recording; from now on it can be submitted, and never changes."""
-        self._recording().finish()
+        with noticing_loss(self.device_state):
+            self._recording().finish()
         self.needs = tuple(self._slots)
         self._state = "finished"
         self.device.statistics.command_buffers_recorded += 1

@@ -180,6 +180,6 @@ def open_debug_device(name: str, policy: Policy | None = None) -> Device:
 
 def observe(device: Device, observer: Observer | None) -> None:
     """From now on tell `observer` of each dispatch of a device of `open_debug_device`; nobody for None."""
-    backend = device.device_state.backend
+    backend = device.device_state.driver
     assert isinstance(backend, _DebugDevice), "the device was not opened by open_debug_device"
     backend.steps.observer = observer

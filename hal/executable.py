@@ -7,11 +7,11 @@ driver verifies and builds. Executables are immutable and shared by all shares o
 from __future__ import annotations
 
 import hashlib
+import weakref
 from collections import OrderedDict
 from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakValueDictionary
 
 from orchestrion.schema.rows import ACCESSES
 
@@ -90,12 +90,12 @@ class ExecutableCache:
     others while somebody does: a process may load modules without end.
     """
 
-    __slots__ = ("_building", "_built", "_lock")
+    __slots__ = ("__weakref__", "_building", "_built", "_lock")
 
     def __init__(self) -> None:
         self._built: OrderedDict[Key, Built] = OrderedDict()
         #: held by who builds; they last as long as somebody builds or waits
-        self._building: WeakValueDictionary[Key, Lock] = WeakValueDictionary()
+        self._building: weakref.WeakValueDictionary[Key, Lock] = weakref.WeakValueDictionary()
         self._lock = new_lock()  #: of both, never held while code is built
 
     def get(
@@ -142,6 +142,19 @@ class ExecutableCache:
             if len(self._built) > MOST_KEPT:
                 self._built.popitem(last=False)
         return built
+
+    def release_unused(self, own: bool = False) -> bool:
+        """Let go of what no handle, recording or work under way uses; whether there was anything. See `relief.py`."""
+        with self._lock:
+            before = len(self._built)
+            for key in [*self._built]:
+                backend, ref = self._built.pop(key)
+                used = weakref.ref(ref)
+                del ref  # the last reference, unless somebody uses it
+                again = used()
+                if again is not None:
+                    self._built[key] = backend, again
+            return len(self._built) < before
 
     def clear(self) -> None:
         with self._lock:

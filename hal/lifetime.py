@@ -28,6 +28,10 @@ Exceptions in the middle (Ctrl-C, an error of the driver):
   driver signals a further number once all submitted work is over, and nothing is released before that (`barrier`).
 - Flights of other threads are none of this: they go on, and end by themselves.
 
+Loss:
+- A driver that raises `DeviceLost` loses the device for all shares (`lose`): a `LostDevice` takes the backend's place,
+  which refuses every use. Waiting, releasing and closing go on with the driver's own device.
+
 The end: a closed state closes its backend when the last ref is gone and nothing is under way, so that memory still in
 use is never freed. Where work does not end, the driver's objects stay as they are for as long as the process lives.
 """
@@ -40,19 +44,23 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .account import Account as Account
 from .backend import BackendDevice, BackendSemaphore, Point, Watcher
-from .errors import HalError
+from .errors import DeviceLost, HalError
 from .fork import after_fork, new_lock
+from .lost import LostDevice
 from .reaper import reaper
+from .relief import Relief
 from .waiting import attempt, to_its_end
 
 if TYPE_CHECKING:
     from .buffer import Buffer
     from .command_buffer import CommandBuffer
+    from .device import Device
 
 #: seconds that closing a device waits for its work by default
 CLOSE_SECONDS = 30.0
@@ -75,7 +83,7 @@ class Submitted(Protocol):
 class ResourceRef:
     """Ownership of one backend object, and of the bytes it was charged for."""
 
-    __slots__ = ("accounts", "backend", "device_state", "size")
+    __slots__ = ("__weakref__", "accounts", "backend", "device_state", "size")
 
     def __init__(
         self, state: "DeviceState", backend: Releasable, accounts: tuple[Account, ...] = (), size: int = 0
@@ -144,6 +152,7 @@ class DeviceState:
         "closed",
         "current",
         "departed",
+        "driver",
         "flights",
         "garbage",
         "idle",
@@ -151,6 +160,8 @@ class DeviceState:
         "launched",
         "limbo",
         "lock",
+        "lost",
+        "relief",
         "owned",
         "release_failures",
         "shares",
@@ -162,7 +173,14 @@ class DeviceState:
     )
 
     def __init__(self, backend: BackendDevice) -> None:
+        #: what the front's objects are made by; a `LostDevice` once the device is lost
         self.backend = backend
+        #: the driver's open device, for waiting, releasing and closing
+        self.driver = backend
+        #: why the device is lost, None while it is not
+        self.lost: DeviceLost | None = None
+        #: who gives memory back when it runs out
+        self.relief = Relief()
         self.lock = new_lock()
         self.garbage: deque[_Garbage] = deque()
         #: garbage that flights up to a number may use
@@ -185,8 +203,8 @@ class DeviceState:
         self.sources: deque[tuple[int, ResourceRef]] = deque()
         self.written = self._forgotten = 0
         self.backlog = 0
-        #: number of each open share; a set whose order is that of opening
-        self.shares: dict[int, None] = {}
+        #: the open shares by number, in the order of opening
+        self.shares: dict[int, weakref.ref[Device]] = {}
         self.closed = False
         self.abandoned = False
         #: what is being handed to the driver under the lock; None between two of its calls
@@ -268,15 +286,46 @@ class DeviceState:
 
         From now on the host waits for the buffers. If recovering fails, whoever uses the queue next tries again.
         """
+        self._notice_loss()
         to_its_end(self._mark)
         with suppress(HalError), self.lock:
             self.recover()
 
     def break_off(self) -> None:
         """As `settle`, where an exception ends a call of the driver with `current` set; the lock is held."""
+        if self._notice_loss():
+            self.current, self.unsure = None, ()
+            return
         to_its_end(self._mark)
         with suppress(HalError):  # `current` stays set then
             self.recover()
+
+    def _notice_loss(self) -> bool:
+        """Lose the device if the exception that is being handled says so. True if the device was lost before, and so
+        the driver got nothing.
+        """
+        error = sys.exc_info()[1]
+        if not isinstance(error, DeviceLost):
+            return False
+        if not error.refused:
+            to_its_end(partial(self.lose, error))
+        return error.refused
+
+    def lose(self, error: DeviceLost) -> None:
+        """The driver says that the device is lost: from now on every use of it is refused. A second call does nothing.
+
+        From any thread, with the lock or without.
+        """
+        if self.lost is not None or self.driver is not self.backend:
+            return
+        reason = DeviceLost(str(error))
+        self.backend = LostDevice(self.driver, reason)
+        self.lost = reason
+        self.idle.clear()
+        for share in [*self.shares.values()]:
+            device = share()
+            if device is not None:
+                device.invalidate_after_loss()
 
     def _mark(self) -> None:
         for batch in (self.current or (), *[flight.batch for flight in [*self.broken]]):
@@ -297,8 +346,8 @@ class DeviceState:
         point = self.track((), None)
         self.barrier = self.submitted
         for flight in broken:
-            self.backend.queue.abandon(flight.ticket)
-        self.backend.queue.recover([point], self.unsure)
+            self.driver.queue.abandon(flight.ticket)
+        self.driver.queue.recover([point], self.unsure)
         self.unsure = ()
         self.current = None
         for flight in broken:
@@ -314,11 +363,11 @@ class DeviceState:
 
     def make_room(self) -> None:
         """Release all that can be without waiting for submitted work."""
-        if self.backend.queue.overlaps or self.sources and not self.in_flight:  # nobody holds the lock for long
+        if self.driver.queue.overlaps or self.sources and not self.in_flight:  # nobody holds the lock for long
             with self.lock, suppress(HalError):
                 self.recover()
                 if self.sources and not self.in_flight:
-                    self.backend.queue.wait_idle()
+                    self.driver.queue.wait_idle()
                     self.forget_sources(self.written)
         self.collect()
 
@@ -334,10 +383,26 @@ class DeviceState:
         receives it. The lock is held.
         """
         if self.timeline is None:
-            self.timeline = self.backend.create_semaphore(0)
+            self.timeline = self.driver.create_semaphore(0)
         self.submitted += 1
         self.in_flight.append(_Row(self.submitted, tuple(refs), unreported_errors, waits))
         return self.timeline, self.submitted
+
+    def reached(self) -> int:
+        """Number of the last submission that is over, 0 without one."""
+        if self.timeline is None:
+            return 0
+        with noticing_loss(self):
+            return self.timeline.value()
+
+    def _over(self, number: int, timeout: float | None) -> bool:
+        """Whether a submission is over within the time, with success or without."""
+        assert self.timeline is not None
+        try:
+            with noticing_loss(self):
+                return self.timeline.wait(number, timeout)
+        except HalError:
+            return True
 
     def wait_for(self, resource: "Submitted") -> None:
         """Wait until the last submission that uses a buffer is over. Raises, once, the error of one that failed."""
@@ -346,8 +411,10 @@ class DeviceState:
             last = resource.submitted
             try:
                 self.timeline.wait(last, None)
-            except HalError:
+            except HalError as error:
                 resource.submitted = 0
+                if isinstance(error, DeviceLost):
+                    self.lose(error)
                 raise
             if resource.submitted == last:
                 resource.submitted = 0
@@ -355,8 +422,8 @@ class DeviceState:
     def watch(self, last: int, watcher: Watcher) -> None:
         """Wait until submission `last` is over, or until `watcher.check` raises. How it ends is told elsewhere."""
         self._recover()
-        if last and self.timeline is not None and self.timeline.value() < last:
-            while not _reached(self.timeline, last, WATCH_SECONDS):
+        if last and self.timeline is not None and self.reached() < last:
+            while not self._over(last, WATCH_SECONDS):
                 watcher.check()
 
     def wait_submitted(self, last: int, timeout: float | None = None) -> bool:
@@ -366,14 +433,14 @@ class DeviceState:
         self._recover()
         last = max(last, self.barrier)
         if last and self.timeline is not None:
-            if self.timeline.value() < last and not _reached(self.timeline, last, timeout):
+            if self.reached() < last and not self._over(last, timeout):
                 return False
             with self.lock:
                 self.retire()
         if self.sources:
             with self.lock:
                 self.recover()
-                self.backend.queue.wait_idle()
+                self.driver.queue.wait_idle()
                 self.forget_sources(self.written)
         self.collect()
         return True
@@ -413,10 +480,12 @@ class DeviceState:
         """Let go of what finished work held; the lock is held."""
         if not self.in_flight or self.timeline is None:
             return
-        reached = self.timeline.value()
+        reached = self.reached()
         while self.in_flight and self.in_flight[0].number <= reached:
             number, _, unreported_errors, _ = self.in_flight.popleft()
             failure = None if unreported_errors is None else _failure(self.timeline, number, 0.0)
+            if isinstance(failure, DeviceLost):
+                self.lose(failure)
             if failure is not None and unreported_errors is not None:
                 unreported_errors.append(failure)
 
@@ -453,7 +522,7 @@ class DeviceState:
     def _clear(self) -> bool:
         """Release what may go; whether all of it was. The lock is held."""
         if self.barrier and self.timeline is not None:
-            if self.timeline.value() < self.barrier:
+            if self.reached() < self.barrier:
                 return False
             self.barrier = 0
         launched = self.launched
@@ -504,16 +573,15 @@ class DeviceState:
         try:
             with suppress(HalError):  # what is known to be under way is waited for all the same
                 self.recover()
-            timeline, rows = self.timeline, [*self.in_flight]
+            rows = [*self.in_flight] if self.timeline is not None else []
         finally:
             self.lock.release()
         if not self.wait_flights(max(0.0, end - time.monotonic())):
             return False
-        for row in rows if timeline is not None else ():
-            assert timeline is not None
+        for row in rows:
             if any([semaphore.value() < value for semaphore, value in row.waits]):
                 return True
-            if not _reached(timeline, row.number, max(0.0, end - time.monotonic())):
+            if not self._over(row.number, max(0.0, end - time.monotonic())):
                 return False
         return True
 
@@ -522,9 +590,28 @@ class DeviceState:
         try:
             if self.timeline is not None:
                 self.timeline.release()
-            self.backend.close()
+        except Exception as error:
+            self._failed("its timeline was not released", error)
+        try:
+            self.driver.close()
         except Exception as error:
             self._failed("it was not closed", error)
+
+
+class noticing_loss:
+    """`DeviceLost` out of the block loses the device."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: DeviceState) -> None:
+        self._state = state
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, DeviceLost) and not error.refused:
+            self._state.lose(error)
 
 
 def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> HalError | None:
@@ -533,14 +620,6 @@ def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> 
     except HalError as error:
         return error
     return None
-
-
-def _reached(timeline: BackendSemaphore, number: int, timeout: float | None) -> bool:
-    """Whether the number is reached within the time, with success or without."""
-    try:
-        return timeline.wait(number, timeout)
-    except HalError:
-        return True
 
 
 _device_states: weakref.WeakSet[DeviceState] = weakref.WeakSet()

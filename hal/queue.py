@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .backend import BackendWork, Bytes, Point, Watcher
 from .buffer import Buffer
 from .command_buffer import CommandBuffer
-from .errors import DeadlineExceeded, HalError, InvalidArgument
+from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument
 from .fork import ForkedLock
 from .lifetime import Flight
 from .semaphore import Fence, Semaphore
@@ -165,7 +165,9 @@ class Queue:
                 refs += [semaphore.ref for semaphore, _ in promised]
                 self._enqueue(batch, works, waits, signals, refs, watcher)
                 self._count(batch, state.submitted)
-            except BaseException:
+            except BaseException as error:
+                if isinstance(error, DeviceLost):
+                    state.lose(error)
                 if not state.unsure:  # the driver refused the submission, or did not get it
                     to_its_end(partial(_break_promises, promised))
                 if state.current is not None:
@@ -292,6 +294,11 @@ class Queue:
         """See `Device.invalidate_after_fork`. Gives what takes the place of the lock."""
         self._lock = ForkedLock(error)
         return self._lock
+
+    def invalidate_after_loss(self) -> None:
+        """See `DeviceState.lose`."""
+        self._backend = self._device_state.backend.queue
+        self._execute = self._backend.execute
 
     def _count(self, batch: Sequence[Work], number: int = 0) -> None:
         """`number`: of the submission on the device state's timeline, 0 if it is over."""
@@ -424,6 +431,11 @@ class OverlappingQueue(Queue):
             with self._lock:
                 state.forget_sources(written)
         state.collect()
+
+    def invalidate_after_loss(self) -> None:
+        """See `DeviceState.lose`. Work under way is waited for by the driver."""
+        super().invalidate_after_loss()
+        self._launch = self._backend.launch
 
     def finish(self, timeout: float | None) -> bool:
         """See `Queue.finish`. The last share waits for blocking calls of other threads, too."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from .backend import NOT_MADE, BackendSemaphore, Point
-from .errors import DeviceLost, HalError
+from .errors import DeviceLost, HalError, InternalError
 from .fork import after_fork, new_lock
 from .waiting import Changed, start_thread
 
@@ -198,9 +198,9 @@ def _outcome(submission: _Submission) -> HalError | None:
     except HalError as error:
         return error
     except Exception as error:  # a fault of the driver must reach whoever waits, not end the thread
-        lost = DeviceLost(f"submission failed: {type(error).__name__}: {error}")
-        lost.__cause__ = error
-        return lost
+        defect = InternalError(f"submission failed: {type(error).__name__}: {error}")
+        defect.__cause__ = error
+        return defect
     return None
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from orchestrion.hal.buffer import BufferView
 
 from .context import Context
+from .errors import PUBLIC, public
 
 Array = npt.NDArray[Any]
 
@@ -36,14 +37,14 @@ class DeviceArray:
         return self.view.nbytes
 
     def to_numpy(self) -> Array:
-        """A new array with the elements, after all work that was submitted before."""
-        return self.view.read()
+        """A new array with the elements, after all work that was submitted before. `DeviceLost` if its device is."""
+        return self._read()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         """For `np.asarray`. Device memory is always copied, so `copy=False` is refused, as NumPy wants."""
         if copy is False:
             raise ValueError("a device array cannot be seen as a NumPy array without a copy")
-        array = self.view.read()
+        array = self._read()
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __dlpack__(self, *, copy: bool | None = None, **wanted: Any) -> Any:
@@ -56,11 +57,17 @@ class DeviceArray:
                 f"DLPack through NumPy has no {self.dtype}: np.asarray(x) is an array of ml_dtypes, and its view of "
                 f"uint8 or uint16 can be shared"
             )
-        return self.view.read().__dlpack__(**wanted)
+        return self._read().__dlpack__(**wanted)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """That of the copy: the CPU."""
         return (1, 0)
+
+    def _read(self) -> Array:
+        try:
+            return self.view.read()
+        except PUBLIC as error:
+            raise public(error) from error
 
     def __repr__(self) -> str:
         return f"DeviceArray({self.view.dtype.name}{list(self.shape)} on {self.view.buffer.device.info.id})"

@@ -16,7 +16,6 @@ from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.hal.command_buffer import CommandBuffer, Range
 from orchestrion.hal.device import Device
-from orchestrion.hal.errors import OutOfMemory
 from orchestrion.hal.executable import Executable
 from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_CODE, DType
@@ -409,14 +408,8 @@ class HalModule(NativeModule):
 
 
 def _allocate(call: Call, size: int, use: MemoryUse) -> Buffer:
-    """Device memory; where there is no room, what the context only keeps for later calls goes first."""
-    allocator = _device(call).allocator
-    try:
-        buffer: Buffer = allocator.allocate(size, use)
-    except OutOfMemory:
-        if not call.context.relieve():
-            raise
-        buffer = allocator.allocate(size, use)
+    """Device memory; where there is no room, what is only kept for later calls goes first (`hal/relief.py`)."""
+    buffer: Buffer = _device(call).allocator.allocate(size, use)
     call.spend_object(size)
     return buffer
 
@@ -424,7 +417,7 @@ def _allocate(call: Call, size: int, use: MemoryUse) -> Buffer:
 def _device(call: Call) -> Device:
     device = call.context.device
     if device is None:
-        raise CallerError("the context has no device")
+        raise call.context.refusal() if call.context.lost is not None else CallerError("the context has no device")
     return device
 
 

@@ -97,8 +97,8 @@ class ParallelBuilds:
         self._futures.clear()
 
     def take(self, ordinal: int) -> tuple[Executable, float] | None:
-        """What a helper built and the seconds that it was waited for; None if no helper has begun to, or if it was asked
-        for before: it is the caller's to build then. Raises what ended the build.
+        """What a helper built and the seconds that it was waited for; None if no helper has begun to, or if it was
+        asked for before: it is the caller's to build then. Raises what ended the build.
         """
         future = self._futures.pop(ordinal, None)
         if future is None or self._left.pop(ordinal, None) is not None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import BufferView
-from orchestrion.hal.errors import OutOfMemory
 
 from .array import DeviceArray
 from .call import Call
@@ -51,15 +50,20 @@ class SizedFunction(Function):
         self._kept: OrderedDict[Shapes, _Slots] = OrderedDict()
         self._shapes: Shapes | None = None
         self._slots: _Slots | None = None
-        context.on_relief(self.forget)
+        context.on_memory_pressure(self.forget)
 
     def release(self) -> None:
         super().release()
         self._kept.clear()
         self._shapes = self._slots = None
 
-    def forget(self) -> bool:
-        """Let go of the slots of all shapes but the current ones; whether there were any."""
+    def forget(self, busy: bool) -> bool:
+        """Let go of the slots of all shapes; whether there were any. While a call is under way (`busy`), those of the
+        shapes used last stay.
+        """
+        if not busy:
+            self._shapes = self._slots = self._plain = None
+            self._inputs, self._targets = (), ()
         others = [shapes for shapes in self._kept if shapes != self._shapes]
         for shapes in others:
             del self._kept[shapes]
@@ -74,7 +78,7 @@ class SizedFunction(Function):
             else:
                 return
         if self.context.device is None:
-            raise CallerError(f"the program of {self.name!r} is closed")
+            raise self.context.refusal(f"the program of {self.name!r}")
         if self._call is None:
             self._call = Call(self.context)
         if len(arguments) != len(self.export.arguments):
@@ -114,12 +118,7 @@ class SizedFunction(Function):
                 got = describe_array(x) if isinstance(x, np.ndarray) else describe(value.dtype, shape)
                 raise CallerError(f"{self._what(place)}: expected {value}, got {got}")
             values.append(value._replace(shape=shape))
-        try:
-            inputs = tuple(self._slot(value, MemoryUse.INPUT) for value in values)
-        except OutOfMemory:
-            if not self.context.relieve():
-                raise
-            inputs = tuple(self._slot(value, MemoryUse.INPUT) for value in values)
+        inputs = tuple(self._slot(value, MemoryUse.INPUT) for value in values)
         return _Slots(inputs, len(self.export.results))
 
     def _collect(self, results: tuple[Any, ...], passed: Sequence[BufferView | None]) -> Any:

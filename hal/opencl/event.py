@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import pyopencl as cl
 
 from orchestrion.hal.backend import BackendSemaphore
-from orchestrion.hal.errors import DeviceLost, EventFailed, HalError, InvalidArgument
+from orchestrion.hal.errors import EventFailed, HalError, InvalidArgument
+
+from .failures import translate
 
 #: seconds between two looks of a thread that waits: a part of what it has waited, within bounds
 SOONEST, LATEST, PART = 0.00005, 0.002, 8
@@ -93,7 +95,7 @@ class EventSemaphore(BackendSemaphore):
         try:
             return int(self._event.command_execution_status)
         except cl.Error as error:
-            raise DeviceLost(f"the status of an event cannot be read: {error}") from error
+            raise translate("reading the status of an event", error, waiting=True) from error
 
     def _check(self) -> None:
         if self._failure is not None:

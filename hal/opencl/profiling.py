@@ -122,7 +122,7 @@ class ProfiledQueue(OpenCLQueue):
         try:
             return [None if event is None else (event.profile.start, event.profile.end) for event in events]
         except cl.Error as error:
-            raise translate("reading the times of commands", error) from error
+            raise translate("reading the times of commands", error, waiting=True) from error
 
     def _place(self, times: Sequence[Span | None], submitted: int, seen: int) -> list[Span]:
         """What took no time lies where the one before it ended."""

@@ -155,7 +155,7 @@ class OpenCLQueue(BackendQueue):
         try:
             self._staging.read(buffer.whole, offset, out)
         except cl.Error as error:
-            raise translate(f"read of {out.size} bytes", error) from error
+            raise translate(f"read of {out.size} bytes", error, waiting=True) from error
 
     def wait_idle(self) -> None:
         self._starter.drain()
@@ -172,7 +172,7 @@ class OpenCLQueue(BackendQueue):
         self._staging.release()
 
     def _finish(self) -> None:
-        check(self._calls.clFinish(self._handle), "waiting for work")
+        check(self._calls.clFinish(self._handle), "waiting for work", waiting=True)
 
     def _write(self, buffer: OpenCLBuffer, offset: int, data: Bytes) -> None:
         try:
@@ -243,13 +243,13 @@ class OpenCLQueue(BackendQueue):
         code = self._calls.clEnqueueMarkerWithWaitList(self._handle, 0, None, where)
         check(code, "waiting for work")
 
-    def _failure(self, code: int, event: ctypes.c_void_p) -> HalError:
+    def _failure(self, code: int, event: ctypes.c_void_p) -> Exception:
         """The error of a wait for an event: of its work, if that failed."""
         status = ctypes.c_int32()
         what = (EVENT_COMMAND_EXECUTION_STATUS, ctypes.sizeof(status), ctypes.byref(status), None)
         if code == ERROR_IN_WAIT_LIST and not self._calls.clGetEventInfo(event, *what) and status.value < 0:
-            return failure(status.value, "execution")
-        return failure(code, "waiting for work")
+            return failure(status.value, "execution", waiting=True)
+        return failure(code, "waiting for work", waiting=True)
 
 
 def _raise(error: HalError) -> None:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from orchestrion.hal.backend import Bytes, MemoryUse
-from orchestrion.hal.errors import OutOfMemory
+from orchestrion.hal.errors import DeviceOutOfMemory
 from orchestrion.hal.fork import new_lock
 
 from .api import WHOLE_SIZE, Api, Handle
@@ -188,6 +188,18 @@ class Allocator:
         handle, imported = made
         return ImportedBuffer(handle, base, memory, next(_numbers), partial(self._destroy, handle, imported))
 
+    def trim(self) -> bool:
+        """Free the blocks in which no buffer lies; whether there were any."""
+        with self._lock:
+            self._reclaim()
+            freed = False
+            for blocks in self._blocks.values():
+                for block in [block for block in blocks if block.disposable]:
+                    blocks.remove(block)
+                    self._destroy(block.handle, block.memory)
+                    freed = True
+        return freed
+
     def close(self) -> None:
         """Free everything; no buffer is in use any more."""
         with self._lock:
@@ -218,13 +230,13 @@ class Allocator:
             for place in self._places[use]:
                 try:
                     found = self._take(place, padded_size(size), within_budget)
-                except OutOfMemory as error:
+                except DeviceOutOfMemory as error:
                     errors.append(str(error))
                     continue
                 if found is None:
                     continue
                 return VulkanBuffer(self, *found, size, use)
-        raise OutOfMemory("; ".join(dict.fromkeys(errors)) or f"no memory type for {size} bytes ({use.value})")
+        raise DeviceOutOfMemory("; ".join(dict.fromkeys(errors)) or f"no memory type for {size} bytes ({use.value})")
 
     def _warn(self, buffer: VulkanBuffer, use: MemoryUse) -> None:
         try:
@@ -270,14 +282,14 @@ class Allocator:
         heap = place.type.heap
         limit = min(heap.size, self._max_allocation)
         if size > limit:
-            raise OutOfMemory(f"{size} bytes of device memory asked for, the device's limit is {limit}")
+            raise DeviceOutOfMemory(f"{size} bytes of device memory asked for, the device's limit is {limit}")
         what = f"{size} bytes of device memory{self._budget.describe(heap)}"
         handle, memory = self._buffer(size, self._api.null), None
         try:
             needs = self._needs(handle)
             index = place.type.index
             if not needs.memoryTypeBits >> index & 1:
-                raise OutOfMemory(f"{what}: memory type {index} does not hold buffers")
+                raise DeviceOutOfMemory(f"{what}: memory type {index} does not hold buffers")
             info = self._api.new("VkMemoryAllocateInfo", allocationSize=needs.size, memoryTypeIndex=index)
             memory = self._api.create(self._vk.vkAllocateMemory, self._device, info, what)
             self._api.check(self._vk.vkBindBufferMemory(self._device, handle, memory, 0), what)

@@ -13,7 +13,9 @@ from types import SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from orchestrion.hal.errors import DeviceLost, DriverUnavailable, HalError, OutOfMemory
+from orchestrion.hal.errors import DriverUnavailable, HalError
+
+from .failures import failure
 
 Handle = Any
 WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
@@ -172,11 +174,7 @@ class Api:
     def error(self, result: int, what: str) -> HalError:
         """The HAL's error for a result code that is not VK_SUCCESS."""
         name = str(self.ffi.string(self.ffi.cast("VkResult", result)))
-        if name in ("VK_ERROR_OUT_OF_HOST_MEMORY", "VK_ERROR_OUT_OF_DEVICE_MEMORY", "VK_ERROR_OUT_OF_POOL_MEMORY"):
-            return OutOfMemory(f"{what}: {name}")
-        if name == "VK_ERROR_DEVICE_LOST":
-            return DeviceLost(f"{what}: the device was lost ({name}); open it again")
-        return HalError(f"{what}: {name}")
+        return failure(name, what)
 
     def string(self, characters: Any) -> str:
         return str(self.ffi.string(characters).decode("utf-8", "replace"))

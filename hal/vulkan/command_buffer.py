@@ -128,6 +128,19 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         recording: Recording = self._recording
         return recording
 
+    def trim(self) -> bool:
+        """Release the recordings that are not under way, but for that of the latest table; whether there were any."""
+        reached, latest = self._timeline.poll(), self._recording if self._table is not None else None
+        idle = [one for one in self._recordings.items() if one[1] is not latest and one[1].pending <= reached]
+        for key, recording in idle:
+            del self._recordings[key]
+            recording.release()
+        spare = [one for one in self._spare if one.pending <= reached]
+        self._spare = [one for one in self._spare if one.pending > reached]
+        for recording in spare:
+            recording.release()
+        return bool(idle or spare)
+
     def release(self) -> None:
         device = self._device
         for recording in (*self._recordings.values(), *self._spare):

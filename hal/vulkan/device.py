@@ -5,6 +5,7 @@ Closing it releases everything; the front has released its objects before, and w
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, ClassVar, NamedTuple
 
 from orchestrion.hal.backend import BackendDevice, Bytes, Entry, MemoryUse
@@ -54,6 +55,9 @@ class VulkanDevice(BackendDevice):
         self.timeline = queue.timeline
         self.tickets = queue.tickets
         self._close_queue = queue.close
+        #: those of the front, for `trim`
+        self._command_buffers: weakref.WeakSet[VulkanCommandBuffer] = weakref.WeakSet()
+        self._command_buffers_lock = new_lock()
         self._layouts: dict[tuple[int, int], Layout] = {}
         self._layouts_lock = new_lock()
 
@@ -94,7 +98,10 @@ class VulkanDevice(BackendDevice):
         return trial_build(self, payload, entries, deadline)
 
     def create_command_buffer(self, slots: int) -> VulkanCommandBuffer:
-        return self.command_buffer_class(self)
+        commands = self.command_buffer_class(self)
+        with self._command_buffers_lock:
+            self._command_buffers.add(commands)
+        return commands
 
     def create_semaphore(self, initial: int) -> VulkanSemaphore:
         return VulkanSemaphore.create(self.api, self.handle, self.vk, initial)
@@ -114,6 +121,12 @@ class VulkanDevice(BackendDevice):
             if key not in self._layouts:
                 self._layouts[key] = Layout(self.api, self.handle, self.vk, bindings, parameter_words)
             return self._layouts[key]
+
+    def trim(self) -> bool:
+        with self._command_buffers_lock:
+            kept = [*self._command_buffers]
+        trimmed = [commands.trim() for commands in kept]
+        return self.allocator.trim() or any(trimmed)
 
     def close(self) -> None:
         self._close_queue()

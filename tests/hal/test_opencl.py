@@ -387,8 +387,8 @@ def test_the_device_says_what_calls_replay(monkeypatch: pytest.MonkeyPatch) -> N
     [
         (b"__kernel void f(__global uint *out) { out[0] = undeclared; }", "undeclared"),
         (b"\xff\xfe", "not UTF-8"),
-        (b"", "no kernel f"),
-        ((SOURCE % 1).replace("void f", "void g").encode(), "no kernel f"),
+        (b"", "kernel f: INVALID_KERNEL_NAME"),
+        ((SOURCE % 1).replace("void f", "void g").encode(), "kernel f: INVALID_KERNEL_NAME"),
         ((SOURCE % 1).replace("uint *out", "uint *out, uint n").encode(), "takes 2 arguments, its entry says 1"),
         ((SOURCE % 1).replace("1, 1, 1", "8, 1, 1").encode(), r"size \(8, 1, 1\), its entry says \(1, 1, 1\)"),
     ],

@@ -443,7 +443,7 @@ def test_a_lost_device_is_said(device: VulkanDevice, monkeypatch: pytest.MonkeyP
     commands, buffers = filled(device, 1)
     with monkeypatch.context() as patched:
         patched.setattr(device.queue, "_submit", failing(lost))
-        with pytest.raises(DeviceLost, match="submitting work: the device was lost"):
+        with pytest.raises(DeviceLost, match="submitting work: VK_ERROR_DEVICE_LOST, the device was lost"):
             device.queue.execute(commands, buffers)
         patched.setattr(device.vk, "vkGetSemaphoreCounterValue", failing(lost))
         patched.setattr(device.vk, "vkWaitSemaphores", failing(lost))
