@@ -49,7 +49,7 @@ from itertools import repeat, starmap
 from typing import TYPE_CHECKING
 
 from .account import Account as Account
-from .backend import BackendDevice, BackendSemaphore, Bytes, Point, Watcher
+from .backend import BackendDevice, BackendSemaphore, Point, Watcher
 from .errors import DeviceLost, HalError
 from .fork import after_fork, new_lock
 from .lost import LostDevice, noticing_loss
@@ -140,8 +140,8 @@ class DeviceState:
         self.broken: deque[Flight] = deque()
         self.launched = 0
         self.owned: set[int] = set()
-        #: what writes copied from, until they are over; `written` counts all that were ever begun
-        self.sources: deque[tuple[Bytes, ResourceRef]] = deque()
+        #: bytes and buffers of writes, until they are over; `written` counts all that were ever begun
+        self.sources: deque[tuple[int, ResourceRef]] = deque()
         self.written = self._forgotten = 0
         self.backlog = 0
         #: the open shares by number, in the order of opening
@@ -410,17 +410,17 @@ class DeviceState:
         """The least number of a flight under way, `none` without one."""
         return min((flight.number for flight in [*self.flights] if flight.batch), default=none)
 
-    def add_source(self, source: Bytes, ref: ResourceRef) -> None:
-        """Keep what a write copies from; the lock is held."""
-        self.sources.append((source, ref))
+    def add_source(self, size: int, ref: ResourceRef) -> None:
+        """Keep the buffer that a write of `size` bytes goes to; the lock is held."""
+        self.sources.append((size, ref))
         self.written += 1
-        self.backlog += source.size
+        self.backlog += size
 
     def forget_sources(self, written: int) -> None:
-        """The first `written` writes are over: what they copied from is needed no more. The lock is held."""
+        """The first `written` writes are over: their buffers may go. The lock is held."""
         while self._forgotten < written:
-            source, _ = self.sources.popleft()
-            self.backlog -= source.size
+            size, _ = self.sources.popleft()
+            self.backlog -= size
             self._forgotten += 1
 
     def retire(self) -> None:

@@ -9,29 +9,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from orchestrion.hal.backend import BackendBuffer, Bytes
+from orchestrion.hal.backend import BackendBuffer, Bytes, MemoryUse
 
 if TYPE_CHECKING:
     from .allocator import Allocator, Block
     from .api import Handle
+    from .transfer import Mirror
 
 
 class VulkanBuffer(BackendBuffer):
     """`size` bytes of `block` from `base` on."""
 
-    __slots__ = ("_allocator", "base", "block", "handle", "host", "host_cached", "place", "size")
+    __slots__ = ("_allocator", "base", "block", "handle", "host", "host_cached", "mirror", "place", "size", "use")
 
-    def __init__(self, allocator: Allocator, block: Block, base: int, size: int) -> None:
+    def __init__(self, allocator: Allocator, block: Block, base: int, size: int, use: MemoryUse) -> None:
         self._allocator = allocator
         self.block = block
         self.handle: Handle = block.handle
         self.base = base
         self.size = size
+        self.use = use
         self.place = block.number << 64 | base
+        self.mirror: Mirror | None = None  #: staging memory that results are read ahead into (`transfer.py`)
         self.host: Bytes | None = None if block.host is None else block.host[base : base + size]
         self.host_cached = block.place.cached
 
     def release(self) -> None:
+        mirror, self.mirror = self.mirror, None
+        if mirror is not None:
+            mirror.memory.release()
         self._allocator.free(self)
 
 
