@@ -38,6 +38,7 @@ from orchestrion.compiler.pipeline import (
 )
 from orchestrion.compiler.profiles import confined, known_profile
 from orchestrion.compiler.rules.engine import check as check_phase
+from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.schema.attributes import problem
 from orchestrion.schema.profiles import PROFILES
 
@@ -61,6 +62,7 @@ def compile(
     report: Report | None = None,
     parameters: str | os.PathLike[str] | None = None,
     parameter_arguments: Sequence[str] = (),
+    max_allocation: int = MAX_ALLOCATION,
 ) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
@@ -76,7 +78,9 @@ def compile(
     is raised (docs/placement.md).
     `parameters`: a safetensors file to be written, with all constants of 4 KiB and more, which the module then names
     instead. `parameter_arguments`: names of arguments (`w`, `arg0`, or `params` for all of `params[...]`) whose values
-    come from such files, too, when the module is loaded, not from callers (docs/parameters.md).
+    come from such files, too, when the module is loaded, not from callers (docs/parameters.md). `max_allocation`: bytes
+    above which intermediate values and small constants go into several allocations, for devices that allocate less at
+    once than others (docs/memory.md).
 
     The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
     program, when the source cannot be used, or when the trust store cannot and the module holds native code.
@@ -84,7 +88,7 @@ def compile(
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
-    job = _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments)
+    job = _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation)
     rows = job.write_parameters(job.rows(source))
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
@@ -101,9 +105,11 @@ def compile_to_file(
     report: Report | None = None,
     parameters: str | os.PathLike[str] | None = None,
     parameter_arguments: Sequence[str] = (),
+    max_allocation: int = MAX_ALLOCATION,
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
-    _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments).write(source, path)
+    job = _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation)
+    job.write(source, path)
 
 
 def holds_native_code(module: writer.Module) -> bool:
@@ -139,6 +145,7 @@ def _job(
     report: Report | None,
     parameters: str | os.PathLike[str] | None,
     parameter_arguments: Sequence[str],
+    max_allocation: int,
 ) -> Compilation:
     return Compilation(
         targets=tuple(PROFILES) if targets is None else tuple(targets),
@@ -148,6 +155,7 @@ def _job(
         report=report,
         parameters=None if parameters is None else Path(parameters),
         parameter_arguments=tuple(parameter_arguments),
+        max_allocation=max_allocation,
     )
 
 
@@ -156,7 +164,8 @@ class Compilation:
     """What is asked for. `start` is the phase the source is of; `dump` a folder that gets the text of each phase;
     `print_after` names of passes whose IR goes to `stream` when they have run; `attributes` are the module's; `report`
     is filled on the way to the last phase, from a phase that still has ops of the source; `parameters` is the file that
-    large constants go to, `parameter_arguments` the arguments that become parameters."""
+    large constants go to, `parameter_arguments` the arguments that become parameters; `max_allocation` bounds what
+    is allocated at once."""
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
@@ -169,6 +178,7 @@ class Compilation:
     report: Report | None = None
     parameters: Path | None = None
     parameter_arguments: tuple[str, ...] = ()
+    max_allocation: int = MAX_ALLOCATION
 
     def __post_init__(self) -> None:
         if not self.targets:
@@ -181,6 +191,8 @@ class Compilation:
         if self.encodings not in ENCODINGS:
             raise CompileError(f"no encodings are called {self.encodings}; there are {', '.join(ENCODINGS)}")
         self._check_machines()
+        if self.max_allocation < 1:
+            raise CompileError(f"the largest allocation is given as {self.max_allocation} bytes, 1 or more expected")
         wrong = [why for key, value in self.attributes.items() if (why := _wrong_attribute(key, value))]
         if wrong:
             raise CompileError("; ".join(wrong))
@@ -290,8 +302,15 @@ class Compilation:
             self._make_folder()
         self._after_phase(self.start, module)
         recorder = self._recorder(module)
-        takes = self.parameters is not None
-        options = Options(self.targets, self.encodings, self.machines, recorder, takes, self.parameter_arguments)
+        options = Options(
+            self.targets,
+            self.encodings,
+            self.machines,
+            recorder,
+            self.parameters is not None,
+            self.parameter_arguments,
+            self.max_allocation,
+        )
         with paused():
             try:
                 run_phases(module, phases, options, self._after_pass(recorder), self._after_phase)

@@ -16,7 +16,9 @@ Rules for both sides:
   work is done; a backend may rely on it. `release` is called exactly once, by the front.
 - Methods may be called from any thread; the front serialises calls on one queue. A queue that `overlaps` gets `wait`
   beside them, from several threads at once, and `create_executable` is called by several threads at once anyway.
-- A backend raises the errors of `hal.errors`, in words: fact first, both values.
+- A backend raises the errors of `hal.errors`, in words: fact first, both values. `DeviceOutOfMemory`: the front gives
+  back what it can, calls `trim`, and tries once more where nothing was done yet. `DeviceLost`: the device is of no more
+  use; the front then only waits, releases and closes.
 """
 
 from abc import ABC, abstractmethod
@@ -172,6 +174,10 @@ class Binding(NamedTuple):
         return buffer.host[self.offset : self.offset + self.length]
 
 
+#: workgroup counts and parameters of an indirect dispatch
+IndirectArgument = tuple[tuple[int, int, int], bytes]
+
+
 class BackendCommandBuffer(ABC):
     """A recording that can be submitted any number of times. `finish` ends recording, after which it never changes."""
 
@@ -229,6 +235,22 @@ class BackendCommandBuffer(ABC):
         """End the innermost loop or branch."""
         raise _no_control_flow(self)
 
+    def dispatch_indirect(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> None:
+        """Record a dispatch whose workgroup counts and parameters come with each instance.
+
+        Only for devices with `BackendDevice.indirect_dispatch`. The range of a slot may be longer than the buffer that
+        a table has there: it ends with the buffer.
+        """
+        raise Unsupported(f"{type(self).__name__} records no indirect dispatches")
+
+    def instance(self, arguments: Sequence[IndirectArgument | None], lengths: Sequence[int]) -> "BackendInstance":
+        """The finished recording with these for its indirect dispatches, in order; None: such a dispatch does not run.
+
+        `lengths`: the bytes of each copy and fill, in order, at most as many as were recorded; 0: none. Any number of
+        instances may be under way at once.
+        """
+        raise Unsupported(f"{type(self).__name__} records no indirect dispatches")
+
     @abstractmethod
     def finish(self) -> None: ...
 
@@ -238,6 +260,39 @@ class BackendCommandBuffer(ABC):
 
 def _no_control_flow(commands: BackendCommandBuffer) -> Unsupported:
     return Unsupported(f"{type(commands).__name__} records no loops and branches")
+
+
+class BackendInstance(BackendCommandBuffer):
+    """A recording with arguments for its indirect dispatches: submitted like a recording, and never recorded into.
+
+    Made by `BackendCommandBuffer.instance`. It owns nothing that `release` would have to give back; the front keeps the
+    recording alive.
+    """
+
+    def dispatch(
+        self,
+        executable: BackendExecutable,
+        entry: int,
+        groups: tuple[int, int, int],
+        bindings: Sequence[Binding],
+        parameters: bytes,
+    ) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def copy(self, source: Binding, target: Binding) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def fill(self, target: Binding, pattern: bytes) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def barrier(self) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def finish(self) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def release(self) -> None:
+        """Nothing to do."""
 
 
 class BackendSemaphore(ABC):
@@ -423,6 +478,8 @@ class BackendDevice(ABC):
     #: whether `create_executable` calls a compiler whose time and memory are not bounded; False where both are linear
     #: in the payload
     compiles: ClassVar[bool] = True
+    #: whether its command buffers record indirect dispatches (`BackendCommandBuffer.dispatch_indirect`)
+    indirect_dispatch: ClassVar[bool] = False
 
     @abstractmethod
     def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:

@@ -18,7 +18,7 @@ from importlib import import_module
 from orchestrion.schema.errors import PluginError
 from orchestrion.schema.profiles import find_feature
 
-from .backend import API_VERSION, BackendDevice, BackendDriver, DeviceInfo
+from .backend import API_VERSION, BackendDriver, DeviceInfo
 from .device import Device
 from .errors import DriverUnavailable, HalError, InvalidArgument, Unsupported
 from .fork import after_fork
@@ -73,16 +73,34 @@ def list_devices() -> tuple[DriverStatus, ...]:
 
 
 def open_device(
-    name: str, memory_limit: int | None = None, policy: Policy | None = None, profiling: bool = False
+    name: str,
+    memory_limit: int | None = None,
+    policy: Policy | None = None,
+    profiling: bool = False,
+    streaming: bool = False,
 ) -> Device:
     """Open `driver` or `driver:index`. `memory_limit` in bytes; `policy` decides on native code.
 
     `profiling`: the device times what it runs (`hal.profiling`); `Unsupported` where it has no timestamps.
+    `streaming`: programs may have more constants than device memory (`hal.streaming`).
     """
     driver, info = find_device(name)
+    if profiling:
+        _require_timestamps(info)
     with _contained(driver, "open"):
-        backend = _open_profiled(driver, info) if profiling else driver.open(info)
-    return Device.of(backend, memory_limit, policy)
+        backend = driver.open_profiled(info) if profiling else driver.open(info)
+    layer = None
+    if streaming:
+        from .streaming import StreamingDevice
+
+        backend = layer = StreamingDevice(backend, profiling)
+    if profiling:
+        from .profiling import ProfilingDevice
+
+        backend = ProfilingDevice(backend)
+    device = Device.of(backend, memory_limit, policy)
+    device.device_state.streaming = layer
+    return device
 
 
 def find_device(name: str) -> tuple[BackendDriver, DeviceInfo]:
@@ -116,12 +134,9 @@ def devices_of(driver: BackendDriver) -> list[DeviceInfo]:
     return infos
 
 
-def _open_profiled(driver: BackendDriver, info: DeviceInfo) -> BackendDevice:
-    from .profiling import ProfilingDevice
-
+def _require_timestamps(info: DeviceInfo) -> None:
     if not info.timestamps:
         raise Unsupported(f"device {info.id} ({info.name}) has no timestamps: it cannot be opened with profiling")
-    return ProfilingDevice(driver.open_profiled(info))
 
 
 def _load_plugin(name: str) -> BackendDriver:

@@ -18,7 +18,7 @@ def runtime_version() -> str:
 
     Takes a few milliseconds, once in a process.
     """
-    from importlib.metadata import Distribution, PackageNotFoundError  # slow to import, and few programs ask
+    from importlib.metadata import Distribution, PackageNotFoundError  # takes milliseconds, and few programs need it
 
     try:
         distribution = Distribution.from_name("orchestrion")

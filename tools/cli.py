@@ -145,11 +145,7 @@ def policy(options: argparse.Namespace) -> dict[str, Any]:
         return {}
     from orchestrion import vm
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"warning: {message}", file=sys.stderr)
-
-    warnings.simplefilter("always", vm.TrustWarning)
-    warnings.showwarning = show
+    _show(vm.TrustWarning)
     return {"policy": options.policy, "signature": options.signature}
 
 
@@ -161,6 +157,35 @@ def add_part(made: argparse.ArgumentParser) -> None:
 
 def part(options: argparse.Namespace) -> dict[str, Any]:
     return {"offset": options.offset, "length": options.length}
+
+
+def _show(category: type[Warning]) -> None:
+    """From now on print such warnings, and others, as one line."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"warning: {message}", file=sys.stderr)
+
+    warnings.simplefilter("always", category)
+    warnings.showwarning = show
+
+
+def add_device_memory(made: argparse.ArgumentParser) -> None:
+    """The flag for the limit on device memory; `device_memory` gives it to `vm.load`."""
+    made.add_argument(
+        "--device-memory",
+        metavar="BYTES",
+        type=int,
+        help="most device memory held; constants that do not fit are copied to the device in each call",
+    )
+
+
+def device_memory(options: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of `vm.load` for the flag."""
+    if options.device_memory is not None:
+        from orchestrion import vm
+
+        _show(vm.StreamingWarning)
+    return {"device_memory": options.device_memory}
 
 
 def add_load_limits(made: argparse.ArgumentParser) -> None:

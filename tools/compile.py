@@ -15,6 +15,7 @@ from orchestrion.compiler.driver import LATE, Compilation
 from orchestrion.compiler.ir.garbage import paused
 from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
 from orchestrion.compiler.pipeline import ENCODINGS, PASSES, PHASES
+from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.schema.profiles import PROFILES
 
 from . import cli
@@ -65,6 +66,7 @@ def compile_(options: argparse.Namespace) -> int:
         report=new_report() if options.report else None,
         parameters=None if options.parameters is None else Path(options.parameters),
         parameter_arguments=options.parameter_arguments,
+        max_allocation=options.max_allocation,
     )
     source = cli.read_bytes("-") if options.input == "-" else Path(options.input)
     if options.compile_to is not None:
@@ -158,6 +160,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=(),
         help="arguments whose values come from parameter files when the module is loaded: w, arg0, or params for all "
         "of params[...]",
+    )
+    made.add_argument(
+        "--max-allocation",
+        metavar="BYTES",
+        type=int,
+        default=MAX_ALLOCATION,
+        help="intermediate values that take more go into several allocations, for devices that allocate less at once "
+        f"(default: {MAX_ALLOCATION})",
     )
     if argv is not None:
         return cli.run("vm-compile", made, compile_, argv)

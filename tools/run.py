@@ -14,7 +14,7 @@ from . import cli
 #: what only a call has; `--compare` and `--replay` step through dispatches, and refuse it
 OF_CALLS = (
     "list_functions", "output", "expected_output", "repeat", "print_statistics", "trace", "fuel", "deadline", "memory",
-    "report",
+    "device-memory", "report",
 )  # fmt: skip
 #: flags of loading, which `--replay` does not do: it only creates an executable
 OF_LOADING = ("load-fuel", "load-deadline", "load-memory", "parameters", "adapter", "extra-parameters")
@@ -117,6 +117,7 @@ def load(options: argparse.Namespace) -> "Program":
             load_limits=cli.load_limits(options),
             profiling=options.trace is not None,
             build_deadline=options.build_deadline,
+            **cli.device_memory(options),
             natives=options.native,
             **cli.parameters(options),
             **cli.policy(options),
@@ -342,6 +343,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli.add_part(made)
     cli.add_modules(made)
     made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
+    cli.add_device_memory(made)
     cli.add_load_limits(made)
     cli.add_report(
         made,

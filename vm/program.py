@@ -146,6 +146,12 @@ class Program(ProgramContext):
         self.exports: tuple[Export, ...] = linked.exports
         context = self._context(base.limits, found)
         super().__init__(context, self.exports, self._log_of(context))
+        if self.device.streaming is not None:
+            try:
+                self.device.streaming.prepare(self.device, sum(export.slot_bytes for export in self.exports))
+            except BaseException:
+                context.close()
+                raise
         self._load = self._loading(context, perf_counter() - started)
 
     @property
@@ -228,10 +234,18 @@ class Program(ProgramContext):
             raise public(error) from error
 
     def statistics(self) -> dict[str, Any]:
-        """What loading and the last calls cost, and the most memory held; see `statistics.py`."""
+        """What loading and the last calls cost, and the most memory held; see `statistics.py`.
+
+        `sizes`, where recordings serve many sizes (`indirect_setup.py`): a row for each function that makes what calls
+        of new sizes need, with the sizes that memory and recordings are made for, how often they were made, how many
+        sets of sizes they served, how many took recordings of their own, and why.
+        """
+        setups = self.context.kept.setups
+        sizes = [] if setups is None else [facts._asdict() for facts in setups.facts()]
         return {
             "load": dict(self._load),
             "calls": self._log.rows(),
+            **({"sizes": sizes} if sizes else {}),
             "memory": {
                 "peak_device_bytes": self.device.allocator.peak_bytes,
                 "peak_host_bytes": self._base.memory.peak_host_bytes,
@@ -334,6 +348,7 @@ def load(
     deadline: float | None = None,
     memory: float | None = None,
     depth: int = 1000,
+    device_memory: int | None = None,
     load_limits: Limits | None = None,
     profiling: bool = False,
     build_deadline: float | None = None,
@@ -364,6 +379,10 @@ def load(
     `allow_native_code`). `math.inf` is no limit. Limits that the module declares hold where they are tighter. All of
     this is in docs/limits.md.
 
+    `device_memory`: bytes of device memory for the program, its contexts and what it imports; None: no limit. Constants
+    that do not fit are streamed: copied to the device in each call, with a `StreamingWarning`. An open device must have
+    been opened with `streaming=True`. See docs/limits.md.
+
     `parameters` are safetensors files, folders of them, or arrays by name, with the values of the module's parameters;
     None: the file that the compiler wrote, beside the module. `adapters` are low-rank adapters, added to them in order.
     `extra_parameters`: both may hold more than the module wants (docs/parameters.md).
@@ -390,6 +409,7 @@ def load(
         calls=Limits(fuel, deadline, memory, depth),
         load_limits=load_limits,
         profiling=profiling,
+        device_memory=device_memory,
         build_deadline=build_deadline,
         parameters=parameters,
         adapters=tuple(adapters),
@@ -410,7 +430,13 @@ def load_request(request: Request, device: Device | None, frames: int) -> Progra
     limits, builds = finite(calls), BuildBudget(request.build_deadline)
     further = native_modules(request.natives) if request.natives else ()
     share, budget = _open(
-        device or request.device, request.allow_native_code, limits, profiling, builds, request.modules
+        device or request.device,
+        request.allow_native_code,
+        limits,
+        profiling,
+        builds,
+        request.device_memory,
+        request.modules,
     )
     request.device_id = share.info.id
     imported: Sequence[ImportedModule] = ()
@@ -532,6 +558,7 @@ def _open(
     limits: Limits,
     profiling: bool,
     builds: BuildBudget,
+    device_memory: int | None,
     modules: Mapping[str, Program | ModuleSource],
 ) -> tuple[Device, Memory]:
     """A share of the device for the program, charged to the memory of the program's own context."""
@@ -541,13 +568,32 @@ def _open(
             raise CallerError("allow_native_code is of no use with an open device, which has its policy already")
         if profiling:
             _require_profiled(device)
-        return device.share(budget=memory.budget, builds=builds), memory
+        if device_memory is not None:
+            _require_streaming(device)
+        return _share(device, device_memory, memory, builds), memory
+    policy = Policy(allow_native_code)
     loaded = _first_program(modules)
     if not device and loaded is not None:
-        with loaded.device.sibling(Policy(allow_native_code)) as opened:
-            return opened.share(budget=memory.budget, builds=builds), memory
-    with open_device(device or "reference", policy=Policy(allow_native_code), profiling=profiling) as opened:
-        return opened.share(budget=memory.budget, builds=builds), memory
+        if device_memory is not None:
+            _require_streaming(loaded.device)
+        with loaded.device.sibling(policy) as opened:
+            return _share(opened, device_memory, memory, builds), memory
+    with open_device(device or "reference", device_memory, policy, profiling, device_memory is not None) as opened:
+        return _share(opened, None, memory, builds), memory
+
+
+def _share(device: Device, device_memory: int | None, memory: Memory, builds: BuildBudget) -> Device:
+    """For one program, which streams its constants if the device was opened for that."""
+    share = device.share(device_memory, memory.budget, builds)
+    layer = device.device_state.streaming
+    if layer is not None:
+        share.streaming = layer.create_pool(share)
+    return share
+
+
+def _require_streaming(device: Device) -> None:
+    if device.device_state.streaming is None:
+        raise CallerError(f"device_memory needs the device {device.info.id} to be opened with streaming=True")
 
 
 def _dtype(dtype: np.dtype[Any]) -> DType:

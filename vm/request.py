@@ -44,6 +44,7 @@ class Request:
     calls: Limits
     load_limits: Limits | None
     profiling: bool
+    device_memory: int | None
     build_deadline: float | None
     parameters: Source | Sequence[Source] | None
     adapters: Sequence[File]

@@ -3,32 +3,21 @@
 Loops count down: `INCREMENT` by 2**32 - 1 takes one off a word, whose lowest byte is the predicate.
 """
 
-import pytest
-
 from orchestrion.hal.command_buffer import CommandBuffer, Source
 from orchestrion.hal.errors import DeadlineExceeded, InvalidArgument, Unsupported
 
-from .case import Case, Group
+from .case import Group
+from .expect import raises
 from .kernels import INCREMENT
 from .rig import Rig
 
-case = Group("control_flow")
+case = Group("control_flow", __doc__)
 
 MINUS_ONE = 2**32 - 1
 
 
-def able(function: Case) -> Case:
-    """A case for devices with loops and branches that execute dispatches; on others it only sees them refused."""
-
-    def run(rig: Rig) -> None:
-        if rig.device.info.control_flow and rig.computes:
-            function(rig)
-        elif not rig.device.info.control_flow:
-            with pytest.raises(Unsupported, match="control_flow"):
-                rig.recording(1).begin_loop(0, 0)
-
-    run.__name__ = function.__name__
-    return case(run)
+#: of devices that record loops and branches, and execute them
+able = case.needing("control-flow", "dispatch")
 
 
 def add(rig: Rig, commands: CommandBuffer, word: Source, value: int) -> None:
@@ -50,6 +39,7 @@ def counting(rig: Rig) -> CommandBuffer:
 
 @able
 def loop(rig: Rig) -> None:
+    """A loop runs its body as long as its predicate, which the body changes, is not 0."""
     counter, total = rig.buffer(rig.words(5)), rig.buffer(rig.words(1))
     rig.run(counting(rig), counter, total)
     rig.computed(total, rig.words(1 + 5 * 3 + 100))
@@ -58,6 +48,7 @@ def loop(rig: Rig) -> None:
 
 @able
 def loop_without_iterations(rig: Rig) -> None:
+    """A loop whose predicate is 0 at first does not run its body; what follows it runs."""
     total = rig.zeros(4)
     rig.run(counting(rig), rig.zeros(4), total)
     rig.computed(total, rig.words(100))
@@ -94,6 +85,7 @@ def loop_in_a_loop(rig: Rig) -> None:
 
 @able
 def branch_by_predicate(rig: Rig) -> None:
+    """A branch runs its first arm if the lowest byte of the predicate is not 0, else the second."""
     commands = rig.recording(2)
     commands.begin_branch(0, 0)
     add(rig, commands, 1, 10)
@@ -165,31 +157,41 @@ def endless_loop(rig: Rig) -> None:
     add(rig, commands, total, 1)
     commands.end()
     commands.finish()
-    with pytest.raises(DeadlineExceeded, match="a hundred times"):
+    with raises(DeadlineExceeded, match="a hundred times"):
         rig.device.queue.execute(commands, (), _Patience())
 
 
 @able
 def wrong_nesting(rig: Rig) -> None:
+    """Loops and branches that are not nested, or read what is not there, are refused by name."""
     word = rig.zeros(8)
     commands = rig.recording()
     for wrong in (commands.next_arm, commands.end):
-        with pytest.raises(InvalidArgument):
+        with raises(InvalidArgument):
             wrong()
     commands.begin_branch(word, 0)
-    with pytest.raises(InvalidArgument, match="1 arms are missing"):
+    with raises(InvalidArgument, match="1 arms are missing"):
         commands.end()
-    with pytest.raises(InvalidArgument, match="inside 1 loops and branches"):
+    with raises(InvalidArgument, match="inside 1 loops and branches"):
         commands.finish()
     commands.next_arm()
-    with pytest.raises(InvalidArgument, match="behind its last arm"):
+    with raises(InvalidArgument, match="behind its last arm"):
         commands.next_arm()
     for arms, indexed, words in ((3, False, "2 expected"), (0, True, "at least 1")):
-        with pytest.raises(InvalidArgument, match=words):
+        with raises(InvalidArgument, match=words):
             commands.begin_branch(word, 0, arms, indexed)
-    with pytest.raises(InvalidArgument, match="not a multiple of 4"):
+    with raises(InvalidArgument, match="not a multiple of 4"):
         commands.begin_branch(word, 2, 2, indexed=True)
-    with pytest.raises(InvalidArgument, match="bytes 8 to 9"):
+    with raises(InvalidArgument, match="bytes 8 to 9"):
         commands.begin_loop(word, 8)
     commands.end()
     commands.finish()
+
+
+@case.needing("no-control-flow")
+def refused(rig: Rig) -> None:
+    """A device that records no loops and branches refuses them by the name of the capability."""
+    with raises(Unsupported, match="control_flow"):
+        rig.recording(1).begin_loop(0, 0)
+    with raises(Unsupported, match="control_flow"):
+        rig.recording(1).begin_branch(0, 0)

@@ -95,9 +95,9 @@ OVERLAPPING = {"overlaps", "create_ticket", "launch", "launch_batch", "wait", "a
 @pytest.mark.parametrize(
     ("layer", "interface", "own"),
     [
-        (profiling.Recorder, BackendCommandBuffer, CONTROL_FLOW),
+        (profiling.Recorder, BackendCommandBuffer, {"dispatch_indirect", "instance", *CONTROL_FLOW}),
         (profiling.ProfilingQueue, BackendQueue, {"take_timings", *OVERLAPPING}),
-        (profiling.ProfilingDevice, BackendDevice, set()),
+        (profiling.ProfilingDevice, BackendDevice, {"indirect_dispatch"}),
     ],
 )
 def test_the_layer_hands_everything_on(layer: type, interface: type, own: set[str]) -> None:
