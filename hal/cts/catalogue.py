@@ -23,17 +23,19 @@ from orchestrion.hal.backend import BackendDriver, DeviceInfo
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import DriverUnavailable, InvalidArgument
 from orchestrion.hal.policy import Policy
-from orchestrion.hal.registry import load_driver
+from orchestrion.hal.registry import devices_of, load_driver
 
 from . import (
     barriers,
     batches,
     buffers,
+    control_flow,
     devices,
     dispatches,
     errors,
     executables,
     imports,
+    indirect,
     interrupts,
     lifetimes,
     memory,
@@ -57,9 +59,11 @@ GROUPS = (
     transfers.case,
     executables.case,
     dispatches.case,
+    indirect.case,
     barriers.case,
     recordings.case,
     batches.case,
+    control_flow.case,
     submissions.case,
     semaphores.case,
     threads.case,
@@ -117,7 +121,7 @@ def find(name: str) -> tuple[BackendDriver, DeviceInfo]:
     if colon and not index.isdecimal():
         raise InvalidArgument(f"device name {name!r}: the index after ':' is not a number")
     driver = load_driver(driver_name)
-    devices = driver.devices()
+    devices = devices_of(driver)
     if int(index or 0) >= len(devices):
         raise DriverUnavailable(f"driver {driver_name} has {len(devices)} devices, no {name}")
     return driver, devices[int(index or 0)]

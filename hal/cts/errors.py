@@ -12,7 +12,7 @@ from orchestrion.hal.buffer import WRITABLE, BufferView
 from orchestrion.hal.command_buffer import CommandBuffer, Range
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import HalError, InvalidArgument, PolicyRefused, Unsupported
-from orchestrion.hal.policy import CONFINED_FORMATS, Policy
+from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_NAME
@@ -21,6 +21,7 @@ from .case import Group
 from .expect import raises
 from .kernels import ADD, INCREMENT
 from .rig import Rig, whole
+from .tags import is_native
 
 case = Group("errors", __doc__)
 
@@ -255,7 +256,7 @@ def binding_unaligned(rig: Rig) -> None:
 @case.needing("native-code")
 def untrusted_native_code(rig: Rig) -> None:
     """Native code of a module that is not trusted is refused with PolicyRefused."""
-    native = [format for format in rig.device.info.formats if format not in CONFINED_FORMATS]
+    native = [format for format in rig.device.info.formats if is_native(rig.device.info, format)]
     device = Device(rig.device.device_state, (), rig.device.executables, Policy())
     with raises(PolicyRefused, match=f"{native[0]} is native code"):
         device.create_executable(native[0], memoryview(b"x"), (), bytes(32))

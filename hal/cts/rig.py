@@ -119,8 +119,9 @@ class Rig:
     def kernel(self, n: int, value: int = 0) -> kernels.Kernel:
         """The suite's kernels in the first of the device's formats that has them."""
         for format in self.device.info.formats:
-            if format in kernels.FORMATS:
-                return kernels.FORMATS[format](n, value)
+            make = kernels.find_kernels(format)
+            if make is not None:
+                return make(n, value)
         raise LookupError(f"no kernels of the suite in {', '.join(self.device.info.formats)}")
 
     def executable(self, n: int = 16, value: int = 0) -> Executable:

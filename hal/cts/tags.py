@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrion.hal.backend import BackendDevice, BackendDriver, MemoryUse
-from orchestrion.hal.policy import CONFINED_FORMATS
+from orchestrion.hal.backend import BackendDevice, BackendDriver, DeviceInfo, MemoryUse
+from orchestrion.schema.profiles import is_confined
 
 from . import kernels
 
@@ -27,6 +27,11 @@ class Tag:
     name: str
     doc: str
     has: Callable[[BackendDriver, BackendDevice], bool]
+
+
+def is_native(info: DeviceInfo, format: str) -> bool:
+    """Whether code in the format is native code on the device."""
+    return format not in info.verified_formats or not is_confined(format)
 
 
 def _maps(driver: BackendDriver, device: BackendDevice) -> bool:
@@ -49,8 +54,9 @@ def _imports(driver: BackendDriver, device: BackendDevice) -> bool:
 
 def _has_parameters(driver: BackendDriver, device: BackendDevice) -> bool:
     for format in device.info.formats:
-        if format in kernels.FORMATS:
-            return any(entry.parameter_words for entry in kernels.FORMATS[format](16, 0).entries)
+        made = kernels.find_kernels(format)
+        if made is not None:
+            return any(entry.parameter_words for entry in made(16, 0).entries)
     return False
 
 
@@ -70,7 +76,19 @@ ROWS = (
     Tag(
         "native-code",
         "runs a format that no verification confines",
-        lambda r, d: any(format not in CONFINED_FORMATS for format in d.info.formats),
+        lambda r, d: any(is_native(d.info, format) for format in d.info.formats),
+    ),
+    Tag("control-flow", "records loops and branches (`DeviceInfo.control_flow`)", lambda r, d: d.info.control_flow),
+    Tag("no-control-flow", "does not record loops and branches", lambda r, d: not d.info.control_flow),
+    Tag(
+        "indirect-dispatch",
+        "takes workgroup counts and parameters from memory (`BackendDevice.indirect_dispatch`)",
+        lambda r, d: d.indirect_dispatch,
+    ),
+    Tag(
+        "no-indirect-dispatch",
+        "takes workgroup counts and parameters from recordings only",
+        lambda r, d: not d.indirect_dispatch,
     ),
     Tag(
         "small-grids",
