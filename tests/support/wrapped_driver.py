@@ -4,8 +4,8 @@
 - Commands between two barriers run in reverse: a device may, so a case that relies on their order, or a barrier that is
   lost, is found on drivers that run one command after the other.
 - With `mapped=False` the host sees no memory: reads and writes go through the queue, as on a discrete device.
-- Optional parts of the interface are not handed on: no timestamps, no loops and branches, no indirect dispatch. So it is
-  a driver of the least interface, which the defaults complete.
+- Optional parts of the interface are not handed on: no timestamps, no loops and branches, no indirect dispatch. So it
+  is a driver of the least interface, which the defaults complete.
 """
 
 from __future__ import annotations
