@@ -29,6 +29,10 @@ Range = tuple[Source, int, int]  # source, offset, length
 Argument = tuple[Grid, bytes]
 
 FILL_SIZES = (1, 2, 4, 8)
+#: bytes of a predicate and of an index that selects an arm
+PREDICATE_BYTES, INDEX_BYTES = 1, 4
+#: loops and branches inside each other
+MOST_NESTED = 64
 
 
 class Overlap:
@@ -77,6 +81,7 @@ class CommandBuffer:
 
     __slots__ = (
         "_alignment",
+        "_arms",
         "_floors",
         "_held",
         "_limits",
@@ -119,6 +124,7 @@ class CommandBuffer:
         self.indirect: list[tuple[BackendExecutable, int, Entry]] | None = [] if indirect else None
         self._held: list[object] = []  #: shared with submissions under way, so never cleared
         self.direct: list[Buffer] = []
+        self._arms: list[int] = []  #: of each open loop or branch the arms that are to follow; -1 for a loop
         self._state = "recording"
         device.live["command buffer"] += 1
 
@@ -225,10 +231,62 @@ class CommandBuffer:
         with noticing_loss(self.device_state):
             self._recording().barrier()
 
+    def begin_loop(self, source: Source, offset: int) -> None:
+        """Begin a loop over what is recorded up to its `end`, while the byte at this offset, the predicate, is not 0.
+
+        The device reads the predicate before each iteration, the first one included, and sees there what was written
+        before. Loops and branches nest up to 64 deep. `Unsupported` unless the device states `control_flow`.
+        Statistics count each recorded command once, however often it runs.
+        """
+        backend = self._control_flow()
+        self._check_depth()
+        with noticing_loss(self.device_state):
+            backend.begin_loop(self._resolve(source, offset, PREDICATE_BYTES, 0))
+        self._arms.append(-1)
+
+    def begin_branch(self, source: Source, offset: int, arms: int = 2, indexed: bool = False) -> None:
+        """Begin a branch: one of so many arms runs, with `next_arm` between two and `end` behind the last.
+
+        Without `indexed` the byte at this offset decides between two arms: the first runs if it is not 0. With it the
+        four bytes there are a signed index; one below 0 or above the last arm selects the last arm.
+        """
+        backend = self._control_flow()
+        self._check_depth()
+        if arms < 1 or not indexed and arms != 2:
+            raise InvalidArgument(f"branch with {arms} arms, {'at least 1' if indexed else '2'} expected")
+        if indexed and offset % INDEX_BYTES:
+            raise InvalidArgument(f"branch: offset {offset} of the index is not a multiple of {INDEX_BYTES}")
+        length = INDEX_BYTES if indexed else PREDICATE_BYTES
+        with noticing_loss(self.device_state):
+            backend.begin_branch(self._resolve(source, offset, length, 0), arms)
+        self._arms.append(arms - 1)
+
+    def next_arm(self) -> None:
+        """End an arm of the innermost branch, and begin the next one."""
+        backend = self._control_flow()
+        if not self._arms or self._arms[-1] < 1:
+            raise InvalidArgument("next_arm outside of a branch, or behind its last arm")
+        with noticing_loss(self.device_state):
+            backend.next_arm()
+        self._arms[-1] -= 1
+
+    def end(self) -> None:
+        """End the innermost loop or branch."""
+        backend = self._control_flow()
+        if not self._arms or self._arms[-1] > 0:
+            missing = f": {self._arms[-1]} arms are missing" if self._arms else ": no loop or branch is open"
+            raise InvalidArgument(f"end{missing}")
+        with noticing_loss(self.device_state):
+            backend.end()
+        self._arms.pop()
+
     def finish(self) -> None:
         """End recording; from now on it can be submitted, and never changes."""
+        backend = self._recording()
+        if self._arms:
+            raise InvalidArgument(f"command buffer ends inside {len(self._arms)} loops and branches")
         with noticing_loss(self.device_state):
-            self._recording().finish()
+            backend.finish()
         self.needs = tuple(self._slots) if self.indirect is None else None
         self._state = "finished" if self.indirect is None else "a template"
         self.device.statistics.command_buffers_recorded += 1
@@ -323,6 +381,16 @@ class CommandBuffer:
         if self._state != "recording":
             raise InvalidArgument(f"command buffer is {self._state}, not recording")
         return self.backend
+
+    def _control_flow(self) -> BackendCommandBuffer:
+        backend = self._recording()
+        if not self.device.info.control_flow:
+            raise Unsupported(f"device {self.device.info.id} has no loops and branches in recordings (control_flow)")
+        return backend
+
+    def _check_depth(self) -> None:
+        if len(self._arms) >= MOST_NESTED:
+            raise Unsupported(f"{len(self._arms) + 1} loops and branches inside each other, the limit is {MOST_NESTED}")
 
     def _bind(self, row: Entry, bindings: Sequence[Range]) -> list[Binding]:
         if len(bindings) != len(row.bindings):

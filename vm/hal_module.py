@@ -31,6 +31,8 @@ from .refs import OBJECT_BYTES
 from .tensors import describe, fits
 
 if TYPE_CHECKING:
+    from orchestrion.hal.residency import Pool
+
     from .submit import SubmittedCall
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -175,6 +177,10 @@ class HalModule(NativeModule):
         if imported is not None:
             call.spend_object()
             return imported
+        pool = _device(call).streaming
+        if pool is not None and length:
+            call.spend_object()
+            return pool.constant(_device(call), array)
         buffer: Buffer = allocator.allocate(length, MemoryUse.CONSTANT)
         call.spend_bytes(length)
         buffer.wait(call)
@@ -184,7 +190,12 @@ class HalModule(NativeModule):
 
     @_hal("allocate")
     def allocate(self, call: Call, size: int) -> Buffer:
-        """The bytecode names no use: a program's own memory is arenas, transients and states."""
+        """The bytecode names no use: a program's own memory is arenas, transients and states. Initializers of the
+        program compute constants in theirs.
+        """
+        device = _device(call)
+        if device.streaming is not None and call.context.parent is None and size > 0:
+            return _allocate_streamed(call, device, device.streaming, size)
         return _allocate(call, size, MemoryUse.ARENA)
 
     @_hal("view.check", inline=_inline_check, pure=True)
@@ -412,6 +423,17 @@ def _allocate(call: Call, size: int, use: MemoryUse) -> Buffer:
     buffer: Buffer = _device(call).allocator.allocate(size, use)
     call.spend_object(size)
     return buffer
+
+
+def _allocate_streamed(call: Call, device: Device, pool: "Pool", size: int) -> Buffer:
+    """Host memory for a constant that is computed, which the device gets when it runs what binds it."""
+    call.spend_object(size)
+    call.memory.charge(size)
+    try:
+        return pool.allocate(device, size, call.memory.accounts)
+    except BaseException:
+        call.memory.refund(size)
+        raise
 
 
 def _allocate_result(call: Call, size: int) -> Buffer:

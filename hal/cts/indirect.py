@@ -4,7 +4,6 @@ On a device without them the cases hold it to its word: it refuses such a record
 """
 
 import struct
-from collections.abc import Callable
 
 import numpy as np
 
@@ -12,28 +11,16 @@ from orchestrion.hal.command_buffer import Argument, CommandBuffer
 from orchestrion.hal.errors import InvalidArgument, Unsupported
 from orchestrion.hal.semaphore import Fence
 
-from .case import Case, Group
+from .case import Group
+from .expect import raises
 from .kernels import ADD, INCREMENT, IOTA
 from .rig import Rig
 
-case = Group("indirect")
+case = Group("indirect", __doc__)
 
 
-def of_capable(check: Case) -> Callable[[Rig], None]:
-    """The case for devices with indirect dispatch; the others refuse the recording."""
-
-    def run(rig: Rig) -> None:
-        if rig.device.indirect_dispatch:
-            check(rig)
-            return
-        try:
-            rig.device.create_command_buffer(1, indirect=True)
-        except Unsupported:
-            return
-        raise AssertionError("a recording for indirect dispatches was not refused")
-
-    run.__name__, run.__doc__ = check.__name__, check.__doc__
-    return case(run)
+#: of devices with indirect dispatch, which execute dispatches
+of_capable = case.needing("indirect-dispatch", "dispatch")
 
 
 def words(n: int, value: int) -> bytes:
@@ -143,18 +130,21 @@ def wrong_instances_are_refused(rig: Rig) -> None:
         ([good], [], []),
     )
     for arguments, transfers, lengths in wrong:
-        _refused(lambda a=arguments, t=transfers, le=lengths: commands.instance(a, t, le))  # type: ignore[misc]
-    _refused(lambda: rig.run(commands, rig.zeros(64)))
-    _refused(lambda: rig.run(commands.instance([good], [], [64]), rig.zeros(32)))
-    _refused(lambda: rig.recording(1).dispatch_indirect(rig.executable(), IOTA, [(0, 0, 64)]))
+        with raises(InvalidArgument):
+            commands.instance(arguments, transfers, lengths)
+    with raises(InvalidArgument):
+        rig.run(commands, rig.zeros(64))
+    with raises(InvalidArgument):
+        rig.run(commands.instance([good], [], [64]), rig.zeros(32))
+    with raises(InvalidArgument):
+        rig.recording(1).dispatch_indirect(rig.executable(), IOTA, [(0, 0, 64)])
     buffer = rig.zeros(64)
     rig.run(commands.instance([good], [], [64]), buffer)
     rig.computed(buffer, np.arange(16, dtype=np.uint32))
 
 
-def _refused(action: Callable[[], object]) -> None:
-    try:
-        action()
-    except InvalidArgument:
-        return
-    raise AssertionError("it was not refused")
+@case.needing("no-indirect-dispatch")
+def refused(rig: Rig) -> None:
+    """A device without indirect dispatch refuses a recording for it."""
+    with raises(Unsupported):
+        rig.device.create_command_buffer(1, indirect=True)

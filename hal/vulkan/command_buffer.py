@@ -182,7 +182,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._spare = [one for one in self._spare if one in busy]
         for recording in spare:
             recording.release()
-        return bool(idle or spare)
+        return bool(idle)
 
     def release(self) -> None:
         device = self._device

@@ -247,6 +247,7 @@ class _Probe:
             memory_bytes=memory_bytes,
             notes=self._notes(types),
             timestamps=self.timestamp_bits > 0,
+            verified_formats=frozenset({"spirv"}),
         )
         uuid = bytes(self.properties.pipelineCacheUUID).hex()
         return PhysicalDevice(
