@@ -167,11 +167,9 @@ class Allocator:
 
     def free(self, buffer: VulkanBuffer) -> None:
         self._freed.append(buffer)
-        while self._freed and self._lock.acquire(blocking=False):
-            try:
+        while self._freed and not self._lock.locked():  # else whoever has it reclaims, perhaps a caller of this thread
+            with self._lock:  # unlike `acquire`, an interrupt cannot come before it is sure to be released
                 self._reclaim()
-            finally:
-                self._lock.release()
 
     def import_host(self, memory: Bytes) -> ImportedBuffer | None:
         """A buffer over whole pages around `memory`; None where the driver refuses, for whatever reason of its own."""
