@@ -105,10 +105,11 @@ class Dispatch:
 
 
 class Copy:
-    __slots__ = ("_calls", "_source", "_target", "slots")
+    __slots__ = ("_calls", "_prefix", "_source", "_target", "slots")
 
     def __init__(self, api: Api, source: Binding, target: Binding) -> None:
         self._calls = api.calls
+        self._prefix = api.transfer_prefix
         self._source, self._target = source, target
         self.slots = takes_slots(source, target)
 
@@ -127,7 +128,8 @@ class Copy:
         source, target, taken, given, length = self._arguments(table)
         if source == target and taken == given:
             return
-        code = self._calls.clCommandCopyBufferKHR(commands, None, source, target, taken, given, length, *NO_SYNC_POINTS)
+        arguments = (*self._prefix, source, target, taken, given, length)
+        code = self._calls.clCommandCopyBufferKHR(commands, *arguments, *NO_SYNC_POINTS)
         check(code, f"recording a copy of {self._source.length} bytes")
 
     def release(self) -> None:
@@ -140,10 +142,11 @@ def _nothing() -> int:
 
 
 class Fill:
-    __slots__ = ("_calls", "_pattern", "_target", "slots")
+    __slots__ = ("_calls", "_pattern", "_prefix", "_target", "slots")
 
     def __init__(self, api: Api, target: Binding, pattern: bytes) -> None:
         self._calls = api.calls
+        self._prefix = api.transfer_prefix
         self._target = target
         self._pattern = ctypes.create_string_buffer(pattern, len(pattern))
         self.slots = takes_slots(target)
@@ -157,7 +160,7 @@ class Fill:
         return partial(self._calls.clEnqueueFillBuffer, queue, *self._arguments(table), *NO_EVENTS)
 
     def record(self, commands: int, table: Table) -> None:
-        code = self._calls.clCommandFillBufferKHR(commands, None, *self._arguments(table), *NO_SYNC_POINTS)
+        code = self._calls.clCommandFillBufferKHR(commands, *self._prefix, *self._arguments(table), *NO_SYNC_POINTS)
         check(code, f"recording a fill of {self._target.length} bytes")
 
     def release(self) -> None:
