@@ -39,6 +39,8 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], bool]] = {
     "clEnqueueCopyBuffer": ((P, P, P, Size, Size, Size, *EVENTS), False),
     "clEnqueueFillBuffer": ((P, P, P, Size, Size, Size, *EVENTS), False),
     "clFinish": ((P,), True),
+    "clReleaseEvent": ((P,), False),
+    "clGetEventInfo": ((P, U, Size, P, P), False),
 }
 #: the same for cl_khr_command_buffer, in every version; its functions are found through the platform
 COMMAND_BUFFER_FUNCTIONS: dict[str, tuple[tuple[Any, ...], bool]] = {
@@ -71,8 +73,13 @@ COMMAND_BUFFER_VERSIONS: dict[Version, CommandBufferVersion] = {
     (0, 9, 0): CommandBufferVersion(properties=False, pipelined=False),
     (1, 0, 0): CommandBufferVersion(properties=True, pipelined=True),
 }
+#: versions of the extension whose update takes an array of the structures in `mutable_dispatch.py`
+MUTABLE_DISPATCH = "cl_khr_command_buffer_mutable_dispatch"
+MUTABLE_DISPATCH_VERSIONS: tuple[Version, ...] = ((0, 9, 3),)
+MUTABLE_CAPABILITIES, CAPABILITY_ARGUMENTS = 0x12B0, 0x8
 CAPABILITIES, REQUIRED_QUEUE_PROPERTIES, FLAGS = 0x12A9, 0x12AA, 0x1293
-CAPABILITY_SIMULTANEOUS_USE, SIMULTANEOUS_USE = 0x4, 0x1
+CAPABILITY_SIMULTANEOUS_USE, SIMULTANEOUS_USE, MUTABLE = 0x4, 0x1, 0x2
+EVENT_STATUS = 0x11D3
 
 
 def why_no_command_buffers(device: cl.Device) -> str:
@@ -91,8 +98,15 @@ def why_no_command_buffers(device: cl.Device) -> str:
     return ""
 
 
+def has_mutable_dispatch(device: cl.Device) -> bool:
+    """Whether arguments of dispatches in command buffers can be updated, by a known version of the extension."""
+    if extension_version(device, MUTABLE_DISPATCH) not in MUTABLE_DISPATCH_VERSIONS:
+        return False
+    return bool(_device_bits(device, MUTABLE_CAPABILITIES) & CAPABILITY_ARGUMENTS)
+
+
 def extension_version(device: cl.Device, name: str) -> Version | None:
-    """The version of an extension; None where the device lacks it, or is older than OpenCL 3.0, which introduced them."""
+    """The version of an extension; None where the device lacks it, or is older than OpenCL 3.0, which gave them one."""
     try:
         rows = device.extensions_with_version
     except cl.Error:
@@ -138,6 +152,7 @@ class Api:
         self.transfer_prefix: tuple[None, ...] = ()
         self._create_command_buffer: Any = None
         self._command_buffer_flags = 0
+        self.mutable_dispatch = recorded and has_mutable_dispatch(device)
         if recorded:
             version = extension_version(device, COMMAND_BUFFERS)
             self._load_command_buffers(library, device.platform.int_ptr, COMMAND_BUFFER_VERSIONS[version or (0, 9, 0)])
@@ -159,6 +174,8 @@ class Api:
             setattr(self.calls, name, load(name, _prototype((*leading, *arguments), False)))
         self._create_command_buffer = load("clCreateCommandBufferKHR", _prototype((U, P, P, P), False, P))
         self._command_buffer_flags = 0 if version.pipelined else SIMULTANEOUS_USE
+        if self.mutable_dispatch:
+            self.calls.clUpdateMutableCommandsKHR = load("clUpdateMutableCommandsKHR", _prototype((P, U, P, P), False))
 
     def create_kernel(self, program: int, name: str) -> int:
         code = Code()
@@ -166,10 +183,18 @@ class Api:
         check(code.value, f"kernel {name}")
         return int(handle)
 
-    def create_command_buffer(self, queue: int) -> int:
+    def is_over(self, event: ctypes.c_void_p) -> bool:
+        """Whether a command is over, failed or not; true of a null event."""
+        if not event.value:
+            return True
+        status = ctypes.c_int32()
+        check(self.calls.clGetEventInfo(event, EVENT_STATUS, 4, ctypes.byref(status), None), "status of an event")
+        return status.value <= 0
+
+    def create_command_buffer(self, queue: int, mutable: bool) -> int:
         """An empty one, which may be submitted again while it is under way."""
         code, queues = Code(), (P * 1)(queue)
-        properties = (ctypes.c_uint64 * 3)(FLAGS, self._command_buffer_flags, 0)
+        properties = (ctypes.c_uint64 * 3)(FLAGS, self._command_buffer_flags | MUTABLE * mutable, 0)
         handle = self._create_command_buffer(1, queues, properties, ctypes.byref(code))
         check(code.value, "a command buffer")
         return int(handle)
