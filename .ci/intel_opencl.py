@@ -1,6 +1,6 @@
 """Unpacks Intel's OpenCL runtime for CPUs into a folder: `python intel_opencl.py FOLDER`.
 
-The wheels come from the package index by `pip download` (273 MB); of them only the libraries are unpacked (410 MB), since
+The wheels come from the package index by `pip download` (273 MB). Only their libraries are unpacked (404 MB), since
 `pip install --target` loses what wheels put beside their packages. FOLDER/intel.icd names the runtime by its full path,
 so that OCL_ICD_VENDORS=FOLDER makes it the only OpenCL platform of a process. Nothing finds it otherwise.
 """

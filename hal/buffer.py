@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from orchestrion.schema.dtypes import DType
 
-from .backend import BackendBuffer, BufferUsage, Bytes, Watcher
+from .backend import BackendBuffer, BufferUsage, Bytes, NativeRange, Watcher
+from .dlpack import export
 from .errors import InvalidArgument
 from .lifetime import DeviceState, ResourceRef
 
@@ -110,6 +111,22 @@ class Buffer:
             return None
         return np.asarray(_Mapping(self.host, self.ref))
 
+    @property
+    def native(self) -> NativeRange | None:
+        """The bytes in the driver's own API, for work that others submit: a `pyopencl.Buffer` or a `VkBuffer`. None
+        where the device has no such thing.
+
+        The handle is good until this buffer is released; others' buffers may lie beside the range. Work of both sides
+        is ordered by whoever submits it.
+        """
+        state = self.check(0, 0, 0)
+        if self.host is None:  # then the driver may still have to zero it
+            self.device.queue.read(self, 0, np.empty(1, np.uint8))
+        with state.lock:
+            state.recover()
+            found = self.backend.native
+        return None if found is None else found._replace(size=self.size)
+
     def check(self, offset: int, length: int, rights: int) -> DeviceState:
         """`InvalidArgument` unless alive, in range and with these rights."""
         state = self.device_state
@@ -181,3 +198,29 @@ class BufferView:
         if data is None:
             return None
         return data[self.offset : self.offset + self.nbytes].view(self.dtype.numpy).reshape(self.shape)
+
+    def shared(self) -> Array | None:
+        """As `map`, after all submitted work that uses the buffer; None also where it may not be mapped."""
+        buffer = self.buffer
+        if buffer.host is None or not buffer.rights & MAPPING:
+            return None
+        state = buffer.check(0, 0, 0)
+        if buffer.submitted:
+            state.wait_for(buffer)
+        return self.map()
+
+    @property
+    def native(self) -> NativeRange | None:
+        """The elements in the driver's own API; see `Buffer.native`."""
+        found = self.buffer.native
+        return None if found is None else found._replace(offset=found.offset + self.offset, size=self.nbytes)
+
+    def __dlpack__(self, *, copy: bool | None = None, **wanted: Any) -> Any:
+        """For `from_dlpack` of other libraries: the device's memory where it is mapped, else, unless `copy` is False, a
+        copy in host memory. The capsule keeps the memory. `BufferError`: see `dlpack.export`.
+        """
+        return export(self, copy, wanted)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The CPU, which sees mapped memory and copies alike."""
+        return (1, 0)

@@ -91,8 +91,8 @@ class Binder:
         pointers = (P * count)(*[ctypes.addressof(update) for update in updates])
         self._memory = arguments, updates
         self._call = api.calls.clUpdateMutableCommandsKHR, (commands, count, kinds, pointers)
-        self._addresses = np.frombuffer(arguments, _ARGUMENT)["value"]
-        self._slots = [binding.source for _, _, binding in rows]
+        self._addresses = np.frombuffer(memoryview(arguments).cast("B"), _ARGUMENT)["value"]
+        self._slots = [binding.source for _, _, binding in rows if isinstance(binding.source, int)]
         self._offsets = np.array([binding.offset for _, _, binding in rows], np.uintp)
 
     def bind(self, table: Sequence[BackendBuffer]) -> None:

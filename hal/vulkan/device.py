@@ -13,7 +13,7 @@ from orchestrion.hal.cache import Cache
 
 from .allocator import Allocator
 from .api import Api, Handle
-from .buffer import ImportedBuffer, VulkanBuffer
+from .buffer import BorrowedBuffer, ImportedBuffer, VulkanBuffer
 from .command_buffer import VulkanCommandBuffer
 from .executable import Layout, VulkanExecutable
 from .physical import PhysicalDevice, feature_chain
@@ -77,6 +77,9 @@ class VulkanDevice(BackendDevice):
 
     def import_host(self, memory: Bytes) -> ImportedBuffer | None:
         return self.allocator.import_host(memory)
+
+    def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BorrowedBuffer:
+        return BorrowedBuffer(self.api.borrowed("VkBuffer", handle), offset, size)
 
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> VulkanExecutable:
         return VulkanExecutable(self, payload, entries)

@@ -20,11 +20,12 @@ from orchestrion.hal.backend import Binding
 from .api import Api, Handle
 
 if TYPE_CHECKING:
-    from .buffer import ImportedBuffer, VulkanBuffer
+    from .buffer import BorrowedBuffer, ImportedBuffer, VulkanBuffer
     from .device import VulkanDevice
     from .executable import Layout
 
-    Table = Sequence[VulkanBuffer | ImportedBuffer]
+    AnyBuffer = VulkanBuffer | ImportedBuffer | BorrowedBuffer
+    Table = Sequence[AnyBuffer]
 
 STAGE_COMPUTE, STAGE_TRANSFER, STAGE_HOST = 0x800, 0x1000, 0x4000
 STAGES = STAGE_COMPUTE | STAGE_TRANSFER
@@ -158,7 +159,7 @@ def limit_barriers(commands: Sequence[Command]) -> None:
             command.order(first or STAGES, STAGES if command.last else then)
 
 
-def resolve(binding: Binding, table: Table) -> VulkanBuffer | ImportedBuffer:
+def resolve(binding: Binding, table: Table) -> AnyBuffer:
     """The buffer a binding names, or that the table puts into its slot."""
     source = binding.source
     return table[source] if isinstance(source, int) else source  # type: ignore[return-value]

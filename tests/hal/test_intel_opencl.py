@@ -1,7 +1,7 @@
 """Intel's OpenCL runtime for CPUs, a second OpenCL driver: the conformance suite, the driver's own tests, programs.
 
-Each test is a child process in which Intel's is the only OpenCL platform: no other test ever sees it, and it never meets
-PoCL, whose compiler it may clash with, in one process.
+Each test is a child process in which Intel's is the only OpenCL platform. So PoCL stays device 0 of all other tests,
+and the compilers of the two never meet in one process.
 """
 
 import os
