@@ -46,7 +46,8 @@ _places = count(-1, -1)
 class OpenCLBuffer(BackendBuffer):
     """`whole` is the OpenCL object of all bytes, `holders` the recordings that hold a `cl_mem` of this buffer.
 
-    `kernels` have a sub-buffer as an argument, which would keep all bytes, and give it up when this is released.
+    `kernels` have it, or a sub-buffer of it, as an argument, which would keep its memory, and give that up when this is
+    released.
     """
 
     __slots__ = ("holders", "host", "kernels", "place", "size", "whole")
@@ -73,10 +74,8 @@ class OpenCLBuffer(BackendBuffer):
 
     def set_argument(self, kernel: Kernel, position: int, offset: int, length: int) -> None:
         """Make a range of this buffer an argument of the kernel."""
-        if not offset or not length:
-            kernel.set_memory(position, self.whole)
-            return
-        kernel.set_memory(position, self.whole.get_sub_region(offset, length))
+        part = self.whole.get_sub_region(offset, length) if offset and length else self.whole
+        kernel.set_memory(position, part)
         self.kernels.add(kernel)
 
     def release(self) -> None:
@@ -176,12 +175,11 @@ class BorrowedBuffer(OpenCLBuffer):
             raise InvalidArgument(f"expected a pyopencl.Buffer, or its cl_mem as an integer, got {handle!r}")
         try:
             given: Any = cl.Buffer.from_int_ptr(handle if isinstance(handle, int) else handle.int_ptr, retain=True)
-            parent, base = given.associated_memobject, given.offset
             why_not = _why_not(context, given, offset, size, writable)
             if why_not:
                 raise InvalidArgument(f"{why_not}: {size} bytes from offset {offset} cannot be imported")
-            root: Any = given if parent is None else cl.Buffer.from_int_ptr(parent.int_ptr, retain=True)
-            return cls(root, (0 if parent is None else base) + offset, size)
+            root, base = _root(given)
+            return cls(root, base + offset, size)
         except cl.Error as error:
             raise InvalidArgument(f"{handle!r} cannot be imported: {error}") from error
 
@@ -190,10 +188,8 @@ class BorrowedBuffer(OpenCLBuffer):
         return NativeRange(self._root, self._base, self.size)
 
     def set_argument(self, kernel: Kernel, position: int, offset: int, length: int) -> None:
-        if not offset or not length:
-            kernel.set_memory(position, self.whole)
-            return
-        kernel.set_memory(position, self._root.get_sub_region(self._base + offset, length))
+        part = self._root.get_sub_region(self._base + offset, length) if offset and length else self.whole
+        kernel.set_memory(position, part)
         self.kernels.add(kernel)
 
     def release(self) -> None:
@@ -218,3 +214,20 @@ def _why_not(context: cl.Context, memory: cl.Buffer, offset: int, size: int, wri
     if writable and memory.flags & flags.READ_ONLY:
         return "the buffer is read-only, and writable=False was not given"
     return ""
+
+
+def _root(memory: Any) -> tuple[cl.Buffer, int]:
+    """The buffer that a sub-buffer is of, held by a reference of its own, and where in it that begins; a buffer that is
+    of no other, and 0. `InvalidArgument`: the driver tells nobody.
+    """
+    try:
+        parent = memory.associated_memobject
+    except (
+        cl.Error
+    ) as error:  # for a buffer over shared memory Intel's runtime names an object that it takes from nobody
+        if memory.offset:
+            raise InvalidArgument(
+                "the buffer is a sub-buffer of one that the driver does not name: give that"
+            ) from error
+        return memory, 0
+    return (memory, 0) if parent is None else (cl.Buffer.from_int_ptr(parent.int_ptr, retain=True), memory.offset)

@@ -59,5 +59,6 @@ def test_programs() -> None:
     assert "passed" in run_tests("tests/e2e/test_devices.py", "-k", SAMPLE)
 
 
-def test_native_events() -> None:
-    assert "passed" in run_tests("tests/e2e/test_native_events.py", "-k", "opencl and not vulkan")
+@pytest.mark.parametrize("file", ["test_native_events", "test_native_buffers", "test_shared_memory"])
+def test_interoperability(file: str) -> None:
+    assert "passed" in run_tests(f"tests/e2e/{file}.py", "-k", "(opencl or cl_mem or kernel) and not vulkan")
