@@ -196,7 +196,7 @@ class Compilation:
 
         with paused():
             rows = module_rows(self.module(source, LAST))
-        return replace(rows, attributes=dict(self.attributes)) if self.attributes else rows
+        return replace(rows, attributes={**rows.attributes, **self.attributes}) if self.attributes else rows
 
     def write(self, source: Source, path: str | os.PathLike[str]) -> str | None:
         """Write the module's file. Returns the warning of `vouch`, or None."""

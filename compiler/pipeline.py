@@ -102,6 +102,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     Pass("lower-sorts", "flow", "flow.lower_sorts:run", "the loop over the steps of a sort is one like others"),
     Pass("lower-scatters", "flow", "flow.lower_scatters:run", "the numbers of rows are arithmetic like other"),
     Pass("lower-control-flow", "flow", "flow.lower_control_flow:run", "all that follows knows blocks, not regions"),
+    Pass("lower-imported-calls", "flow", "flow.lower_imported_calls:run", "a call ends a block, as a branch does"),
     Pass("lower-windows", "flow", "flow.lower_windows:run", "a convolution is a dot of windows: one hero less"),
     Pass("canonicalize", "flow", "stablehlo.canonicalize:run", "a predicate of what a loop starts with may be known"),
     Pass("cse", "flow", "ir.cse:run", "a loop's body and its predicate share work now"),

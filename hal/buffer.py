@@ -138,6 +138,23 @@ class Buffer:
             raise InvalidArgument(f"buffer of {self.size} bytes lacks {name_rights(rights & ~self.rights)}")
         return state
 
+    def lend(self, device: Device, writable: bool) -> Buffer:
+        """Another handle over the same memory, counted for `device`, a share of the same open device. It cannot be
+        mapped, and written only if `writable` and this handle can. `InvalidArgument` for another device.
+        """
+        state = self.check(0, self.size, WRITABLE if writable else 0)
+        if device.device_state is not state:
+            raise InvalidArgument(f"buffer of device {self.device.info.id} lent to {device.info.id}")
+        lost = MAPPING if writable else MAPPING | WRITABLE
+        lent = Buffer(device, self.backend, self.ref, self.size, self.rights & ~lost)
+        lent.submitted = self.submitted
+        return lent
+
+    def give_back(self, owner: Buffer) -> None:
+        """End the use of a lent handle. The owner waits for the work that was submitted through it."""
+        owner.submitted = max(owner.submitted, self.submitted)
+        self.release()
+
     def release(self) -> None:
         """End of use; a second call does nothing."""
         if self.device_state is None:

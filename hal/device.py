@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 from .allocator import Allocator
 from .backend import BackendDevice, DeviceInfo, Entry
@@ -30,6 +30,13 @@ from .statistics import Statistics
 KINDS = ("buffer", "executable", "command buffer", "semaphore")
 
 
+class _Opened(NamedTuple):
+    """What a device was opened with, whoever shares it."""
+
+    accounts: tuple[Account, ...]
+    policy: Policy
+
+
 class Device:
     """An open device. Made by `hal.registry.open_device`, or `Device.of` over a backend.
 
@@ -43,6 +50,7 @@ class Device:
         executables: ExecutableCache,
         policy: Policy,
         builds: BuildBudget | None = None,
+        opened: _Opened | None = None,
     ) -> None:
         self.device_state = state
         self.builds = builds
@@ -57,6 +65,7 @@ class Device:
         self.allocator = Allocator(self, accounts)
         self.queue = Queue(self)
         self._accounts = accounts
+        self._opened = _Opened(accounts, policy) if opened is None else opened
         state.shares[id(self)] = None
         _devices.add(self)
 
@@ -80,7 +89,17 @@ class Device:
         budgets = () if budget is None else (budget,)
         accounts = Account(memory_limit), *budgets, *self._accounts
         builds = self.builds if builds is None else builds
-        return Device(self.device_state, accounts, self.executables, self.policy, builds)
+        return Device(self.device_state, accounts, self.executables, self.policy, builds, self._opened)
+
+    def sibling(self, policy: Policy | None = None) -> Device:
+        """Another user of the same device with the limits that the device was opened with, not those of this share.
+
+        `policy`: None for the one that the device was opened with.
+        """
+        self.check_open()
+        opened = self._opened
+        policy = opened.policy if policy is None else policy
+        return Device(self.device_state, opened.accounts, self.executables, policy, None, opened)
 
     def allow_signed(self, digest: bytes) -> None:
         """Let native code of the module run on this share, and on its own shares: the module is signed for that."""

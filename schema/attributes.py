@@ -3,6 +3,8 @@
 A module may have any other key too. Keys that begin with `limits.` are kept for limits: the loader enforces those of
 the table, the compiler writes no other, and a reader of this version passes over one that it does not know.
 
+Keys that begin with `imports.` are kept for the types of imported functions (`imported.py`).
+
 - text: any text that is not empty
 - amount: a whole number in decimal digits, 0 to 2**63 - 1
 - seconds: a number above 0 in decimal digits, with up to nine behind the point
@@ -13,6 +15,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from .errors import ModuleError
+from .imported import PREFIX as IMPORTS_PREFIX
 
 LIMITS_PREFIX = "limits."
 MOST_AMOUNT = 2**63 - 1
@@ -57,6 +60,8 @@ def problem(key: str, value: str | bytes) -> str | None:
     """Why an attribute may not be written: a malformed value of a known key, an unknown limit. None if it may."""
     row = KNOWN.get(key)
     if row is None:
+        if key.startswith(IMPORTS_PREFIX):
+            return f"{key} is an attribute that only the compiler writes"
         if key.startswith(LIMITS_PREFIX):
             return f"{key} is no limit; limits are {', '.join(LIMITS_PREFIX + name for name in LIMITS)}"
         return None if key else "an attribute has an empty key"

@@ -36,6 +36,7 @@ def bench(options: argparse.Namespace) -> int:
         **cli.parameters(options),
         **cli.policy(options),
         **cli.part(options),
+        **cli.modules(options),
     )
     load = time.perf_counter() - start
     try:
@@ -120,6 +121,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli.add_build_deadline(made)
     cli.add_policy(made)
     cli.add_part(made)
+    cli.add_modules(made)
     made.add_argument("--json", action="store_true", help="print the numbers as JSON")
     return cli.run("vm-bench", made, bench, argv)
 

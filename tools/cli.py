@@ -12,6 +12,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from orchestrion.schema import files
@@ -100,6 +101,32 @@ def parameters(options: argparse.Namespace) -> dict[str, Any]:
         "adapters": options.adapter,
         "extra_parameters": options.extra_parameters,
     }
+
+
+def add_modules(made: argparse.ArgumentParser) -> None:
+    """The flag for modules that the module imports functions from; `modules` gives them to `vm.load`."""
+    made.add_argument(
+        "--module",
+        metavar="[NAME=]FILE",
+        action="append",
+        default=[],
+        dest="modules",
+        help="module that the module imports functions from, by its name or that of its file; repeat, each may import "
+        "from those before it",
+    )
+
+
+def modules(options: argparse.Namespace) -> dict[str, Any]:
+    """The argument of `vm.load` that those flags stand for. UsageError for a name that is there twice."""
+    found: dict[str, str] = {}
+    for text in options.modules:
+        name, equals, path = text.partition("=")
+        if not equals:
+            name, path = Path(text).stem, text
+        if name in found:
+            raise UsageError(f"--module={name} is there twice: {found[name]} and {path}")
+        found[name] = path
+    return {"modules": found} if found else {}
 
 
 def add_policy(made: argparse.ArgumentParser) -> None:

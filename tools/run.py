@@ -19,7 +19,9 @@ OF_CALLS = (
 #: flags of loading, which `--replay` does not do: it only creates an executable
 OF_LOADING = ("load-fuel", "load-deadline", "load-memory", "parameters", "adapter", "extra-parameters")
 #: `--compare` and `--replay` take whole files
-OF_PARTS = ("offset", "length")
+OF_PARTS = ("offset", "length", "modules")
+#: name of an option -> its flag, where that is another
+SPELLED = {"modules": "module"}
 #: flag -> the flags that mean nothing beside it
 ALONE = {
     "compare": ("replay", *OF_PARTS, *OF_CALLS),
@@ -112,6 +114,7 @@ def load(options: argparse.Namespace) -> "Program":
             **cli.parameters(options),
             **cli.policy(options),
             **cli.part(options),
+            **cli.modules(options),
         )
     except (vm.VmError, HalError) as error:
         if options.report is not None:
@@ -141,7 +144,7 @@ def refuse_together(options: argparse.Namespace) -> None:
             continue
         for other in others:
             if getattr(options, other.replace("-", "_")) not in (None, [], False):
-                raise cli.UsageError(f"--{flag} and --{other} do not go together")
+                raise cli.UsageError(f"--{flag} and --{SPELLED.get(other, other)} do not go together")
 
 
 def call(program: "Program", options: argparse.Namespace) -> int:
@@ -323,6 +326,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli.add_build_deadline(made)
     cli.add_policy(made)
     cli.add_part(made)
+    cli.add_modules(made)
     made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
     cli.add_load_limits(made)
     cli.add_report(

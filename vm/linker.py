@@ -1,7 +1,10 @@
 """A verified program joined with native functions: code ready to run, the same for all contexts and threads."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from orchestrion.schema.decoder import initial_value
 from orchestrion.schema.module import Module
@@ -11,10 +14,13 @@ from orchestrion.schema.rows import InitializerKind, Program
 from .code import Code, Link
 from .exports import read_exports
 from .load_limits import declared_by
-from .native import NativeModule, resolve
+from .native import Functions, NativeModule, resolve
 from .selection import Choice
 from .teardown import release_order
 from .verifier import VerifiedProgram
+
+if TYPE_CHECKING:
+    from .imported_modules import ImportedModule
 
 _SETUP = int(InitializerKind.Program)
 
@@ -107,6 +113,7 @@ class LinkedProgram:
         "entries",
         "exports",
         "globals",
+        "imported",
         "module",
         "ordinal",
         "parameters",
@@ -126,6 +133,7 @@ class LinkedProgram:
         self.entries = code.entries
         self.exports = code.exports
         self.parameters = _NO_VALUES
+        self.imported: Sequence[ImportedModule] = ()  #: modules whose functions it calls
 
     def constant(self, ordinal: int) -> memoryview:
         """The bytes of a constant or parameter, neither copied nor read. `ModuleError` when its segment is not in the
@@ -152,9 +160,13 @@ class LinkedProgram:
         return self.module.location(self.ordinal, function, pc)
 
 
-def link(module: Module, ordinal: int, verified: VerifiedProgram, natives: Sequence[NativeModule]) -> LinkedProgram:
+def link(module: Module, ordinal: int, verified: VerifiedProgram, natives: Sequence[Functions]) -> LinkedProgram:
     """Resolve the imports that the program names. `UnresolvedImport` lists what is missing."""
     names = [module.strings[row.name] for row in module.imports]
-    joint = Link(names, resolve(verified.imports, natives), any([module.placed for module in natives]))
+    joint = Link(
+        names,
+        resolve(verified.imports, natives),
+        any([isinstance(module, NativeModule) and module.placed for module in natives]),
+    )
     joint.codes = [Code(joint, *function) for function in verified.functions]
     return LinkedProgram(module, ordinal, ProgramCode(module, module.programs[ordinal], joint))

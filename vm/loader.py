@@ -19,7 +19,7 @@ from orchestrion.schema.module import Module
 
 from .hal_module import HalModule
 from .linker import LinkedProgram, ProgramCode, link
-from .native import NativeModule
+from .native import Functions
 from .selection import choose_program
 from .verifier import verify
 
@@ -69,7 +69,7 @@ class Loader:
         return len(self._known)
 
     def link(
-        self, file: Container, info: DeviceInfo, natives: Sequence[NativeModule], check: Check | None = None
+        self, file: Container, info: DeviceInfo, natives: Sequence[Functions], check: Check | None = None
     ) -> LinkedProgram:
         """The program of a file that a device gets. Raises what `decode`, `choose_program`, `verify` and `link` do.
 
@@ -91,7 +91,7 @@ class Loader:
         return linked
 
     def link_profiled(
-        self, file: Container, info: DeviceInfo, natives: Sequence[NativeModule], check: Check | None = None
+        self, file: Container, info: DeviceInfo, natives: Sequence[Functions], check: Check | None = None
     ) -> LinkedProgram:
         """As `link`, with `natives` for all modules, `hal` included; nothing is kept."""
         known = self._find(file)

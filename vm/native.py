@@ -22,7 +22,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import starmap
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from orchestrion.schema.signature import Signature, parse_signature
 
@@ -128,6 +128,17 @@ class NativeModule:
         return NativeFunction(name, row.signature, function, row.nullable, begin, row.inline, row.alone, row.pure)
 
 
+class Functions(Protocol):
+    """Where imports are found: a native module, or a loaded program in the place of one."""
+
+    @property
+    def name(self) -> str:
+        """What the names of its functions begin with."""
+
+    def find(self, name: str) -> NativeFunction | None:
+        """The function of that full name."""
+
+
 class ImportRow(NamedTuple):
     """An import as the module declares it."""
 
@@ -136,7 +147,7 @@ class ImportRow(NamedTuple):
     optional: bool
 
 
-def resolve(imports: Sequence[ImportRow | None], modules: Sequence[NativeModule]) -> list[NativeFunction | None]:
+def resolve(imports: Sequence[ImportRow | None], modules: Sequence[Functions]) -> list[NativeFunction | None]:
     """The function behind each import; None where there is none to resolve, or an optional one is absent.
 
     `UnresolvedImport` lists what is missing or has another signature: all of it, unless that is very much.
@@ -159,7 +170,8 @@ def resolve(imports: Sequence[ImportRow | None], modules: Sequence[NativeModule]
         names = ", ".join(module.name for module in modules) or "none"
         listed = "; ".join(starmap(_problem, problems[:_LISTED]))
         more = f"; and {len(problems) - _LISTED} more" if len(problems) > _LISTED else ""
-        raise UnresolvedImport(f"unresolved imports: {listed}{more} (native modules: {names})")
+        hint = "functions of other modules: modules=, --module=NAME=FILE"
+        raise UnresolvedImport(f"unresolved imports: {listed}{more} (native modules: {names}; {hint})")
     return found
 
 

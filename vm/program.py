@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
@@ -40,7 +40,7 @@ from .linker import LinkedProgram
 from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Check, Loader
 from .memory import Memory
-from .native import NativeModule
+from .native import Functions, NativeModule
 from .scalars import ScalarFunction
 from .selection import skipped_programs
 from .sized import SizedFunction
@@ -54,11 +54,14 @@ if TYPE_CHECKING:
 
     from .admission import Admission, AnySignature
     from .code import Code
+    from .imported_modules import ImportedModule
     from .parameters import File, Source
     from .placement import Placement
     from .profile import Profile, Profiler
 
 AnyFunction = Function | ScalarFunction
+#: a file or its bytes
+ModuleSource = str | os.PathLike[str] | bytes | bytearray | memoryview
 _LOADER = Loader()
 _LOAD_COUNTERS = ("executables_created", "command_buffers_recorded", "dispatches", "bytes_copied")
 
@@ -108,6 +111,8 @@ class ProgramContext:
                 if isinstance(function, Function):
                     function.release()
             self.context.close()
+        for module in self.context.program.imported:
+            module.leave(self.context)
 
 
 class Program(ProgramContext):
@@ -270,6 +275,8 @@ class Program(ProgramContext):
             super().close()
         finally:
             self._base.close()
+            for module in self._linked.imported:
+                module.close()
 
     def _context(self, limits: Limits, found: LoadLimits) -> Context:
         base = self._base
@@ -293,7 +300,7 @@ class Program(ProgramContext):
 
 
 def load(
-    module: str | os.PathLike[str] | bytes | bytearray | memoryview,
+    module: ModuleSource,
     device: str | Device | None = None,
     *,
     allow_native_code: bool = False,
@@ -312,6 +319,7 @@ def load(
     length: int | None = None,
     policy: str | os.PathLike[str] | TrustPolicy | None = None,
     signature: AnySignature | None = None,
+    modules: Mapping[str, Program | ModuleSource] | None = None,
 ) -> Program:
     """Load a module, a path or its bytes, for a device: its name such as `vulkan` or `opencl:1`, or an open one.
 
@@ -334,6 +342,10 @@ def load(
     None: the file that the compiler wrote, beside the module. `adapters` are low-rank adapters, added to them in order.
     `extra_parameters`: both may hold more than the module wants (docs/parameters.md).
 
+    `modules` are those whose functions the module imports, by name: programs that are loaded on an open device, which
+    is then the device of this one, too; or further modules, each of which is loaded as this one is, with the same
+    policy and limits, may import from those before it, and is closed with the program (docs/module-imports.md).
+
     `policy`: a keys file or what was read from one; it says whose signatures the module must have, and parameters and
     adapters. `signature`: a file of signatures, or its bytes, beside those in the module (docs/signatures.md). Without
     `policy` nobody looks at them.
@@ -347,14 +359,28 @@ def load(
     limits, builds = finite(calls), BuildBudget(build_deadline)
     admission = _admission(policy, signature)
     file = _open_module(module, offset, length, admission is not None)
-    share, budget = _open(device, allow_native_code, limits, profiling, builds)
+    share, budget = _open(device, allow_native_code, limits, profiling, builds, modules)
+    imported: Sequence[ImportedModule] = ()
     try:
-        check = None if admission is None else admission.check
+        check: Check | None = None if admission is None else admission.check
+        if modules:
+            from .imported_modules import checking, load_modules
+
+            imported = load_modules(
+                modules,
+                share.sibling(),
+                partial(
+                    load, fuel=fuel, deadline=deadline, memory=memory, depth=depth, load_limits=load_limits,
+                    build_deadline=build_deadline, policy=policy, profiling=profiling,
+                ),
+            )  # fmt: skip
+            check = checking(imported, check)
         linked, profiler = (
-            _profiled(file, share, natives, check)
+            _profiled(file, share, (*natives, *imported), check)
             if profiling
-            else (_LOADER.link(file, share.info, natives, check), None)
+            else (_LOADER.link(file, share.info, (*natives, *imported), check), None)
         )
+        linked.imported = imported
         trust = None if admission is None else admission.grant(share)
         declared = linked.code.declared
         builds.declared = declared.build_deadline
@@ -374,10 +400,12 @@ def load(
             raise
     except BaseException as error:
         share.__exit__(type(error), error, error.__traceback__)
+        for one in imported:
+            one.close()
         raise
 
 
-def _folder(module: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Path | None:
+def _folder(module: ModuleSource) -> Path | None:
     """Where a module lies; None for one in memory."""
     return None if isinstance(module, bytes | bytearray | memoryview) else Path(module).parent
 
@@ -399,7 +427,7 @@ def _admission(policy: str | os.PathLike[str] | TrustPolicy | None, signature: A
 
 
 def _profiled(
-    file: Container, device: Device, natives: Sequence[NativeModule], check: Check | None
+    file: Container, device: Device, natives: Sequence[Functions], check: Check | None
 ) -> tuple[LinkedProgram, Profiler]:
     """The program of a file, and who times it. What profiling takes is imported here."""
     from .profile import Profiler
@@ -434,9 +462,7 @@ def _initialize(
         profiler.initialized(context, kind, started)
 
 
-def _open_module(
-    module: str | os.PathLike[str] | bytes | bytearray | memoryview, offset: int, length: int | None, private: bool
-) -> Container:
+def _open_module(module: ModuleSource, offset: int, length: int | None, private: bool) -> Container:
     """`CallerError` for a part that the file does not have, and for a part of bytes, which the caller can slice.
 
     `private`: the root is copied out of the file.
@@ -452,7 +478,12 @@ def _open_module(
 
 
 def _open(
-    device: str | Device | None, allow_native_code: bool, limits: Limits, profiling: bool, builds: BuildBudget
+    device: str | Device | None,
+    allow_native_code: bool,
+    limits: Limits,
+    profiling: bool,
+    builds: BuildBudget,
+    modules: Mapping[str, Program | ModuleSource] | None,
 ) -> tuple[Device, Memory]:
     """A share of the device for the program, charged to the memory of the program's own context."""
     memory = Memory(limits.memory)
@@ -462,6 +493,10 @@ def _open(
         if profiling:
             _require_profiled(device)
         return device.share(budget=memory.budget, builds=builds), memory
+    loaded = next((one for one in (modules or {}).values() if isinstance(one, Program)), None)
+    if device is None and loaded is not None:
+        with loaded.device.sibling(Policy(allow_native_code)) as opened:
+            return opened.share(budget=memory.budget, builds=builds), memory
     with open_device(device or "reference", policy=Policy(allow_native_code), profiling=profiling) as opened:
         return opened.share(budget=memory.budget, builds=builds), memory
 

@@ -23,6 +23,7 @@ from orchestrion.hal.errors import HalError
 from orchestrion.hal.semaphore import Fence as DeviceFence
 
 from .call import Call
+from .call_fence import CallFence
 from .errors import CallerError, Cancelled, DeadlineExceeded, LimitError, VmError, WaitFailed
 from .fence import Fence, Future
 from .interpreter import abandon
@@ -197,6 +198,9 @@ class SubmittedCall(Call):
             self._over()
 
     def _suspend(self, fence: DeviceFence) -> None:
+        if isinstance(fence, CallFence):
+            fence.listen(partial(self._lane.agents.run.post, self._resume))
+            return
         if fence.promised:
             self._lane.agents.wait.post(self._wait)
             return

@@ -101,6 +101,8 @@ class _Body:
                 emitter.call("hal.enqueue", *self._values(op.operands))
             case ll_seq.Execute():
                 emitter.call("hal.execute", *self._values(op.operands))
+            case ll_seq.ImportedCall():
+                self._imported_call(op)
             case ll_seq.Read():
                 size = ll_seq.READ_BYTES[op.type.value]
                 values[op.output] = emitter.value("hal.read", values[op.buffer], op.offset.value, size)
@@ -136,6 +138,15 @@ class _Body:
 
     def _values(self, values: Sequence[Value]) -> list[Value]:
         return [self.values[value] for value in values]
+
+    def _imported_call(self, op: ll_seq.ImportedCall) -> None:
+        types = (*op.function_type.inputs, *op.function_type.results)
+        views = [
+            self.emitter.value("hal.view.create", self.values[buffer], 0, *_type_operands(type))
+            for buffer, type in zip(op.buffers, types, strict=True)
+            if isinstance(type, TensorType)
+        ]
+        self.emitter.call_function(op.callee.value, views)
 
     def _branch(self, op: util.BranchOp) -> None:
         emitter = self.emitter

@@ -24,6 +24,7 @@ from orchestrion.schema.profiles import FEATURES, PROFILES
 from . import vm
 from .body import convert_body
 from .exports import export_of
+from .imports import tensors_of
 from .payload import payload_attribute
 
 if TYPE_CHECKING:
@@ -39,10 +40,24 @@ def run(module: Module, options: Options) -> None:
     ]
     functions = [op for op in programs[0].body.block if isinstance(op, ll_seq.Function)]
     rows = [vm.Import.build(sym_name=n, signature=row.signature) for n, row in HAL_IMPORTS.items() if n in imports]
+    rows += _imported(programs)
     for op in (*rows, *(export_of(function) for function in functions), *converted):
         module.block.append(op)
     for program in programs:
         program.erase()
+
+
+def _imported(programs: Sequence[hl_seq.Program]) -> list[vm.Import]:
+    """A row per function of another module that is called."""
+    found: dict[str, FunctionType] = {}
+    for program in programs:
+        for op in program.walk():
+            if isinstance(op, ll_seq.ImportedCall):
+                found[op.callee.value] = op.function_type
+    return [
+        vm.Import.build(sym_name=name, signature=tensors_of(type).signature, function_type=type)
+        for name, type in found.items()
+    ]
 
 
 def _told_apart(program: hl_seq.Program, later: Sequence[hl_seq.Program]) -> set[str]:

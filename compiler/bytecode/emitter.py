@@ -63,6 +63,10 @@ class Emitter:
         op = self.op("call_import", callee=SymbolRef(name), arguments=values, outputs=results)
         return op.results[0] if results else None
 
+    def call_function(self, name: str, views: list[Value]) -> None:
+        """Calls a function of another module with views of its arguments and results."""
+        self.op("call_import", callee=SymbolRef(name), arguments=views, outputs=[])
+
     def value(self, name: str, *arguments: Argument) -> Value:
         """As `call`, of a function that gives a value."""
         result = self.call(name, *arguments)

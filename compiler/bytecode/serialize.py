@@ -23,10 +23,12 @@ from orchestrion.compiler.ir.parameters import name_of, type_of, value_of
 from orchestrion.compiler.ir.types import Attribute, TensorType
 from orchestrion.schema import writer
 from orchestrion.schema.dtypes import BY_NAME
+from orchestrion.schema.imported import PREFIX
 from orchestrion.schema.rows import ACCESSES, InitializerKind
 
 from . import vm
 from .function import function_row
+from .imports import tensors_of
 from .payload import payload_bytes
 
 _KINDS = {kind.name.lower(): kind for kind in InitializerKind}
@@ -45,6 +47,11 @@ def module_rows(module: Module) -> writer.Module:
         programs=[_program(op, exports, ordinals) for op in module.block if isinstance(op, vm.Program)],
         exports=[_export(op) for op in exports],
         imports=[writer.Import(op.sym_name.value, op.signature.value) for op in imports],
+        attributes={
+            PREFIX + op.sym_name.value: str(tensors_of(op.function_type))
+            for op in imports
+            if op.function_type is not None
+        },
     )
 
 

@@ -72,11 +72,12 @@ class Program(TargetProgram):
 
 
 class Import(Operation):
-    """A function of a native module."""
+    """A function of a native module; of another module if it has a `function_type`, in tensors."""
 
     name = "vm.import"
     sym_name = attr(StringAttr)
     signature = attr(StringAttr)
+    function_type = optional(FunctionType)
     traits = frozenset({Trait.SYMBOL})
 
 

@@ -22,6 +22,16 @@ def code_of(module: Module) -> Iterator[Operation]:
             yield op
 
 
+def split_behind(block: Block, op: Operation) -> Block:
+    """A block of what stands behind `op`."""
+    rest = Block()
+    while op.next_op is not None:
+        moved = op.next_op
+        moved.detach()
+        rest.append(moved)
+    return rest
+
+
 def entrances(region: Region) -> dict[Block, list[Entrance]]:
     """All ways into each block."""
     found: dict[Block, list[Entrance]] = {block: [] for block in region.blocks}

@@ -30,7 +30,7 @@ from .captures import inputs
 from .dialect import DispatchRegion, Empty, Size, Splat
 from .layout import storage_bytes
 from .symbols import Names
-from .util import Global, GlobalLoad, GlobalStore, Initializer, Return
+from .util import Global, GlobalLoad, GlobalStore, ImportedCallBranch, Initializer, Return
 
 if TYPE_CHECKING:
     from orchestrion.compiler.pipeline import Options
@@ -204,9 +204,11 @@ def merge_globals(scope: Operation) -> None:
 
 
 def drop_unused_globals(scope: Operation) -> None:
-    """Erases globals that nobody loads, what gives them their values, and initializers that do nothing then."""
+    """Erases globals that nobody reads, what gives them their values, and initializers that do nothing then."""
+    calls = [op for op in scope.walk() if isinstance(op, ImportedCallBranch)]
+    named = {ref.root for call in calls for ref in call.globals}
     while True:
-        loaded = {op.ref.root for op in scope.walk() if isinstance(op, GlobalLoad)}
+        loaded = {op.ref.root for op in scope.walk() if isinstance(op, GlobalLoad)} | named
         unused = {op.symbol for op in _members(scope) if isinstance(op, Global) and op.symbol not in loaded}
         if not unused:
             break

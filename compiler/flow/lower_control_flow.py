@@ -23,7 +23,7 @@ from orchestrion.compiler.ir.types import I32
 from orchestrion.compiler.stablehlo.control_flow import Case, Choice, If, While
 from orchestrion.compiler.stablehlo.trip_count import trip_count
 
-from .blocks import code_of
+from .blocks import code_of, split_behind
 from .util import Add, Branch, CompareLt, CondBranch, Constant, DimValue, Switch
 
 if TYPE_CHECKING:
@@ -47,22 +47,12 @@ def _lower(region: Region) -> None:
         if op is None:
             at += 1
             continue
-        rest = _split(block, op)
+        rest = split_behind(block, op)
         made = _loop(block, op, rest) if isinstance(op, While) else _choice(block, op, rest)
         for new in (*made, rest):
             new.region = region
         region.blocks[at + 1 : at + 1] = [*made, rest]
         op.erase()
-
-
-def _split(block: Block, op: Operation) -> Block:
-    """A block of what stands behind `op`."""
-    rest = Block()
-    while op.next_op is not None:
-        moved = op.next_op
-        moved.detach()
-        rest.append(moved)
-    return rest
 
 
 def _choice(block: Block, op: Choice, rest: Block) -> list[Block]:

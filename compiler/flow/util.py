@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from orchestrion.compiler.ir.attributes import (
+    ArrayAttr,
     DenseArray,
     DenseElements,
     DictAttr,
@@ -33,10 +34,20 @@ from orchestrion.compiler.ir.attributes import (
     UnitAttr,
 )
 from orchestrion.compiler.ir.core import Block, Operation, Trait, Value
-from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, successor, successors
+from orchestrion.compiler.ir.declare import (
+    attr,
+    operand,
+    operands,
+    optional,
+    region,
+    result,
+    results,
+    successor,
+    successors,
+)
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.parameters import problem
-from orchestrion.compiler.ir.types import I32, Type
+from orchestrion.compiler.ir.types import I32, FunctionType, Type
 
 #: kind of initializer -> when it runs
 KINDS: Final[dict[str, str]] = {
@@ -224,6 +235,47 @@ class Switch(BranchOp):
             yield from super().check()
 
 
+class ImportedCall(Operation):
+    """Calls a function of another module, over values: the function `callee`, named `module.function`."""
+
+    name = "util.imported_call"
+    callee = attr(StringAttr)
+    arguments = operands()
+    outputs = results()
+
+
+class ImportedCallBranch(BranchOp):
+    """Calls a function of another module over the memory of mutable globals, then goes on in another block.
+
+    `arguments` are globals that the function reads, `results` those that it writes in full; no two are the same.
+    """
+
+    name = "util.imported_call_branch"
+    callee = attr(StringAttr)
+    function_type = attr(FunctionType)
+    arguments = attr(ArrayAttr)
+    outputs = attr(ArrayAttr)
+    to = successor()
+    choosing = 0
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (0,)
+
+    @property
+    def globals(self) -> list[SymbolRef]:
+        """The globals of the arguments, then of the results."""
+        return [ref for ref in (*self.arguments, *self.outputs) if isinstance(ref, SymbolRef)]
+
+    def check(self) -> Iterator[str]:
+        yield from super().check()
+        wanted = len(self.function_type.inputs) + len(self.function_type.results)
+        if len(self.globals) != wanted or len(self.arguments) != len(self.function_type.inputs):
+            yield f"names {len(self.globals)} globals for a function of type {self.function_type}"
+        if len(set(self.globals)) != len(self.globals):
+            yield "names a global twice"
+
+
 def host_value(type: Type) -> bool:
     """i32, on the host"""
     return type == I32
@@ -314,6 +366,6 @@ DIALECT = Dialect(
     "util",
     [
         Global, GlobalLoad, GlobalStore, GlobalRelease, Initializer, Finalizer, Return,
-        Branch, CondBranch, Switch, *HOST_OPS, Assert,
+        Branch, CondBranch, Switch, ImportedCall, ImportedCallBranch, *HOST_OPS, Assert,
     ],
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Final
 
 from orchestrion.compiler.bytecode import vm
 from orchestrion.compiler.bytecode.assign_registers import LETTERS
+from orchestrion.compiler.bytecode.imports import tensors_of
 from orchestrion.compiler.flow.util import KINDS
 from orchestrion.compiler.ir.attributes import (
     ArrayAttr,
@@ -93,6 +94,14 @@ def _import(op: vm.Import) -> Iterator[str]:
         parse_signature(op.signature.value)
     except ModuleError as error:
         yield str(error)
+        return
+    if op.function_type is None:
+        return
+    types = (*op.function_type.inputs, *op.function_type.results)
+    if not all(isinstance(type, TensorType) and is_known(type) and type.is_static for type in types):
+        yield f"is a function over {op.function_type}, tensors of known sizes wanted"
+    elif tensors_of(op.function_type).signature != op.signature.value:
+        yield f"has signature {op.signature.value}, which does not fit {op.function_type}"
 
 
 def _export(op: vm.Export) -> Iterator[str]:

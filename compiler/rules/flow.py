@@ -32,6 +32,7 @@ from orchestrion.compiler.flow.util import (
     Global,
     GlobalLoad,
     GlobalStore,
+    ImportedCallBranch,
     Initializer,
     Switch,
     host_value,
@@ -70,6 +71,7 @@ CODE: Final = (
     Branch,
     CondBranch,
     Switch,
+    ImportedCallBranch,
     Assert,
     *HOST_OPS,
 )
@@ -120,6 +122,8 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from _travels(op)
         case CondBranch() | Switch():
             yield from choice(op)
+        case ImportedCallBranch():
+            yield from imported_call(op, tables)
         case Dispatch():
             given = FunctionType(tuple(v.type for v in op.arguments), tuple(v.type for v in op.outputs))
             yield from _entry(op, given, tables)
@@ -309,6 +313,17 @@ def constant(op: Global) -> Iterator[str]:
         yield f"is of type {op.type}, which has not the bytes of parameter {name_of(op.parameter)}"
     elif not op.type.num_elements:
         yield f"is of type {op.type}, which has no elements: it is made where it is used"
+
+
+def imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str]:
+    """The globals of the call are mutable and have the types of the function."""
+    types = (*op.function_type.inputs, *op.function_type.results)
+    for ref, type in zip(op.globals, types, strict=False):
+        variable = tables.lookup(op, ref)
+        if not isinstance(variable, Global) or variable.mutable is None:
+            yield f"{ref} is no mutable global"
+        elif variable.type != type:
+            yield f"{ref} is of type {variable.type}, {op.callee.value} takes or gives {type}"
 
 
 def load(op: GlobalLoad, tables: SymbolTables) -> Iterator[str]:

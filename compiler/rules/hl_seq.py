@@ -15,6 +15,7 @@ from orchestrion.compiler.flow.util import (
     Global,
     GlobalLoad,
     GlobalStore,
+    ImportedCallBranch,
     Initializer,
     Switch,
     host_value,
@@ -106,6 +107,8 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from _travels(op)
         case CondBranch() | Switch():
             yield from _choice(op)
+        case ImportedCallBranch():
+            yield from _imported_call(op, tables)
         case Initializer():
             if len(op.body.blocks) != 1:
                 yield f"needs one block, has {len(op.body.blocks)}"
@@ -165,6 +168,17 @@ def _choice(op: CondBranch | Switch) -> Iterator[str]:
     given, size = op.operands[0].type, 1 if isinstance(op, CondBranch) else 4
     if not host_value(given) and not (is_resource(given) and size_of(given) == size):
         yield f"decides by {given}, a resource of {size} bytes or {I32} wanted"
+
+
+def _imported_call(op: ImportedCallBranch, tables: SymbolTables) -> Iterator[str]:
+    """The globals of the call are variables with the bytes of the function's tensors."""
+    types = (*op.function_type.inputs, *op.function_type.results)
+    for ref, type in zip(op.globals, types, strict=False):
+        variable = tables.lookup(op, ref)
+        if not isinstance(variable, Global) or variable.mutable is None:
+            yield f"{ref} is no mutable global"
+        elif is_resource(variable.type) and size_of(variable.type) != _bytes(type):
+            yield f"{ref} is of type {variable.type}, {op.callee.value} takes or gives {type}"
 
 
 def programs(module: Operation) -> Iterator[str]:

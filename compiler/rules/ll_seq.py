@@ -73,7 +73,7 @@ def around_entries(op: Operation) -> tuple[type[Operation], ...] | None:
             return (*sizes, util.GlobalLoad, ll_seq.Allocate, ll_seq.Record, ll_seq.Return)
         case ll_seq.Function():
             checks = (ll_seq.Check, ll_seq.Measure, ll_seq.SetUp, ll_seq.Destination, ll_seq.Storage)
-            submits = (ll_seq.Enqueue, ll_seq.Execute, ll_seq.Read)
+            submits = (ll_seq.Enqueue, ll_seq.Execute, ll_seq.ImportedCall, ll_seq.Read)
             return (*checks, *submits, *util.HOST_OPS, util.GlobalLoad, util.BranchOp, ll_seq.Return)
         case _:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from orchestrion.compiler.flow.util import Assert
+from orchestrion.compiler.flow.util import Assert, ImportedCall
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.symbols import SymbolTables
@@ -32,11 +32,11 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
         case Module():
             return (Func,)
         case Func():
-            return (StablehloOp, Assert, Return)
+            return (StablehloOp, Assert, ImportedCall, Return)
         case Reduce() | ReduceWindow() | SelectAndScatter() | Scatter() | Sort():
             return (Elementwise, Constant, RegionReturn)
         case Choice() | While():
-            return (StablehloOp, RegionReturn)
+            return (StablehloOp, ImportedCall, RegionReturn)
         case _:
             return None
 

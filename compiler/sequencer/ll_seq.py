@@ -341,6 +341,20 @@ class Execute(Operation):
     slots = operands(is_buffer)
 
 
+class ImportedCall(Operation):
+    """Calls a function of another module over whole buffers: those of its arguments, then those of its results."""
+
+    name = "ll_seq.imported_call"
+    callee = attr(StringAttr)
+    function_type = attr(FunctionType)
+    buffers = operands(is_buffer)
+
+    def check(self) -> Iterator[str]:
+        wanted = len(self.function_type.inputs) + len(self.function_type.results)
+        if len(self.buffers) != wanted:
+            yield f"gives {len(self.buffers)} buffers to a function of type {self.function_type}"
+
+
 class Enqueue(Operation):
     """Adds a recording, with these buffers in its slots, to what the next `execute` submits, in order."""
 
@@ -516,7 +530,7 @@ DIALECT = Dialect(
     [
         Executable, Entry, LoadInput, StoreOutput, End,
         CreateExecutable, Constant, Allocate, Record, Dispatch, Copy, Fill, Barrier,
-        Check, Measure, Size, Destination, Storage, Enqueue, Execute, Read, CacheLoad, CacheSave,
+        Check, Measure, Size, Destination, Storage, Enqueue, Execute, ImportedCall, Read, CacheLoad, CacheSave,
         Instance, Serve, PerShape, Setup, SetUp, Function, Return,
     ],
 )  # fmt: skip

@@ -169,7 +169,7 @@ class Serving:
     def _waits(self, block: Block) -> bool:
         """Whether the host goes on from a block only when the device is done."""
         match block.last:
-            case Return():
+            case Return() | util.ImportedCallBranch():
                 return True
             case util.CondBranch() | util.Switch():
                 chosen = block.last.operands[0]
@@ -212,6 +212,9 @@ class Serving:
             self.builder.build(ll_seq.Return, values=self.results)
             return
         assert isinstance(op, util.BranchOp)
+        if isinstance(op, util.ImportedCallBranch):
+            self._call(op)
+            return
         chosen = [self._chosen(op.operands[0])] if op.choosing else []
         given = [self._given(edge, op) for edge in op.edges]
         fields: dict[str, Any] = {"arguments": [value for values in given for value in values]}
@@ -226,6 +229,12 @@ class Serving:
             case _:
                 fields |= {"index": chosen[0], "targets": targets}
         self.builder.build(type(op), **fields)
+
+    def _call(self, op: util.ImportedCallBranch) -> None:
+        """The device is done with what the block records: the call works on the globals' memory."""
+        buffers = [self.unit.globals[ref.root] for ref in op.globals]
+        self.builder.build(ll_seq.ImportedCall, callee=op.callee, function_type=op.function_type, buffers=buffers)
+        self.builder.build(util.Branch, arguments=self._given(op.edges[0], op), to=self.blocks[op.to])
 
     def _chosen(self, value: Value) -> Value:
         if not hl_seq.is_resource(value.type):

@@ -1,4 +1,5 @@
-"""inline: every call becomes a copy of what it calls; private functions go.
+"""inline: every call becomes a copy of what it calls; private functions go. A call of a function of another module
+becomes a `util.imported_call`.
 
 Callees first, so that each body is copied when it is final. What comes from a body is located at the op in the callee
 and the call (`callsite`). The size with calls inlined is counted before anything is copied: a program larger than
@@ -11,6 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.flow.util import ImportedCall
+from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.locations import Location, called
@@ -35,7 +38,10 @@ def run(module: Module, options: Options) -> None:
     _check_growth(graph, order)
     for func in order:
         for call, target in graph.calls[func]:
-            _inline(call, target)
+            if target.is_declaration:
+                _import(call, target)
+            else:
+                _inline(call, target)
     for func in order:
         if not func.is_public:
             func.erase()
@@ -59,6 +65,17 @@ def _check_growth(graph: CallGraph, order: list[Func]) -> None:
 
 def _refusal(func: Func, message: str) -> CompileError:
     return CompileError([Diagnostic(message, func.loc, f"func.func @{func.sym_name.value}")])
+
+
+def _import(call: Call, target: Func) -> None:
+    """A call of a function of another module stays one, and no longer needs the declaration."""
+    outputs = [value.type for value in call.results]
+    made = Builder.before(call).build(
+        ImportedCall, callee=target.sym_name, arguments=list(call.operands), outputs=outputs
+    )
+    for old, new in zip(call.results, made.results, strict=True):
+        old.replace_by(new)
+    call.erase()
 
 
 def _inline(call: Call, target: Func) -> None:

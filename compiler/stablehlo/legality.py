@@ -20,7 +20,7 @@ from orchestrion.compiler.ir.verifier import declaration_problems, problems
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED
 from orchestrion.schema.rules import MAX_RANK
 
-from . import chlo, contraction, dialect, structural
+from . import chlo, contraction, dialect, imported, structural
 from .annotations import MESHES
 from .base import is_complex, is_known, is_supported
 from .calls import CallGraph
@@ -176,7 +176,7 @@ def _func(op: Operation) -> Iterator[str]:
             for message in _type(type):
                 yield f"argument {index} is {type}: {message}"
     if op.is_declaration:
-        yield "has no body: functions from elsewhere are not supported"
+        yield from imported.refusals(op)
     elif len(op.body.blocks) != 1:
         yield f"has {len(op.body.blocks)} blocks: control flow other than stablehlo.if, case and while is not supported"
 

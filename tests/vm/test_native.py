@@ -62,7 +62,8 @@ def test_unresolved_imports_are_listed_all_at_once() -> None:
         linked(imports, body)
     assert str(caught.value) == (
         "unresolved imports: words.missing (i32, i64*) -> buffer is not there; nowhere.at_all () -> () is not there; "
-        "words.first has signature (words.other, i32) -> i32, the module wants (i64) -> i32 (native modules: words)"
+        "words.first has signature (words.other, i32) -> i32, the module wants (i64) -> i32 (native modules: words; "
+        "functions of other modules: modules=, --module=NAME=FILE)"
     )
 
 

@@ -42,7 +42,7 @@
 // =====
 // 2:1: builtin.module: mhlo.num_partitions is 2: programs for several devices are not supported
 // 3:3: ml_program.global: is not supported beside functions
-// 4:3: func.func: has no body: functions from elsewhere are not supported
+// 4:3: func.func: has no body: a function of another module is declared private, with a name like @module.function
 // 5:3: func.func: has 2 blocks: control flow other than stablehlo.if, case and while is not supported
 // 7:5: cf.br: is not supported (control flow other than stablehlo.if, case and while)
 // supported ops of StableHLO are abs, add, and, atan2, bitcast_convert, broadcast_in_dim, case, cbrt, ceil, clamp, compare, complex, concatenate, constant, convert, convolution, cosine, count_leading_zeros, custom_call, divide, dot_general, dynamic_broadcast_in_dim, dynamic_conv, dynamic_gather, dynamic_iota, dynamic_pad, dynamic_reduce_window, dynamic_reshape, dynamic_slice, dynamic_update_slice, exponential, exponential_minus_one, fft, floor, gather, get_dimension_size, if, imag, iota, is_finite, log, log_plus_one, logistic, maximum, minimum, multiply, negate, not, or, pad, popcnt, power, real, real_dynamic_slice, reduce, reduce_window, remainder, reshape, return, reverse, round_nearest_afz, round_nearest_even, rsqrt, scatter, select, select_and_scatter, shift_left, shift_right_arithmetic, shift_right_logical, sign, sine, slice, sort, sqrt, subtract, tan, tanh, transpose, while, xor; of chlo: bessel_i1e, digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta; of func: func, call, return

@@ -1,0 +1,22 @@
+"""The type of a function of another module as the module file has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.schema import imported
+from orchestrion.schema.dtypes import BY_NAME
+
+
+def tensors_of(type: FunctionType) -> imported.FunctionType:
+    return imported.FunctionType(_tensors(type.inputs), _tensors(type.results))
+
+
+def _tensors(types: Sequence[Type]) -> tuple[imported.TensorType, ...]:
+    return tuple([_tensor(type) for type in types])
+
+
+def _tensor(type: Type) -> imported.TensorType:
+    assert isinstance(type, TensorType)
+    return imported.TensorType(BY_NAME[str(type.element)], tuple(type.shape))

@@ -1,0 +1,264 @@
+"""Functions that a module imports from other modules: loaded programs in the place of native modules.
+
+    encoder = vm.load("encoder.fb", device="vulkan")
+    program = vm.load("decoder.fb", modules={"encoder": encoder})
+
+- Each module keeps the policy and limits that it was loaded with. A caller's deadline and `cancel` end its calls of
+  other modules, too.
+- A call lends buffers: the function sees its arguments, which it cannot write, and its results, and both handles end
+  with the call. Compiled code gives each argument and result memory of its own, so nothing else can be seen.
+- Each context of the caller works with a context of its own of the imported module, so callers do not meet there. The
+  first one takes the default context.
+- A submitted call runs the function in a thread of its own and is suspended meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from orchestrion.hal.buffer import BufferView
+from orchestrion.hal.waiting import start_thread
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.imported import NATIVE_MODULES, PREFIX, FunctionType, TensorType, parse_function_type
+from orchestrion.schema.signature import parse_signature
+
+from .call import Call
+from .call_fence import CallFence
+from .errors import CallerError, DeviceError, UnresolvedImport, shorten
+from .function import Value
+from .interpreter import translate
+from .native import NativeFunction
+from .tensors import fits
+
+if TYPE_CHECKING:
+    from orchestrion.hal.device import Device
+    from orchestrion.schema.module import Module
+
+    from .code import Code
+    from .context import Context
+    from .function import Export
+    from .loader import Check
+    from .program import ModuleSource, Program, ProgramContext
+
+
+class NestedCall(Call):
+    """A call of an imported function. Its own limits hold, and the deadline and cancellation of the caller."""
+
+    __slots__ = ("_caller",)
+
+    def __init__(self, context: Context, caller: Call) -> None:
+        self._caller = caller
+        super().__init__(context)
+
+    def begin(self) -> None:
+        super().begin()
+        limit = self._caller.deadline
+        if limit is not None:
+            self.deadline = limit if self.deadline is None else min(limit, self.deadline)
+
+    def check(self) -> None:
+        self._caller.check()
+        super().check()
+
+
+class ImportedModule:
+    """A loaded program whose functions another program calls. `owned`: it is closed with its caller."""
+
+    __slots__ = ("_contexts", "_free", "_lock", "name", "owned", "program")
+
+    def __init__(self, name: str, program: Program, owned: bool) -> None:
+        self.name = name
+        self.owned = owned
+        self.program = program
+        self._contexts: weakref.WeakKeyDictionary[Context, ProgramContext] = weakref.WeakKeyDictionary()
+        self._free = True  #: whether no caller has the default context
+        self._lock = threading.Lock()
+
+    def find(self, name: str) -> NativeFunction | None:
+        """The function of that full name, with its arguments and then its results as views."""
+        found = self._export(name)
+        if found is None:
+            return None
+        place, export = found
+        count = len(export.arguments) + len(export.results)
+        signature = parse_signature(f"({', '.join(['hal.view'] * count)}) -> ()")
+        call = partial(self._call, place, export)
+        return NativeFunction(name, signature, call, frozenset(), partial(self._begin, call))
+
+    def refusal(self, name: str, wanted: FunctionType) -> str:
+        """Why the function of that full name cannot serve an import of this type; empty if it can."""
+        found = self._export(name)
+        if found is None:
+            there = ", ".join(export.name for export in self.program.exports) or "none"
+            return f"module {self.name} exports {shorten(there)}"
+        export = found[1]
+        if not _fit(wanted.arguments, export.arguments) or not _fit(wanted.results, export.results):
+            return f"module {self.name} has {shorten(str(export))}"
+        return ""
+
+    def leave(self, caller: Context) -> None:
+        """A context of the caller is closed."""
+        with self._lock:
+            context = self._contexts.pop(caller, None)
+        if context is not None and context is not self.program:
+            context.close()
+
+    def close(self) -> None:
+        """The program that imports it is closed."""
+        with self._lock:
+            contexts = [context for context in self._contexts.values() if context is not self.program]
+            self._contexts.clear()
+        for context in contexts:
+            context.close()
+        if self.owned:
+            self.program.close()
+
+    def _export(self, name: str) -> tuple[int, Export] | None:
+        _, _, function = name.partition(".")
+        for place, export in enumerate(self.program.exports):
+            if export.name == function:
+                return place, export
+        return None
+
+    def _context(self, caller: Context) -> ProgramContext:
+        with self._lock:
+            context = self._contexts.get(caller)
+            if context is None:
+                context = self.program if self._free else self._further()
+                self._free = False
+                self._contexts[caller] = context
+            return context
+
+    def _further(self) -> ProgramContext:
+        limits = self.program.context.limits
+        return self.program.create_context(
+            fuel=limits.fuel, deadline=limits.deadline, memory=limits.memory, depth=limits.depth
+        )
+
+    def _call(self, place: int, export: Export, call: Call, *views: BufferView) -> None:
+        context = self._context(call.context).context
+        if context.device is None:
+            raise CallerError(f"module {self.name}, whose function {export.name} is called, is closed")
+        count = len(export.arguments)
+        with _lent(context.device, views, count) as lent, context.lock:
+            results = context.run(NestedCall(context, call), self._code(place), lent)
+        if any(given is not view for given, view in zip(results, lent[count:], strict=True)):
+            raise DeviceError(f"function {export.name} of module {self.name} gave other results than it was asked for")
+
+    def _code(self, place: int) -> Code:
+        return self.program.context.program.entries[place]
+
+    def _begin(self, function: Callable[..., None], call: Call, *views: BufferView) -> CallFence:
+        """As the function itself, in a thread of its own."""
+        fence = CallFence()
+
+        def run() -> None:
+            try:
+                function(call, *views)
+            except Exception as error:
+                fence.end(translate(error, call))
+            else:
+                fence.end(None)
+
+        start_thread(run, f"orchestrion-import-{self.name}")
+        return fence
+
+
+@contextmanager
+def _lent(device: Device, views: Sequence[BufferView], arguments: int) -> Iterator[list[BufferView]]:
+    """The same views for a share of another program, the arguments read-only. They end with the call."""
+    lent = [view.buffer.lend(device, place >= arguments) for place, view in enumerate(views)]
+    try:
+        yield [
+            BufferView(buffer, view.dtype, view.shape, view.offset) for buffer, view in zip(lent, views, strict=True)
+        ]
+    finally:
+        for buffer, view in zip(lent, views, strict=True):
+            buffer.give_back(view.buffer)
+
+
+def _fit(wanted: Sequence[TensorType], there: Sequence[Value]) -> bool:
+    return len(wanted) == len(there) and all(
+        [a.dtype is b.dtype and fits(a.shape, b.shape) for a, b in zip(wanted, there, strict=True)]
+    )
+
+
+def imported_types(module: Module) -> dict[str, FunctionType]:
+    """The functions of other modules that a module imports, by name. `ModuleError` where it does not say their types
+    as the compiler writes them.
+    """
+    found = {}
+    for row in module.imports:
+        name = module.strings[row.name]
+        if name.partition(".")[0] in NATIVE_MODULES:
+            continue
+        text = module.attribute(PREFIX + name)
+        if isinstance(text, str):
+            found[name] = parse_function_type(text)
+        elif text is not None:
+            raise ModuleError(f"attribute {PREFIX}{shorten(name)} is no text")
+    return found
+
+
+def check_types(module: Module, modules: Mapping[str, ImportedModule]) -> None:
+    """`UnresolvedImport` lists the functions that no module given has, or that have another type."""
+    problems = []
+    for name, wanted in imported_types(module).items():
+        owner = name.partition(".")[0]
+        there = modules.get(owner)
+        if there is None:
+            reason = f"no module {shorten(owner)} was given (modules=, --module={shorten(owner)}=FILE)"
+        else:
+            reason = there.refusal(name, wanted)
+        if reason:
+            problems.append(f"{shorten(name)}: {shorten(str(wanted))}: {reason}")
+    if problems:
+        raise UnresolvedImport(f"imported functions are missing: {'; '.join(problems[:100])}")
+
+
+def checking(modules: Sequence[ImportedModule], check: Check | None) -> Check:
+    """What looks at a module before its code is verified: `check`, then the types of what it imports."""
+    by_name = {module.name: module for module in modules}
+
+    def both(module: Module) -> None:
+        if check is not None:
+            check(module)
+        check_types(module, by_name)
+
+    return both
+
+
+def load_modules(
+    modules: Mapping[str, Program | ModuleSource], device: Device, load: Callable[..., Program]
+) -> list[ImportedModule]:
+    """The modules in their order, as those that a program on the device imports from. Ends the use of `device`.
+
+    `load` takes a module and the arguments `device` and `modules`. `CallerError` for a module on another open device,
+    and for a name that is taken.
+    """
+    found: list[ImportedModule] = []
+    with device:
+        try:
+            for name, source in modules.items():
+                if name in NATIVE_MODULES:
+                    raise CallerError(f"no module can be given as {name!r}: that is a module of the runtime")
+                if isinstance(source, str | PathLike | bytes | bytearray | memoryview):
+                    earlier = {one.name: one.program for one in found}
+                    found.append(ImportedModule(name, load(source, device=device, modules=earlier), True))
+                    continue
+                if source.device.device_state is not device.device_state:
+                    raise CallerError(
+                        f"module {name} is loaded on another open device: give that device, or leave device= out"
+                    )
+                found.append(ImportedModule(name, source, False))
+        except BaseException:
+            for one in found:
+                one.close()
+            raise
+    return found
