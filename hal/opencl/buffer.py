@@ -230,4 +230,7 @@ def _root(memory: Any) -> tuple[cl.Buffer, int]:
                 "the buffer is a sub-buffer of one that the driver does not name: give that"
             ) from error
         return memory, 0
-    return (memory, 0) if parent is None else (cl.Buffer.from_int_ptr(parent.int_ptr, retain=True), memory.offset)
+    if parent is None:
+        return memory, 0
+    root: Any = cl.Buffer.from_int_ptr(parent.int_ptr, retain=True)
+    return root, memory.offset
