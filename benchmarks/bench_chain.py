@@ -66,16 +66,19 @@ class Chain:
         np.testing.assert_array_equal(np.asarray(out), X)
         last = self.program.statistics()["calls"][-1]
         assert (last["submissions"], last["dispatches"]) == (1, depth), last
-        self.backend = self.program.device.home.backend
+        self.backend = self.program.device.device_state.backend
         recordings = [value for value in self.program.context.globals if isinstance(value, Recording)]
         self.commands = recordings[0].commands.backend
 
     def raw_opencl(self) -> Callable[[], None]:
-        """What the call enqueues, and one wait."""
-        steps, finish = [*self.commands._steps], self.backend.queue._finish
+        """What the call enqueues, and one wait for the last event."""
+        queue = self.backend.queue
+        ticket, (*steps, last) = queue.create_ticket(), self.commands._steps
 
         def call() -> None:
-            if any(step() for step in steps) or finish():
+            if any(step(0, None, None) for step in steps) or last(0, None, ticket.where):
+                raise RuntimeError("an OpenCL call failed")
+            if queue._wait_for(1, ticket.where) or queue._release(ticket.event):
                 raise RuntimeError("an OpenCL call failed")
 
         return call
@@ -89,7 +92,8 @@ class Chain:
             for name in ("_submit", "_wait", "_reset"):
                 setattr(queue, name, ffi.cast(ffi.typeof(getattr(queue, name)), nothing))
             return
-        queue._finish = partial(type(queue._finish.func)(nothing), *queue._finish.args)
+        for name in ("_wait_for", "_release"):
+            setattr(queue, name, type(getattr(queue, name))(nothing))
         steps = [partial(type(step.func)(nothing), *step.args) for step in self.commands._steps]
         self.commands._steps = steps
 

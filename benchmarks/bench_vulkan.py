@@ -27,7 +27,8 @@ def raw(program: Any) -> Callable[[], None]:
     info = next(reversed(commands._recordings.values())).submit_info
     queue = commands._device.queue
     submit, wait, reset = queue._submit, queue._wait, queue._reset
-    handle, device, fence, fences = queue.handle, queue._device_handle, queue._fence, queue._fences
+    ticket = queue.create_ticket()
+    handle, device, fence, fences = queue.handle, queue._device_handle, ticket.fence, ticket.fences
 
     def call() -> None:
         if submit(handle, 1, info, fence) or wait(device, 1, fences, 1, 1 << 62) or reset(device, 1, fences):

@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .backend import BufferUsage, MemoryType
-from .buffer import DISPATCH, MAPPING, TRANSFER, WRITABLE, Buffer
-from .errors import InvalidArgument, OutOfMemory
-from .lifetime import Account, ResourceRef
+from .backend import BackendBuffer, MemoryUse
+from .buffer import WRITABLE, Buffer
+from .errors import DeviceOutOfMemory, InvalidArgument, MemoryLimitExceeded
+from .lifetime import Account, ResourceRef, noticing_loss
+from .relief import relieve_device, relieve_limit, with_relief
 
 if TYPE_CHECKING:
     from .device import Device
 
 GRANULE = 16
-
-HOST_VISIBLE = int(MemoryType.HOST_VISIBLE)
-ANY_MEMORY = MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE
-ANY_USAGE = BufferUsage.TRANSFER | BufferUsage.DISPATCH | BufferUsage.MAPPING
 
 
 class Allocator:
@@ -42,41 +39,42 @@ class Allocator:
 
     @property
     def live_bytes(self) -> int:
+        """Bytes in use, without those that nobody refers to any more."""
+        self.device.device_state.collect()
         return self._accounts[0].live
 
     @property
     def peak_bytes(self) -> int:
         return self._accounts[0].peak
 
-    def allocate(
-        self,
-        size: int,
-        memory: MemoryType = ANY_MEMORY,
-        usage: BufferUsage = ANY_USAGE,
-    ) -> Buffer:
-        """A buffer of `size` bytes, all zero. `OutOfMemory` above a limit or when the device has no room.
+    def allocate(self, size: int, use: MemoryUse = MemoryUse.ARENA) -> Buffer:
+        """A buffer of `size` bytes, all zero. `MemoryLimitExceeded` above a limit, `DeviceOutOfMemory` when the device
+        has no room.
 
-        MAPPING usage needs HOST_VISIBLE memory; a driver without persistent mapping gives a buffer whose
-        `host` is None, which `read` and `write` serve all the same.
+        `use` says what the buffer is for; the driver chooses the memory by it (`MemoryUse`). Where the driver maps
+        none, the buffer's `host` is None, which `read` and `write` serve all the same.
         """
         device = self.device
+        state = device.device_state
         if device.closed:
             device.check_open()
-        rights, places = int(usage), int(memory)
-        if size < 0 or not rights or not places:
-            raise InvalidArgument(f"allocation of {size} bytes, memory {places}, usage {rights}")
-        if rights & MAPPING and not places & HOST_VISIBLE:
-            raise InvalidArgument("buffer usage MAPPING needs memory type HOST_VISIBLE")
+        if size < 0:
+            raise InvalidArgument(f"allocation of {size} bytes")
+        if not isinstance(use, MemoryUse):
+            raise InvalidArgument(f"use {use!r} of an allocation is no MemoryUse")
         padded = max(GRANULE, -(-size // GRANULE) * GRANULE)
+        if state.garbage or state.limbo:
+            state.collect()
         self._charge(padded)
         try:
-            backend = device.device_state.backend.allocate(padded, memory, usage)
+            with noticing_loss(state):
+                backend = self._allocate(padded, use)
         except BaseException:
             self._refund(padded)
             raise
         device.statistics.allocations += 1
-        ref = ResourceRef(device.device_state, backend, self._accounts, padded)
-        return Buffer(device, backend, ref, size, rights | WRITABLE)
+        ref = ResourceRef(state, backend, self._accounts, padded)
+        return Buffer(device, backend, ref, size, WRITABLE)
 
     def import_host(self, memory: npt.NDArray[np.generic]) -> Buffer | None:
         """A read-only buffer over contiguous host memory, which it keeps alive; None where the device cannot."""
@@ -88,11 +86,13 @@ class Allocator:
         alignment = device.info.limits.host_import_alignment
         if data.size == 0 or data.ctypes.data % alignment:
             return None
-        backend = device.device_state.backend.import_host(data)
+        state = device.device_state
+        with noticing_loss(state):
+            backend = with_relief(state, device, lambda: state.backend.import_host(data))
         if backend is None:
             return None
         device.statistics.imports += 1
-        return Buffer(device, backend, ResourceRef(device.device_state, backend), data.size, TRANSFER | DISPATCH)
+        return Buffer(device, backend, ResourceRef(state, backend), data.size, 0)
 
     def import_buffer(self, handle: Any, size: int, offset: int = 0, writable: bool = True) -> Buffer:
         """`size` bytes from `offset` on of a buffer of the driver's own API. No limit is charged with them.
@@ -110,19 +110,38 @@ class Allocator:
             raise InvalidArgument(f"import of {size} bytes from offset {offset} of a buffer")
         if offset % alignment:
             raise InvalidArgument(f"import from offset {offset} of a buffer, which is not a multiple of {alignment}")
-        backend = device.device_state.backend.import_buffer(handle, offset, size, writable)
+        state = device.device_state
+        with noticing_loss(state):
+            backend = with_relief(state, device, lambda: state.backend.import_buffer(handle, offset, size, writable))
         device.statistics.imports += 1
-        rights = TRANSFER | DISPATCH | WRITABLE * writable
-        return Buffer(device, backend, ResourceRef(device.device_state, backend), size, rights)
+        return Buffer(device, backend, ResourceRef(state, backend), size, WRITABLE * writable)
 
     def check_room(self, size: int, who: str) -> None:
-        """For memory that a driver takes while it works: `OutOfMemory` when it would exceed a limit now."""
+        """For memory that a driver takes while it works: `MemoryLimitExceeded` when it would exceed a limit now."""
+        self.device.device_state.collect()
         for account in self._accounts:
             if account.limit is not None and account.live + size > account.limit:
-                raise OutOfMemory(
+                raise MemoryLimitExceeded(
                     f"{who} {size} bytes of scratch memory, which exceeds the limit of {account.limit} bytes "
                     f"({account.live} in use){account.origin}"
                 )
+
+    def _allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
+        """From the driver; if that has no room, once more after everything was given back that can be."""
+        state = self.device.device_state
+        try:
+            return state.backend.allocate(size, use)
+        except DeviceOutOfMemory as error:
+            if not relieve_device(state, self.device):
+                raise self._no_room(size, error) from error
+        try:
+            return state.backend.allocate(size, use)
+        except DeviceOutOfMemory as error:
+            raise self._no_room(size, error) from error
+
+    def _no_room(self, size: int, error: DeviceOutOfMemory) -> DeviceOutOfMemory:
+        used = self._accounts[-1].live - size  # which is charged already
+        return DeviceOutOfMemory(f"{error} ({used} bytes of {self.device.info.id} are in use)")
 
     def _charge(self, size: int) -> None:
         for position, account in enumerate(self._accounts):
@@ -131,9 +150,12 @@ class Allocator:
             self.device.device_state.make_room()
             if account.charge(size):
                 continue
+            relieved = relieve_limit(self.device.device_state, self.device, account)
+            if relieved and account.charge(size):
+                continue
             for charged in self._accounts[:position]:
                 charged.refund(size)
-            raise OutOfMemory(
+            raise MemoryLimitExceeded(
                 f"allocation of {size} bytes exceeds the limit of {account.limit} bytes ({account.live} in use)"
                 f"{account.origin}"
             )

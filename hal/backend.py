@@ -10,14 +10,15 @@ Rules for both sides:
   value raises the error.
 - The front keeps every buffer, executable and command buffer that work in flight may touch alive until that
   work is done; a backend may rely on it. `release` is called exactly once, by the front.
-- Methods may be called from any thread; the front serialises calls on one queue.
+- Methods may be called from any thread; the front serialises calls on one queue. A queue that `overlaps` gets `wait`
+  beside them, from several threads at once, and `create_executable` is called by several threads at once anyway.
 - A backend raises the errors of `hal.errors`, in words: fact first, both values.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntFlag
+from enum import Enum
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -31,19 +32,27 @@ Bytes = npt.NDArray[np.uint8]
 NOT_MADE = "the submission was interrupted before the device had it"
 
 
-class MemoryType(IntFlag):
-    """Where a buffer lives. HOST_VISIBLE asks for a persistent mapping (`BackendBuffer.host`)."""
+class MemoryUse(Enum):
+    """What a buffer is for. The driver chooses the memory: which heap, and whether the host maps it.
 
-    DEVICE_LOCAL = 1
-    HOST_VISIBLE = 2
+    Every buffer can be read and written by kernels, copies, fills and the host, whatever its use is.
 
+    | use | written by | read by | on a device with memory of its own |
+    | --- | --- | --- | --- |
+    | CONSTANT | the host, once | kernels, in every call | device memory |
+    | ARENA | kernels | kernels | device memory |
+    | INPUT | the host, before a call | kernels of that call | device memory, mapped only if host writes are fast |
+    | OUTPUT | kernels of a call | the host, after that call | device memory |
+    | STAGING | the host, or copies | copies, or the host | host memory, mapped |
 
-class BufferUsage(IntFlag):
-    """What a buffer may be used for; the front refuses any other use."""
+    Where host and device share one memory, the driver maps all of them.
+    """
 
-    TRANSFER = 1
-    DISPATCH = 2
-    MAPPING = 4
+    CONSTANT = "constant"
+    ARENA = "arena"
+    INPUT = "input"
+    OUTPUT = "output"
+    STAGING = "staging"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +118,9 @@ class BackendBuffer(ABC):
     size: int
     #: Persistent host mapping of all bytes, coherent once the work that touches it was waited for; else None.
     host: Bytes | None
+    #: False if the host's processor does not cache the mapping: writing it is fast, reading it slow. The front then
+    #: reads through `BackendQueue.read`.
+    host_cached: bool = True
 
     @property
     def native(self) -> NativeRange | None:
@@ -242,7 +254,15 @@ class BackendQueue(ABC):
 
     A batch is recordings that go to the device as one submission, as if a barrier stood between them. The same
     recording may be in it again and again, with the same or with other tables.
+
+    A blocking call is `execute` or `execute_batch`, for which the front holds the device's lock until it returns. Where
+    `overlaps` is true it is two steps instead: `launch` or `launch_batch` under the lock, and `wait` outside of it, so
+    that other threads submit meanwhile. A driver that works in the calling thread has nothing to overlap.
     """
+
+    #: whether blocking calls are launched and waited for in two steps; then the five methods from `create_ticket` to
+    #: `abandon` are there
+    overlaps: bool = False
 
     @abstractmethod
     def submit(
@@ -271,6 +291,42 @@ class BackendQueue(ABC):
     def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
         """As `execute`, for several recordings: one submission and one wait."""
 
+    def create_ticket(self) -> Any:
+        """What one launched submission is known by until it was waited for (a fence, say).
+
+        The front uses a ticket for one submission at a time, and again once `wait` returned. It is the queue's, which
+        lets go of all its tickets when the device is closed.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
+
+    def launch(self, ticket: Any, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+        """Submit without blocking: the first half of `execute`. Submissions start in the order of launches.
+
+        Until the ticket was waited for, or until what follows `abandon` is over, the front keeps alive what the work
+        uses. A driver keeps what it made of the recording for this table.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
+
+    def launch_batch(self, ticket: Any, batch: Sequence[BackendWork]) -> None:
+        """As `launch`, for several recordings: one submission."""
+        raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
+
+    def wait(self, ticket: Any, watcher: Watcher | None = None) -> None:
+        """Return when the work launched with this ticket is over: the second half of `execute`. Raises its error.
+
+        The front does not hold the device's lock. Other threads launch, wait and recover meanwhile, so what they touch
+        may only be touched in single steps of Python, or under a lock of the driver. What the watcher raises, asked now
+        and then, ends the wait and not the work.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
+
+    def abandon(self, ticket: Any) -> None:
+        """An exception ended `launch` or `wait`: the ticket is not used again, and its work may be under way, or not
+        have been submitted. `recover` comes next, and does not signal before that work is over. A second call for the
+        same ticket does nothing.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
+
     @abstractmethod
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         """Copy from the host, in order with later submissions; `data` stays unchanged until the next wait."""
@@ -289,7 +345,10 @@ class BackendQueue(ABC):
 
         `unsure`: the signals of a submission that the device may or may not have. If it does not, these points fail. A
         driver that can signal behind its work does not wait; this default waits. An exception may end this method, too:
-        then it is called again, with other signals, before any other method.
+        then it is called again, with other signals, before any other method but `wait`.
+
+        Where the queue overlaps, other threads' submissions may be under way, launched or submitted. They go on as they
+        were: their tickets and signals stay what they are.
         """
         self.wait_idle()
         for semaphore, value in unsure:
@@ -318,8 +377,13 @@ class BackendDevice(ABC):
     compiles: ClassVar[bool] = True
 
     @abstractmethod
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
-        """Memory that reads as zeros, whatever was in it before. May be called while another thread uses the queue."""
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
+        """A buffer of `size` bytes that reads as zeros, whatever was in the memory before.
+
+        `use` decides where the buffer lies, never whether it works: a driver with one kind of memory may ignore it.
+        A STAGING buffer is mapped (`BackendBuffer.host`) if the device maps any memory. `OutOfMemory`: there is no
+        room, or `size` exceeds the device's largest allocation. May be called while another thread uses the queue.
+        """
 
     @abstractmethod
     def import_host(self, memory: Bytes) -> BackendBuffer | None:
@@ -336,7 +400,7 @@ class BackendDevice(ABC):
 
     @abstractmethod
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
-        """Verify and build.
+        """Verify and build. Several threads may call this at once, for different payloads.
 
         `ModuleError` when the payload is malformed, `Unsupported` when the device lacks what it needs.
         """
@@ -367,6 +431,15 @@ class BackendDevice(ABC):
     def import_semaphore(self, handle: Any) -> BackendSemaphore:
         """A semaphore or event of the driver's own API, which stays its owner's. `InvalidArgument`: it is none."""
         raise Unsupported(f"device {self.info.id} has no semaphores of an API of its own to import")
+
+    def trim(self) -> bool:
+        """Give back memory that is only kept to be used again, such as spare blocks and recordings for earlier tables
+        of buffers; whether there was any.
+
+        Called when memory runs out, while no other method of the device's queue is called. It does not wait for work
+        under way, and what that uses stays.
+        """
+        return False
 
     @abstractmethod
     def close(self) -> None: ...

@@ -1,9 +1,10 @@
 """Device memory and typed views of it.
 
-- A `Buffer` is bytes with a set of allowed uses; `release` (or the last reference) ends its use, and the memory goes
+- A `Buffer` is bytes with access rights; `release` (or the last reference) ends its use, and the memory goes
   when no recording and no work in flight refers to it any more.
 - Where the driver maps memory persistently, `read` and `write` are plain copies and wait only for submitted work that
-  still uses the buffer; elsewhere they are ordered on the queue. Either way the array is the caller's again on return.
+  still uses the buffer; elsewhere they are ordered on the queue. So are reads of mappings that the host's processor
+  does not cache. Either way the array is the caller's again on return.
 - A `BufferView` is an element type and a shape over a range of a buffer.
 """
 
@@ -17,25 +18,19 @@ import numpy.typing as npt
 
 from orchestrion.schema.dtypes import DType
 
-from .backend import BackendBuffer, BufferUsage, Bytes, NativeRange, Watcher
+from .backend import BackendBuffer, Bytes, NativeRange, Watcher
 from .dlpack import export
 from .errors import InvalidArgument
 from .lifetime import DeviceState, ResourceRef
+from .relief import with_relief
 
 if TYPE_CHECKING:
     from .device import Device
 
 Array = npt.NDArray[Any]
 
-TRANSFER, DISPATCH, MAPPING = int(BufferUsage.TRANSFER), int(BufferUsage.DISPATCH), int(BufferUsage.MAPPING)
-#: beside the usage flags: the device may write; imported host memory lacks it
-WRITABLE = 1 << 8
-
-_RIGHTS = {TRANSFER: "usage TRANSFER", DISPATCH: "usage DISPATCH", MAPPING: "usage MAPPING", WRITABLE: "write access"}
-
-
-def name_rights(rights: int) -> str:
-    return " and ".join(name for bit, name in _RIGHTS.items() if rights & bit)
+#: access right: host and device may write; imported host memory lacks it
+WRITABLE = 1
 
 
 class _Mapping:
@@ -56,7 +51,7 @@ class Buffer:
     only while the buffer is alive, or None; `map` gives an array that may be kept.
     """
 
-    __slots__ = ("backend", "device", "device_state", "host", "ref", "rights", "size", "submitted")
+    __slots__ = ("backend", "device", "device_state", "host", "host_cached", "ref", "rights", "size", "submitted")
 
     def __init__(self, device: Device, backend: BackendBuffer, ref: ResourceRef, size: int, rights: int) -> None:
         self.device = device
@@ -66,6 +61,7 @@ class Buffer:
         self.size = size
         self.rights = rights
         self.host: Bytes | None = None if backend.host is None else backend.host[:size]
+        self.host_cached = backend.host_cached
         self.submitted = 0  #: the last submission that uses it, on the device state's timeline
         device.live["buffer"] += 1
 
@@ -79,7 +75,8 @@ class Buffer:
                 state.wait_for(self)
             self.host[offset : offset + data.size] = data
         elif data.size:
-            self.device.queue.write(self, offset, data)
+            queue = self.device.queue
+            with_relief(state, self.device, lambda: queue.write(self, offset, data))
 
     def read(self, out: Array, offset: int = 0) -> None:
         """Fill a C-contiguous array with the bytes from `offset` on, after all work that was submitted before."""
@@ -88,12 +85,13 @@ class Buffer:
         data = out.reshape(-1).view(np.uint8)
         state = self.check(offset, data.size, 0)
         self.device.statistics.device_to_host_bytes += data.size
-        if self.host is not None:
+        if self.host is not None and self.host_cached:
             if self.submitted:
                 state.wait_for(self)
             data[:] = self.host[offset : offset + data.size]
         elif data.size:
-            self.device.queue.read(self, offset, data)
+            queue = self.device.queue
+            with_relief(state, self.device, lambda: queue.read(self, offset, data))
 
     def wait(self, watcher: Watcher) -> None:
         """Wait for the submitted work that a `read` or `write` would wait for, or until `watcher.check` raises."""
@@ -106,10 +104,13 @@ class Buffer:
 
         Coherent once the work that touches the buffer was waited for.
         """
-        self.check(0, self.size, MAPPING)
+        self.check(0, self.size, 0)
         if self.host is None:
             return None
-        return np.asarray(_Mapping(self.host, self.ref))
+        mapped = np.asarray(_Mapping(self.host, self.ref))
+        if not self.rights & WRITABLE:
+            mapped.flags.writeable = False
+        return mapped
 
     @property
     def native(self) -> NativeRange | None:
@@ -128,25 +129,27 @@ class Buffer:
         return None if found is None else found._replace(size=self.size)
 
     def check(self, offset: int, length: int, rights: int) -> DeviceState:
-        """`InvalidArgument` unless alive, in range and with these rights."""
+        """`InvalidArgument` unless alive, in range and with these rights; `DeviceLost` if the device is lost."""
         state = self.device_state
         if state is None:
             raise InvalidArgument(f"buffer of {self.size} bytes was released")
         if offset < 0 or length < 0 or offset + length > self.size:
             raise InvalidArgument(f"bytes {offset} to {offset + length} are outside a buffer of {self.size} bytes")
         if rights & ~self.rights:
-            raise InvalidArgument(f"buffer of {self.size} bytes lacks {name_rights(rights & ~self.rights)}")
+            raise InvalidArgument(f"buffer of {self.size} bytes lacks write access")
+        if state.lost is not None:
+            self.device.check_not_lost()
         return state
 
     def lend(self, device: Device, writable: bool) -> Buffer:
-        """Another handle over the same memory, counted for `device`, a share of the same open device. It cannot be
-        mapped, and written only if `writable` and this handle can. `InvalidArgument` for another device.
+        """Another handle over the same memory, counted for `device`, a share of the same open device. It can be written
+        if `writable` is true and this handle can be. `InvalidArgument` for another device.
         """
         state = self.check(0, self.size, WRITABLE if writable else 0)
         if device.device_state is not state:
             raise InvalidArgument(f"buffer of device {self.device.info.id} lent to {device.info.id}")
-        lost = MAPPING if writable else MAPPING | WRITABLE
-        lent = Buffer(device, self.backend, self.ref, self.size, self.rights & ~lost)
+        rights = self.rights if writable else self.rights & ~WRITABLE
+        lent = Buffer(device, self.backend, self.ref, self.size, rights)
         lent.submitted = self.submitted
         return lent
 
@@ -157,15 +160,19 @@ class Buffer:
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
-        if self.device_state is None:
-            return
+        state = self.device_state
+        if state is not None:
+            self._end()
+            state.collect()
+
+    def _end(self) -> None:
         self.device.live["buffer"] -= 1
         self.device_state = self.host = None
         del self.backend, self.ref
 
     def __del__(self) -> None:
-        if hasattr(self, "submitted"):
-            self.release()
+        if hasattr(self, "submitted") and self.device_state is not None:
+            self._end()
 
 
 class BufferView:
@@ -193,16 +200,16 @@ class BufferView:
         """Copy an array of this view's dtype and shape, in any memory layout."""
         if array.dtype != self.dtype.numpy or array.shape != self.shape:
             raise InvalidArgument(f"array {array.dtype}{array.shape} does not fit a view {self.dtype}{self.shape}")
-        buffer = self.buffer
-        if self._elements is None or buffer.device_state is None or buffer.submitted or not buffer.rights & WRITABLE:
+        buffer, state = self.buffer, self.buffer.device_state
+        if self._elements is None or state is None or state.lost or buffer.submitted or not buffer.rights & WRITABLE:
             return buffer.write(array, self.offset)
         buffer.device.statistics.host_to_device_bytes += self.nbytes
         self._elements[...] = array
 
     def read(self) -> Array:
         """A new array with the elements, after all work that was submitted before."""
-        buffer = self.buffer
-        if self._elements is None or buffer.device_state is None or buffer.submitted:
+        buffer, state = self.buffer, self.buffer.device_state
+        if self._elements is None or state is None or state.lost or buffer.submitted or not buffer.host_cached:
             out = np.empty(self.shape, self.dtype.numpy)
             buffer.read(out, self.offset)
             return out
@@ -217,9 +224,9 @@ class BufferView:
         return data[self.offset : self.offset + self.nbytes].view(self.dtype.numpy).reshape(self.shape)
 
     def shared(self) -> Array | None:
-        """As `map`, after all submitted work that uses the buffer; None also where it may not be mapped."""
+        """As `map`, after all submitted work that uses the buffer."""
         buffer = self.buffer
-        if buffer.host is None or not buffer.rights & MAPPING:
+        if buffer.host is None:
             return None
         state = buffer.check(0, 0, 0)
         if buffer.submitted:

@@ -11,9 +11,9 @@ ended: their seconds are added up, and the executable with which they exceed wha
 from __future__ import annotations
 
 import math
-import threading
 
 from .errors import BuildDeadlineExceeded, InvalidArgument
+from .fork import new_lock
 from .policy import Policy
 
 #: the default deadline of a program that is not trusted: seconds for any program, more for each KiB of its code, and
@@ -33,7 +33,7 @@ class BuildBudget:
             raise InvalidArgument(f"a build deadline of {deadline} s is not above 0")
         self.deadline = deadline
         self.declared: float | None = None  #: seconds that the module declares
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._trusted: bytes | None = None
         self._bytes = 0
         self._spent = 0.0

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .backend import BackendCommandBuffer, Binding, Entry
-from .buffer import DISPATCH, TRANSFER, WRITABLE, Buffer
+from .buffer import WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
 from .executable import Executable
-from .lifetime import ResourceRef
+from .lifetime import ResourceRef, noticing_loss
+from .relief import with_relief
 from .workload import Grid, divide, fold
 
 if TYPE_CHECKING:
@@ -83,7 +84,9 @@ class CommandBuffer:
         self.device_state = device.device_state
         self._limits = device.info.limits
         self._alignment = device.info.limits.min_binding_alignment
-        self.backend = device.device_state.backend.create_command_buffer(slots)
+        state = device.device_state
+        with noticing_loss(state):
+            self.backend = with_relief(state, device, lambda: state.backend.create_command_buffer(slots))
         self.ref = ResourceRef(device.device_state, self.backend)
         self.needs: tuple[tuple[int, int], ...] | None = None
         self.overlaps: list[Overlap] = []
@@ -124,7 +127,8 @@ class CommandBuffer:
         scratch = executable.backend.scratch_bytes(entry, parameters)
         if scratch:
             self.device.allocator.check_room(scratch, f"entry {row.name} needs")
-        backend.dispatch(executable.backend, entry, groups, resolved, parameters)
+        with noticing_loss(self.device_state):
+            backend.dispatch(executable.backend, entry, groups, resolved, parameters)
         self._held.append(executable.ref)
         self.dispatches += 1
 
@@ -134,13 +138,14 @@ class CommandBuffer:
         same = source is target or (isinstance(source, int) and source == target)
         if same:
             refuse_overlap(source_offset, target_offset, length)
-        taken = self._resolve(source, source_offset, length, TRANSFER)
-        given = self._resolve(target, target_offset, length, TRANSFER | WRITABLE)
+        taken = self._resolve(source, source_offset, length, 0)
+        given = self._resolve(target, target_offset, length, WRITABLE)
         if length == 0 or same and source_offset == target_offset:
             return
         if not same and (isinstance(source, int) or isinstance(target, int)):
             self.overlaps.append(Overlap(source, source_offset, target, target_offset, length))
-        backend.copy(taken, given)
+        with noticing_loss(self.device_state):
+            backend.copy(taken, given)
         self.bytes_copied += length
 
     def fill(self, target: Source, offset: int, length: int, pattern: bytes) -> None:
@@ -152,10 +157,11 @@ class CommandBuffer:
             raise InvalidArgument(
                 f"fill of {length} bytes at offset {offset} with a pattern of {len(pattern)}: not whole patterns"
             )
-        given = self._resolve(target, offset, length, TRANSFER | WRITABLE)
+        given = self._resolve(target, offset, length, WRITABLE)
         if length == 0:
             return
-        backend.fill(given, pattern)
+        with noticing_loss(self.device_state):
+            backend.fill(given, pattern)
         self.bytes_copied += length
 
     def fill_bytes(self, offset: int, length: int, pattern: bytes) -> int:
@@ -164,19 +170,24 @@ class CommandBuffer:
 
     def barrier(self) -> None:
         """What is recorded after this sees the writes of what was recorded before; without it they may run at once."""
-        self._recording().barrier()
+        with noticing_loss(self.device_state):
+            self._recording().barrier()
 
     def finish(self) -> None:
         """End recording; from now on it can be submitted, and never changes."""
-        self._recording().finish()
+        with noticing_loss(self.device_state):
+            self._recording().finish()
         self.needs = tuple(self._slots)
         self._state = "finished"
         self.device.statistics.command_buffers_recorded += 1
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
-        if self._state == "released":
-            return
+        if self._state != "released":
+            self._end()
+            self.device_state.collect()
+
+    def _end(self) -> None:
         self.device.live["command buffer"] -= 1
         self.needs = None
         del self.backend, self.ref
@@ -185,8 +196,8 @@ class CommandBuffer:
         self._state = "released"
 
     def __del__(self) -> None:
-        if hasattr(self, "_state"):
-            self.release()
+        if hasattr(self, "_state") and self._state != "released":
+            self._end()
 
     @property
     def refs(self) -> tuple[object, ...]:
@@ -211,7 +222,7 @@ class CommandBuffer:
         for (source, offset, length), (access, least) in zip(bindings, row.bindings):  # noqa: B905  compared above
             if length < least or length > most or offset % alignment:
                 raise self._bad_binding(row, len(resolved), offset, length)
-            rights = DISPATCH if access == "read" else DISPATCH | WRITABLE
+            rights = 0 if access == "read" else WRITABLE
             resolved.append(self._resolve(source, offset, length, rights))
         return resolved
 

@@ -22,10 +22,8 @@ from .backend import (
     BackendQueue,
     BackendWork,
     Binding,
-    BufferUsage,
     Bytes,
     Entry,
-    MemoryType,
     Point,
     Watcher,
 )
@@ -167,9 +165,6 @@ class _DebugDevice(ProfilingDevice):
         super().__init__(inner)
         self.queue = self.profile = self.steps = _Queue(inner.queue)
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
-        return self._inner.allocate(size, memory, usage | BufferUsage.TRANSFER)
-
     def import_host(self, memory: Bytes) -> BackendBuffer | None:
         return None
 
@@ -185,6 +180,6 @@ def open_debug_device(name: str, policy: Policy | None = None) -> Device:
 
 def observe(device: Device, observer: Observer | None) -> None:
     """From now on tell `observer` of each dispatch of a device of `open_debug_device`; nobody for None."""
-    backend = device.device_state.backend
+    backend = device.device_state.driver
     assert isinstance(backend, _DebugDevice), "the device was not opened by open_debug_device"
     backend.steps.observer = observer

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
+from itertools import count
 from typing import Any, NamedTuple
 
 from .allocator import Allocator
@@ -19,13 +20,16 @@ from .building import BuildBudget
 from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument, Unsupported
 from .executable import Executable, ExecutableCache
-from .fork import after_fork
-from .lifetime import Account, DeviceState
+from .fork import after_fork, new_lock
+from .lifetime import Account, DeviceState, noticing_loss
 from .policy import Policy
-from .queue import Queue
+from .queue import queue_of
+from .relief import Callback, with_relief
 from .semaphore import MAX_VALUE, Semaphore
 from .statistics import Statistics
 
+#: one number per share ever made in this process
+_numbers = count(1)
 #: what is counted for leaks
 KINDS = ("buffer", "executable", "command buffer", "semaphore")
 
@@ -40,7 +44,8 @@ class _Opened(NamedTuple):
 class Device:
     """An open device. Made by `hal.registry.open_device`, or `Device.of` over a backend.
 
-    `InvalidArgument` meets whoever uses a closed device, or an object that is released or of another device.
+    `InvalidArgument` meets whoever uses a closed device, or an object that is released or of another device. Once the
+    driver has raised `DeviceLost`, every use of the device and of its shares does, up to `close`.
     """
 
     def __init__(
@@ -58,23 +63,29 @@ class Device:
         self.policy = policy
         self.statistics = Statistics()
         self.live: dict[str, int] = dict.fromkeys(KINDS, 0)
-        self.signal_lock = threading.Lock()
+        self.signal_lock = new_lock()
         self.closed = False
         self._why_closed = "is closed"
         self.executables = executables
         self.allocator = Allocator(self, accounts)
-        self.queue = Queue(self)
+        self.queue = queue_of(self)
         self._accounts = accounts
         self._opened = _Opened(accounts, policy) if opened is None else opened
-        state.shares[id(self)] = None
+        self._share = next(_numbers)
+        state.shares[self._share] = weakref.ref(self)
+        if state.lost is not None:  # by another thread, since the queue was made
+            self.invalidate_after_loss()
         _devices.add(self)
 
     @classmethod
     def of(cls, backend: BackendDevice, memory_limit: int | None = None, policy: Policy | None = None) -> Device:
         """The front over an open backend device. `memory_limit` in bytes holds for all shares together."""
-        return cls(
-            DeviceState(backend), (Account(memory_limit),), ExecutableCache(), Policy() if policy is None else policy
+        executables = ExecutableCache()
+        device = cls(
+            DeviceState(backend), (Account(memory_limit),), executables, Policy() if policy is None else policy
         )
+        device.device_state.relief.add(device, (), executables.release_unused)
+        return device
 
     def share(
         self, memory_limit: int | None = None, budget: Account | None = None, builds: BuildBudget | None = None
@@ -86,6 +97,7 @@ class Device:
         default deadline to itself.
         """
         self.check_open()
+        self.check_not_lost()
         budgets = () if budget is None else (budget,)
         accounts = Account(memory_limit), *budgets, *self._accounts
         builds = self.builds if builds is None else builds
@@ -119,7 +131,10 @@ class Device:
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
         self.policy.check(format, digest)
-        return self.executables.get(self, format, payload, entries, digest)
+        with noticing_loss(self.device_state):
+            return with_relief(
+                self.device_state, self, lambda: self.executables.get(self, format, payload, entries, digest)
+            )
 
     def trial_build(
         self, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None
@@ -152,7 +167,9 @@ class Device:
         self.check_open()
         if not 0 <= initial <= MAX_VALUE:
             raise InvalidArgument(f"semaphore value {initial} is not in 0 to {MAX_VALUE}")
-        return Semaphore(self, self.device_state.backend.create_semaphore(initial))
+        with noticing_loss(self.device_state):
+            state = self.device_state
+            return Semaphore(self, with_relief(state, self, lambda: state.backend.create_semaphore(initial)))
 
     def import_semaphore(self, handle: Any) -> Semaphore:
         """The caller's own semaphore or event as one of ours, to wait for and to signal. It stays the caller's, who
@@ -163,7 +180,8 @@ class Device:
         integer or a handle of the `vulkan` package. `InvalidArgument`: it is neither; `Unsupported`: other devices.
         """
         self.check_open()
-        return Semaphore(self, self.device_state.backend.import_semaphore(handle))
+        with noticing_loss(self.device_state):
+            return Semaphore(self, self.device_state.backend.import_semaphore(handle))
 
     @property
     def native(self) -> Any:
@@ -182,6 +200,20 @@ class Device:
     def check_open(self) -> None:
         if self.closed:
             raise InvalidArgument(f"device {self.info.id} {self._why_closed}")
+
+    def on_memory_pressure(self, callback: Callback) -> None:
+        """Have a bound method called when memory runs out (`relief.py`), as long as its object lives."""
+        self.device_state.relief.add(self, self._accounts, callback)
+
+    def check_not_lost(self) -> None:
+        """`DeviceLost` with the reason when the device is lost."""
+        lost = self.device_state.lost
+        if lost is not None:
+            raise DeviceLost(f"device {self.info.id} was lost before: {lost}")
+
+    def invalidate_after_loss(self) -> None:
+        """See `DeviceState.lose`."""
+        self.queue.invalidate_after_loss()
 
     def invalidate_after_fork(self, parent: int) -> None:
         """In a process that was forked from its owner: nothing of it is used any more, nor released."""
@@ -225,12 +257,18 @@ class Device:
 
     def __del__(self) -> None:
         """Dropped without `close`: handles hold their device, so none is left."""
-        if not getattr(self, "closed", True) and not self.device_state.abandoned:
-            self._leave()
+        if hasattr(self, "_share"):
+            self.drop()
+
+    def drop(self) -> None:
+        """End use soon, without waiting for work or taking a lock: for the finalizer of whoever owns the share."""
+        if not self.closed:
+            self.closed = True
+            self.device_state.depart(self._share, self.executables.clear)
 
     def _leave(self) -> None:
         """Close the device behind the last share. After an exception in the middle it can be called again."""
-        if self.device_state.leave(id(self)):
+        if self.device_state.leave(self._share):
             self.executables.clear()
             self.device_state.close()
         self.closed = True
@@ -238,7 +276,7 @@ class Device:
     def _end(self, warn: bool) -> tuple[str, ...]:
         if self.closed:
             return ()
-        failure, over = None, True
+        failure, over, lost = None, True, self.device_state.lost is not None
         try:
             over = self.queue.finish(self.device_state.close_seconds)
             if over:
@@ -257,7 +295,7 @@ class Device:
             )
         if leaks and warn:
             warnings.warn(f"device {self.info.id} closed with {', '.join(leaks)} not released", ResourceWarning, 3)
-        if failure is not None:
+        if failure is not None and not lost:  # of a lost device everybody was told
             raise failure
         return leaks
 

@@ -22,11 +22,31 @@ class LibraryFailed(HalError):
 
 
 class OutOfMemory(HalError):
-    """The device, or a limit set on it, has no room; the message gives the size asked for and the limit."""
+    """There is no room. Raised as one of the two classes below, which say for whose reason."""
+
+
+class DeviceOutOfMemory(OutOfMemory):
+    """The hardware, its driver or the host has no memory left, or no room for an allocation of this size."""
+
+
+class MemoryLimitExceeded(OutOfMemory):
+    """A limit that somebody set leaves no room; the message gives the size asked for, the limit, and who set it if that
+    was not the caller.
+    """
 
 
 class DeviceLost(HalError):
-    """The device or its driver failed while working."""
+    """The device or its driver failed while working, and is of no more use: open the device again.
+
+    Memory contents are undefined. Every later use of the open device raises this error; closing it works.
+    """
+
+    #: whether the driver was not asked, because the device had been lost before
+    refused: bool = False
+
+
+class InternalError(HalError):
+    """A driver refused a call that the front had checked: a defect of this package or of the driver."""
 
 
 class EventFailed(HalError):

@@ -1,4 +1,4 @@
-"""Code on a device: executables, and the cache that builds each one once.
+"""Code on a device: executables, and the cache that builds each one once, several side by side.
 
 The front checks the format, the policy on native code and the entries' needs against the device's limits; the
 driver verifies and builds. Executables are immutable and shared by all shares of a device.
@@ -7,8 +7,9 @@ driver verifies and builds. Executables are immutable and shared by all shares o
 from __future__ import annotations
 
 import hashlib
-import threading
+import weakref
 from collections import OrderedDict
+from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ from orchestrion.schema.rows import ACCESSES
 
 from .backend import BackendExecutable, Entry, Limits
 from .errors import InvalidArgument, Unsupported
+from .fork import new_lock
 from .lifetime import DeviceState, ResourceRef
 
 if TYPE_CHECKING:
@@ -60,15 +62,19 @@ class Executable:
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
-        if self.device_state is None:
-            return
+        state = self.device_state
+        if state is not None:
+            self._end()
+            state.collect()
+
+    def _end(self) -> None:
         self.device.live["executable"] -= 1
         self.device_state = None
         del self.backend, self.ref
 
     def __del__(self) -> None:
-        if hasattr(self, "entries"):
-            self.release()
+        if hasattr(self, "build") and self.device_state is not None:
+            self._end()
 
 
 #: format, entries and SHA-256 of the payload
@@ -79,22 +85,23 @@ Built = tuple[BackendExecutable, ResourceRef]
 class ExecutableCache:
     """Built executables of one open device by content, shared by its shares; emptied when the last one closes.
 
-    Those asked for last are kept whether anybody uses them or not, the others while somebody does: a process may load
-    modules without end.
+    Different code is built side by side, by as many threads as ask for it; who asks for code that another thread builds
+    waits for it, and builds it if that fails. Those asked for last are kept whether anybody uses them or not, the
+    others while somebody does: a process may load modules without end.
     """
 
-    __slots__ = ("_built", "_lock")
+    __slots__ = ("__weakref__", "_building", "_built", "_lock")
 
     def __init__(self) -> None:
         self._built: OrderedDict[Key, Built] = OrderedDict()
-        self._lock = threading.Lock()
+        #: held by who builds; they last as long as somebody builds or waits
+        self._building: weakref.WeakValueDictionary[Key, Lock] = weakref.WeakValueDictionary()
+        self._lock = new_lock()  #: of both, never held while code is built
 
     def get(
         self, device: Device, format: str, payload: memoryview, entries: tuple[Entry, ...], digest: bytes | None
     ) -> Executable:
-        """The executable, built unless it is in the cache. `Device.trial_build` comes before the build and outside of
-        the lock, so that other threads need not wait for it.
-        """
+        """The executable, built unless it is in the cache. `Device.trial_build` comes before the build."""
         if not isinstance(payload.obj, bytes):  # it may lie in a mapped file, which others may write to
             payload = memoryview(bytes(payload))
         key = format, entries, hashlib.sha256(payload).digest()
@@ -104,16 +111,23 @@ class ExecutableCache:
         if found is None:
             check_entries(entries, device.info.limits)
             helper = device.trial_build(format, payload, entries, digest)
-            with self._lock:
+            with self._turn(key):
                 started = perf_counter()
-                earlier = self._find(key)
+                with self._lock:
+                    earlier = self._find(key)
                 found = earlier or self._build(device, key, format, payload, entries)
                 seconds = perf_counter() - started
             if helper is None and device.device_state.backend.compiles and device.builds is not None:
                 device.builds.count(payload.nbytes, seconds)
         return Executable(device, *found, entries, Build(earlier is not None, helper, found[0].cached))
 
+    def _turn(self, key: Key) -> Lock:
+        """The lock of who builds a key."""
+        with self._lock:
+            return self._building.setdefault(key, new_lock())
+
     def _find(self, key: Key) -> Built | None:
+        """The lock is held."""
         found = self._built.get(key)
         if found is not None:
             self._built.move_to_end(key)
@@ -121,11 +135,26 @@ class ExecutableCache:
 
     def _build(self, device: Device, key: Key, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> Built:
         backend = device.device_state.backend.create_executable(format, payload, entries)
-        device.statistics.executables_created += 1
-        built = self._built[key] = backend, ResourceRef(device.device_state, backend)
-        if len(self._built) > MOST_KEPT:
-            self._built.popitem(last=False)
+        built = backend, ResourceRef(device.device_state, backend)
+        with self._lock:
+            device.statistics.executables_created += 1
+            self._built[key] = built
+            if len(self._built) > MOST_KEPT:
+                self._built.popitem(last=False)
         return built
+
+    def release_unused(self, own: bool = False) -> bool:
+        """Let go of what no handle, recording or work under way uses; whether there was anything. See `relief.py`."""
+        with self._lock:
+            before = len(self._built)
+            for key in [*self._built]:
+                backend, ref = self._built.pop(key)
+                used = weakref.ref(ref)
+                del ref  # the last reference, unless somebody uses it
+                again = used()
+                if again is not None:
+                    self._built[key] = backend, again
+            return len(self._built) < before
 
     def clear(self) -> None:
         with self._lock:

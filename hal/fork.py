@@ -1,13 +1,16 @@
 """What a forked process inherits: the memory of its parent's devices, without the threads that served them.
 
 So nothing of them is used there, and nothing released; every use is refused by name, and what was loaded is loaded
-again. `after_fork` is how a layer puts that into effect; locks that a thread of the parent may have held are replaced
-by a `ForkedLock`, so that the hot path need not ask in which process it is.
+again. `after_fork` is how a layer puts that into effect. The lock of a device's queue, or of a context, is replaced by
+a `ForkedLock`, so that the hot path need not ask in which process it is. All other locks are made by `new_lock`, and
+are free in the child (`schema/fork.py`).
 """
 
-import os
-from collections.abc import Callable
 from typing import NoReturn
+
+from orchestrion.schema.fork import after_fork as after_fork
+from orchestrion.schema.fork import new_lock as new_lock
+from orchestrion.schema.fork import new_rlock as new_rlock
 
 
 class ForkedLock:
@@ -29,10 +32,3 @@ class ForkedLock:
 
     def __exit__(self, *_: object) -> None:
         """Never entered."""
-
-
-def after_fork(hook: Callable[[int], None]) -> Callable[[int], None]:
-    """Call in each process that is forked, with the parent's number. Systems without fork need none."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: hook(os.getppid()))
-    return hook

@@ -1,37 +1,66 @@
 """Who keeps a driver's objects alive, and when they are released.
 
+Owners:
 - A `ResourceRef` owns one backend object. Handles (`Buffer`, `CommandBuffer`, …) hold one; a recording holds those of
-  all it refers to; work in flight holds those of its recording and table. When the last holder lets go, the object is
-  released, never earlier. So `release` on a handle ends its use, not the work under way.
-- A `DeviceState` is one open backend device. Its lock is held by whoever uses the queue; nobody ever waits for that
-  lock to release an object: what cannot be released now is left in `garbage`, and the holder of the lock clears it.
-- Work that was submitted (not executed) carries a number on the device state's own timeline, and its refs
-  stay in `in_flight` until that number is reached.
-- `current` holds what is being handed to the driver, and is None between two calls. Whoever takes the lock and finds it
-  set knows that an exception (Ctrl-C, an error of the driver) ended the call before, and calls `recover` first: the
-  driver signals a further number once all submitted work is over, and nothing is released before that.
-- A closed state closes its backend when the last ref is gone, so that memory still in use is never freed. Where work
-  does not end, the driver's objects stay as they are for as long as the process lives.
+  all it refers to; submitted work holds those of its recording and table. When the last holder lets go, the object is
+  garbage. So `release` on a handle ends its use, not the work under way.
+- A `DeviceState` is one open backend device. Its `lock` is held by whoever uses the queue.
+
+Finalizers:
+- They run between any two steps of any thread, so they take no lock and call no driver. That of a ref only appends to
+  `garbage`, that of a device only to `departed`. The next call of the device, the next allocation, `release` of a
+  handle or the `reaper` does the rest (`collect`).
+- Objects are released under the lock. Nobody waits for the lock to release one: its holder, or the reaper, comes back.
+- A `release` of a driver that raises is counted and warned of, and the object is gone for us.
+
+Work under way:
+- Work that was *submitted* carries a number on the device state's own timeline, and its refs stay in `in_flight` until
+  that number is reached.
+- Work that was *launched* by a blocking call on a driver that overlaps is a `Flight`, with a number from `launched`. It
+  takes no refs, since that would cost each call. Instead garbage that is found while flights are under way goes to
+  `limbo`, with the number launched last, and stays there until no flight up to that number is under way: a later flight
+  cannot use it, since its handles are gone.
+- Work that was *executed* under the lock is over when the lock is free.
+
+Exceptions in the middle (Ctrl-C, an error of the driver):
+- `current` holds what is being handed to the driver under the lock, and is None between two calls. A flight whose call
+  an exception ended is in `broken`. Whoever takes the lock to use the queue and finds either calls `recover` first: the
+  driver signals a further number once all submitted work is over, and nothing is released before that (`barrier`).
+- Flights of other threads are none of this: they go on, and end by themselves.
+
+Loss:
+- A driver that raises `DeviceLost` loses the device for all shares (`lose`): a `LostDevice` takes the backend's place,
+  which refuses every use. Waiting, releasing and closing go on with the driver's own device.
+
+The end: a closed state closes its backend when the last ref is gone and nothing is under way, so that memory still in
+use is never freed. Where work does not end, the driver's objects stay as they are for as long as the process lives.
 """
 
 import atexit
 import sys
-import threading
 import time
+import warnings
 import weakref
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from functools import partial
+from itertools import repeat, starmap
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from .account import Account as Account
 from .backend import BackendDevice, BackendSemaphore, Bytes, Point, Watcher
-from .errors import HalError
-from .fork import after_fork
+from .errors import DeviceLost, HalError
+from .fork import after_fork, new_lock
+from .lost import LostDevice
+from .reaper import reaper
+from .relief import Relief
 from .waiting import attempt, to_its_end
 
 if TYPE_CHECKING:
     from .buffer import Buffer
     from .command_buffer import CommandBuffer
+    from .device import Device
 
 #: seconds that closing a device waits for its work by default
 CLOSE_SECONDS = 30.0
@@ -39,6 +68,8 @@ CLOSE_SECONDS = 30.0
 WATCH_SECONDS = 0.1
 #: seconds that the end of the process waits for the work of each device that was not closed
 EXIT_SECONDS = 5.0
+#: seconds between two looks at flights of other threads, at first and at most
+FIRST_LOOK, LAST_LOOK = 0.0002, 0.005
 
 
 class Releasable(Protocol):
@@ -49,51 +80,10 @@ class Submitted(Protocol):
     submitted: int
 
 
-class Account:
-    """Bytes in use and their limit. Refunds never lock, for they come from finalizers.
-
-    `origin` is what an error adds to the limit: who set it, where that is not the caller.
-    """
-
-    __slots__ = ("_freed", "_live", "_lock", "limit", "origin", "peak")
-
-    def __init__(self, limit: int | None) -> None:
-        self.limit = limit
-        self.origin = ""
-        self.peak = 0
-        self._live = 0
-        self._freed: deque[int] = deque()
-        self._lock = threading.Lock()
-
-    def charge(self, size: int) -> bool:
-        """Take `size` bytes; False, and nothing taken, when the limit forbids it."""
-        with self._lock:
-            live = self._apply_refunds() + size
-            if self.limit is not None and live > self.limit:
-                return False
-            self._live = live
-            if live > self.peak:
-                self.peak = live
-        return True
-
-    def refund(self, size: int) -> None:
-        self._freed.append(size)
-
-    @property
-    def live(self) -> int:
-        with self._lock:
-            return self._apply_refunds()
-
-    def _apply_refunds(self) -> int:
-        while self._freed:
-            self._live -= self._freed.popleft()
-        return self._live
-
-
 class ResourceRef:
     """Ownership of one backend object, and of the bytes it was charged for."""
 
-    __slots__ = ("accounts", "backend", "device_state", "size")
+    __slots__ = ("__weakref__", "accounts", "backend", "device_state", "size")
 
     def __init__(
         self, state: "DeviceState", backend: Releasable, accounts: tuple[Account, ...] = (), size: int = 0
@@ -110,6 +100,32 @@ class ResourceRef:
             state.discard(self.backend, self.accounts, self.size)
 
 
+#: recordings and the buffers in their slots
+Batch = Sequence[tuple["CommandBuffer | None", Sequence["Buffer"]]]
+
+
+class Flight:
+    """A blocking call on a driver that overlaps. It is under way while it has a `batch`; else the object may be used
+    again.
+    """
+
+    __slots__ = ("batch", "number", "ticket", "written")
+
+    def __init__(self, ticket: Any) -> None:
+        self.ticket = ticket  #: the driver's, made once
+        self.number = 0  #: by `DeviceState.launched`
+        self.written = 0  #: by `DeviceState.written`: writes that are over when this is
+        self.batch: Batch = ()
+
+
+class _Garbage(NamedTuple):
+    """An object that nobody refers to."""
+
+    backend: Releasable
+    accounts: tuple[Account, ...]
+    size: int
+
+
 class _Row(NamedTuple):
     """A submission under way."""
 
@@ -120,44 +136,79 @@ class _Row(NamedTuple):
 
 
 class DeviceState:
-    """One open backend device: the queue's lock, work in flight, garbage."""
+    """One open backend device: the queue's lock, work under way, garbage."""
 
     __slots__ = (
         "__weakref__",
+        "_forgotten",
+        "_noticed",
+        "_warnings",
         "abandoned",
         "backlog",
         "backend",
         "barrier",
+        "broken",
         "close_seconds",
         "closed",
         "current",
+        "departed",
+        "driver",
+        "flights",
         "garbage",
+        "idle",
         "in_flight",
+        "launched",
+        "limbo",
         "lock",
+        "lost",
+        "relief",
         "owned",
+        "release_failures",
         "shares",
         "sources",
         "submitted",
         "timeline",
         "unsure",
+        "written",
     )
 
     def __init__(self, backend: BackendDevice) -> None:
+        #: what the front's objects are made by; a `LostDevice` once the device is lost
         self.backend = backend
-        self.lock = threading.Lock()
-        self.garbage: deque[tuple[Releasable, tuple[Account, ...], int]] = deque()
+        #: the driver's open device, for waiting, releasing and closing
+        self.driver = backend
+        #: why the device is lost, None while it is not
+        self.lost: DeviceLost | None = None
+        #: who gives memory back when it runs out
+        self.relief = Relief()
+        self.lock = new_lock()
+        self.garbage: deque[_Garbage] = deque()
+        #: garbage that flights up to a number may use
+        self.limbo: deque[tuple[int, _Garbage]] = deque()
+        #: shares that were dropped without `close`: number, and what forgets the executables when it was the last
+        self.departed: deque[tuple[int, Callable[[], None]]] = deque()
+        self.release_failures = 0
+        self._warnings: deque[str] = deque()
+        self._noticed = False  #: whether the reaper is going to look
         self.in_flight: deque[_Row] = deque()
         self.timeline: BackendSemaphore | None = None
         self.submitted = 0
+        #: all flights, those that may be used again, and those that an exception ended
+        self.flights: list[Flight] = []
+        self.idle: list[Flight] = []
+        self.broken: deque[Flight] = deque()
+        self.launched = 0
         self.owned: set[int] = set()
-        self.sources: list[tuple[Bytes, ResourceRef]] = []
+        #: what writes copied from, until they are over; `written` counts all that were ever begun
+        self.sources: deque[tuple[Bytes, ResourceRef]] = deque()
+        self.written = self._forgotten = 0
         self.backlog = 0
-        #: `id` of each open share; a set whose order is that of opening
-        self.shares: dict[int, None] = {}
+        #: the open shares by number, in the order of opening
+        self.shares: dict[int, weakref.ref[Device]] = {}
         self.closed = False
         self.abandoned = False
-        #: recordings and buffers that are being handed to the driver; None between two of its calls
-        self.current: Sequence[tuple[CommandBuffer | None, Sequence[Buffer]]] | None = None
+        #: what is being handed to the driver under the lock; None between two of its calls
+        self.current: Batch | None = None
         #: what the submission in `current` promised to signal
         self.unsure: Sequence[Point] = ()
         #: nothing is released before this number is reached
@@ -165,19 +216,40 @@ class DeviceState:
         self.close_seconds: float = CLOSE_SECONDS
         _sweep()
         _device_states.add(self)
+        reaper.start()
 
     def discard(self, backend: Releasable, accounts: tuple[Account, ...], size: int) -> None:
-        """Release soon: now if the queue is free, else when its holder lets go. Never blocks."""
-        if self.abandoned:
-            return
-        self.garbage.append((backend, accounts, size))
+        """Release soon. For finalizers."""
+        if not self.abandoned:
+            self.garbage.append(_Garbage(backend, accounts, size))
+            self._notice()
+
+    def depart(self, share: int, forget: Callable[[], None]) -> None:
+        """A share was dropped without `close`; `forget` is called if it was the last. For finalizers."""
+        if not self.abandoned:
+            self.departed.append((share, forget))
+            self._notice()
+
+    def _notice(self) -> None:
+        if not self._noticed:
+            self._noticed = True
+            reaper.notice(self)
+
+    def reap(self) -> bool:
+        """For the reaper: `collect`. Whether it must look again."""
+        self._noticed = False
         self.collect()
+        again = bool(self.garbage or self.limbo or self.departed) and not self.abandoned
+        self._noticed = self._noticed or again
+        return again
 
     def collect(self) -> None:
         """Release what nothing refers to any more, unless another thread holds the queue, which then does it."""
-        while (self.garbage or self.in_flight) and self._collect():
+        while (self.garbage or self.limbo or self.in_flight or self.departed) and self._collect():
             if not self.garbage:
-                return
+                break
+        if self._warnings:
+            self._warn()
 
     def _collect(self) -> bool:
         """Whether that was possible."""
@@ -186,50 +258,117 @@ class DeviceState:
             attempt(self.lock, held)
             if not held or self.current is not None:
                 return False
+            while self.departed:
+                share, forget = self.departed[0]
+                self.shares.pop(share, None)
+                if not self.shares:
+                    forget()
+                    self.closed = True
+                del self.departed[0]
             if self.in_flight:
                 self.retire()
-            return self._clear()
+            cleared = self._clear()
+            if self.closed and not self.abandoned and self.unfinished:
+                _unfinished.add(self)
+            return cleared
         finally:
             if held:
                 self.lock.release()
 
-    def break_off(self) -> None:
-        """Called where an exception ends a call of the driver with `current` set; the lock is held.
+    def make_flight(self) -> Flight:
+        """One more than there were; the lock is held."""
+        flight = Flight(self.backend.queue.create_ticket())
+        self.flights.append(flight)
+        return flight
 
-        From now on the host waits for the buffers. If settling fails, whoever uses the queue next tries again.
+    def settle(self) -> None:
+        """Called without the lock where an exception ended a call, whose flight is in `broken` now.
+
+        From now on the host waits for the buffers. If recovering fails, whoever uses the queue next tries again.
         """
+        self._notice_loss()
+        to_its_end(self._mark)
+        with suppress(HalError), self.lock:
+            self.recover()
+
+    def break_off(self) -> None:
+        """As `settle`, where an exception ends a call of the driver with `current` set; the lock is held."""
+        if self._notice_loss():
+            self.current, self.unsure = None, ()
+            return
         to_its_end(self._mark)
         with suppress(HalError):  # `current` stays set then
             self.recover()
 
+    def _notice_loss(self) -> bool:
+        """Lose the device if the exception that is being handled says so. True if the device was lost before, and so
+        the driver got nothing.
+        """
+        error = sys.exc_info()[1]
+        if not isinstance(error, DeviceLost):
+            return False
+        if not error.refused:
+            to_its_end(partial(self.lose, error))
+        return error.refused
+
+    def lose(self, error: DeviceLost) -> None:
+        """The driver says that the device is lost: from now on every use of it is refused. A second call does nothing.
+
+        From any thread, with the lock or without.
+        """
+        if self.lost is not None or self.driver is not self.backend:
+            return
+        reason = DeviceLost(str(error))
+        self.backend = LostDevice(self.driver, reason)
+        self.lost = reason
+        self.idle.clear()
+        for share in [*self.shares.values()]:
+            device = share()
+            if device is not None:
+                device.invalidate_after_loss()
+
     def _mark(self) -> None:
-        for commands, buffers in self.current or ():
-            for buffer in (*buffers, *(() if commands is None else commands.direct)):
-                buffer.submitted = self.submitted + 1
+        for batch in (self.current or (), *[flight.batch for flight in [*self.broken]]):
+            for commands, buffers in batch:
+                for buffer in (*buffers, *(() if commands is None else commands.direct)):
+                    buffer.submitted = self.submitted + 1
 
     def recover(self) -> None:
-        """If `current` is set, have the driver signal when all submitted work is over (`BackendQueue.recover`).
+        """If an exception ended a call before, have the driver signal when all submitted work is over
+        (`BackendQueue.recover`).
 
         The lock is held. Does not wait if the driver can signal by itself. After an exception it can be called again.
         """
-        if self.current is None:
+        if self.current is None and not self.broken:
             return
+        broken = [*self.broken]
         self._mark()
         point = self.track((), None)
         self.barrier = self.submitted
-        self.backend.queue.recover([point], self.unsure)
+        for flight in broken:
+            self.driver.queue.abandon(flight.ticket)
+        self.driver.queue.recover([point], self.unsure)
         self.unsure = ()
         self.current = None
+        for flight in broken:
+            flight.batch = ()  # the barrier stands for it
+            self.broken.popleft()
+        self.flights = [flight for flight in self.flights if flight not in broken]
+
+    def _recover(self) -> None:
+        """`recover` for who does not hold the lock."""
+        if self.current is not None or self.broken:
+            with self.lock:
+                self.recover()
 
     def make_room(self) -> None:
         """Release all that can be without waiting for submitted work."""
-        self.collect()
-        if not self.sources or self.in_flight:
-            return
-        with self.lock:
-            self.recover()
-            self.backend.queue.wait_idle()
-            self.forget_sources()
+        if self.driver.queue.overlaps or self.sources and not self.in_flight:  # nobody holds the lock for long
+            with self.lock, suppress(HalError):
+                self.recover()
+                if self.sources and not self.in_flight:
+                    self.driver.queue.wait_idle()
+                    self.forget_sources(self.written)
         self.collect()
 
     def untrack(self) -> None:
@@ -244,69 +383,109 @@ class DeviceState:
         receives it. The lock is held.
         """
         if self.timeline is None:
-            self.timeline = self.backend.create_semaphore(0)
+            self.timeline = self.driver.create_semaphore(0)
         self.submitted += 1
         self.in_flight.append(_Row(self.submitted, tuple(refs), unreported_errors, waits))
         return self.timeline, self.submitted
 
+    def reached(self) -> int:
+        """Number of the last submission that is over, 0 without one."""
+        if self.timeline is None:
+            return 0
+        with noticing_loss(self):
+            return self.timeline.value()
+
+    def _over(self, number: int, timeout: float | None) -> bool:
+        """Whether a submission is over within the time, with success or without."""
+        assert self.timeline is not None
+        try:
+            with noticing_loss(self):
+                return self.timeline.wait(number, timeout)
+        except HalError:
+            return True
+
     def wait_for(self, resource: "Submitted") -> None:
         """Wait until the last submission that uses a buffer is over. Raises, once, the error of one that failed."""
-        if self.current is not None:
-            with self.lock:
-                self.recover()
+        self._recover()
         if self.timeline is not None:
             last = resource.submitted
             try:
                 self.timeline.wait(last, None)
-            except HalError:
+            except HalError as error:
                 resource.submitted = 0
+                if isinstance(error, DeviceLost):
+                    self.lose(error)
                 raise
             if resource.submitted == last:
                 resource.submitted = 0
 
     def watch(self, last: int, watcher: Watcher) -> None:
         """Wait until submission `last` is over, or until `watcher.check` raises. How it ends is told elsewhere."""
-        if self.current is not None:
-            with self.lock:
-                self.recover()
-        if last and self.timeline is not None and self.timeline.value() < last:
-            while not _reached(self.timeline, last, WATCH_SECONDS):
+        self._recover()
+        if last and self.timeline is not None and self.reached() < last:
+            while not self._over(last, WATCH_SECONDS):
                 watcher.check()
 
     def wait_submitted(self, last: int, timeout: float | None = None) -> bool:
         """Wait until submission `last`, and so all before it, is over, and no write waits in the driver. False when
         `timeout` seconds passed first.
         """
-        if self.current is not None:
-            with self.lock:
-                self.recover()
+        self._recover()
         last = max(last, self.barrier)
         if last and self.timeline is not None:
-            if self.timeline.value() < last and not _reached(self.timeline, last, timeout):
+            if self.reached() < last and not self._over(last, timeout):
                 return False
             with self.lock:
                 self.retire()
         if self.sources:
             with self.lock:
                 self.recover()
-                self.backend.queue.wait_idle()
-                self.forget_sources()
+                self.driver.queue.wait_idle()
+                self.forget_sources(self.written)
         self.collect()
         return True
 
-    def forget_sources(self) -> None:
-        """The queue was waited for: what writes copied from is needed no more; the lock is held."""
-        self.sources.clear()
-        self.backlog = 0
+    def wait_flights(self, timeout: float) -> bool:
+        """Wait until the blocking calls of other threads that are under way now are over; False when `timeout` seconds
+        passed first. The lock is not held.
+        """
+        last, pause, end = self.launched, FIRST_LOOK, time.monotonic() + timeout
+        while self._oldest_flight(last + 1) <= last:
+            if time.monotonic() >= end:
+                return False
+            with suppress(HalError):
+                self._recover()
+            time.sleep(pause)
+            pause = min(2 * pause, LAST_LOOK)
+        return True
+
+    def _oldest_flight(self, none: int) -> int:
+        """The least number of a flight under way, `none` without one."""
+        return min((flight.number for flight in [*self.flights] if flight.batch), default=none)
+
+    def add_source(self, source: Bytes, ref: ResourceRef) -> None:
+        """Keep what a write copies from; the lock is held."""
+        self.sources.append((source, ref))
+        self.written += 1
+        self.backlog += source.size
+
+    def forget_sources(self, written: int) -> None:
+        """The first `written` writes are over: what they copied from is needed no more. The lock is held."""
+        while self._forgotten < written:
+            source, _ = self.sources.popleft()
+            self.backlog -= source.size
+            self._forgotten += 1
 
     def retire(self) -> None:
         """Let go of what finished work held; the lock is held."""
         if not self.in_flight or self.timeline is None:
             return
-        reached = self.timeline.value()
+        reached = self.reached()
         while self.in_flight and self.in_flight[0].number <= reached:
             number, _, unreported_errors, _ = self.in_flight.popleft()
             failure = None if unreported_errors is None else _failure(self.timeline, number, 0.0)
+            if isinstance(failure, DeviceLost):
+                self.lose(failure)
             if failure is not None and unreported_errors is not None:
                 unreported_errors.append(failure)
 
@@ -315,7 +494,12 @@ class DeviceState:
         that leave at one time may both get True; `close` may be called twice.
         """
         self.shares.pop(share, None)
-        return not self.shares
+        return not self.open_shares
+
+    @property
+    def open_shares(self) -> int:
+        """How many shares are neither closed nor dropped."""
+        return len(self.shares.keys() - {share for share, _ in [*self.departed]})
 
     def close(self) -> None:
         """Close the backend as soon as no ref is left and no work is under way. Until then `_unfinished` keeps it."""
@@ -327,62 +511,107 @@ class DeviceState:
             self._clear()
         if not self.abandoned and (self.unfinished or self.current is not None):
             _unfinished.add(self)
+        if self._warnings:
+            self._warn()
 
     @property
     def unfinished(self) -> int:
-        """Submissions that are not over, as far as was seen."""
-        return len(self.in_flight)
+        """Submissions and blocking calls that are not over, as far as was seen."""
+        return len(self.in_flight) + sum([bool(flight.batch) for flight in [*self.flights]])
 
     def _clear(self) -> bool:
         """Release what may go; whether all of it was. The lock is held."""
         if self.barrier and self.timeline is not None:
-            if self.timeline.value() < self.barrier:
+            if self.reached() < self.barrier:
                 return False
             self.barrier = 0
-        while self.garbage:
-            row = self.garbage[0]
-            del self.garbage[0]  # no call before this: it is released once, whatever comes between
-            self._release(*row)
-        if self.closed and not (self.owned or self.in_flight or self.abandoned) and self.current is None:
+        launched = self.launched
+        oldest = self._oldest_flight(launched + 1)
+        if self.garbage:  # in one step of C, so that no exception comes between taking out and putting in
+            count = len(self.garbage)
+            self.limbo.extend(
+                zip(repeat(launched, count), starmap(self.garbage.popleft, repeat((), count)), strict=True)
+            )
+        while self.limbo and self.limbo[0][0] < oldest:
+            row = self.limbo[0][1]
+            del self.limbo[0]  # no call before this: it is released once, whatever comes between
+            self._release(row)
+        if self.closed and not (self.owned or self.unfinished or self.abandoned) and self.current is None:
             self._shut()
-        return True
+        return not self.limbo
 
-    def _release(self, backend: Releasable, accounts: tuple[Account, ...], size: int) -> None:
-        """If an exception ends this in the middle, the driver keeps the object, and the device stays open."""
+    def _release(self, row: _Garbage) -> None:
+        """If Ctrl-C ends this in the middle, the driver keeps the object, and the device stays open."""
         try:
-            backend.release()
-            self.owned.discard(id(backend))
+            row.backend.release()
+        except Exception as error:
+            self._failed(f"{type(row.backend).__name__} was not released", error)
         finally:
-            for account in accounts:
-                account.refund(size)
+            for account in row.accounts:
+                account.refund(row.size)
+        self.owned.discard(id(row.backend))
+
+    def _failed(self, what: str, error: Exception) -> None:
+        """Remember an error of the driver that nobody waits for; `_warn` tells of it once the lock is free."""
+        self.release_failures += 1
+        self._warnings.append(f"device {self.backend.info.id}: {what}: {type(error).__name__}: {error}")
+
+    def _warn(self) -> None:
+        with suppress(IndexError):  # another thread does the same
+            while True:
+                warnings.warn(self._warnings.popleft(), RuntimeWarning, 3)
 
     def finish(self, seconds: float) -> bool:
         """At the end of the process: wait for work that runs. False if it is not over after `seconds`. Submissions that
         wait for a signal do not run, and are not waited for.
         """
-        if self.abandoned or not self.lock.acquire(timeout=seconds):
-            return self.abandoned
+        if self.abandoned:
+            return True
+        end = time.monotonic() + seconds
+        if not self.lock.acquire(timeout=seconds):
+            return False
         try:
             with suppress(HalError):  # what is known to be under way is waited for all the same
                 self.recover()
-            timeline, rows = self.timeline, [*self.in_flight]
+            rows = [*self.in_flight] if self.timeline is not None else []
         finally:
             self.lock.release()
-        if timeline is None:
-            return True
-        end = time.monotonic() + seconds
+        if not self.wait_flights(max(0.0, end - time.monotonic())):
+            return False
         for row in rows:
             if any([semaphore.value() < value for semaphore, value in row.waits]):
                 return True
-            if not _reached(timeline, row.number, max(0.0, end - time.monotonic())):
+            if not self._over(row.number, max(0.0, end - time.monotonic())):
                 return False
         return True
 
     def _shut(self) -> None:
         self.abandoned = True
-        if self.timeline is not None:
-            self.timeline.release()
-        self.backend.close()
+        try:
+            if self.timeline is not None:
+                self.timeline.release()
+        except Exception as error:
+            self._failed("its timeline was not released", error)
+        try:
+            self.driver.close()
+        except Exception as error:
+            self._failed("it was not closed", error)
+
+
+class noticing_loss:
+    """`DeviceLost` out of the block loses the device."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: DeviceState) -> None:
+        self._state = state
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, DeviceLost) and not error.refused:
+            self._state.lose(error)
 
 
 def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> HalError | None:
@@ -393,24 +622,16 @@ def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> 
     return None
 
 
-def _reached(timeline: BackendSemaphore, number: int, timeout: float | None) -> bool:
-    """Whether the number is reached within the time, with success or without."""
-    try:
-        return timeline.wait(number, timeout)
-    except HalError:
-        return True
-
-
 _device_states: weakref.WeakSet[DeviceState] = weakref.WeakSet()
-#: closed homes with work under way, which nothing else refers to
+#: closed device states with work under way, which nothing else refers to
 _unfinished: set[DeviceState] = set()
 
 
 def _sweep() -> None:
-    """Let go of closed homes whose work is over by now."""
+    """Let go of closed device states whose work is over by now."""
     for state in [*_unfinished]:
         state.collect()
-        if state.abandoned or not state.in_flight and state.current is None:
+        if state.abandoned or not state.unfinished and state.current is None:
             _unfinished.discard(state)
 
 

@@ -22,10 +22,9 @@ from .backend import (
     BackendSemaphore,
     BackendWork,
     Binding,
-    BufferUsage,
     Bytes,
     Entry,
-    MemoryType,
+    MemoryUse,
     Point,
     Span,
     Watcher,
@@ -186,8 +185,8 @@ class ProfilingDevice(BackendDevice):
         self._inner = inner
         self.queue = self.profile = ProfilingQueue(inner.queue)
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
-        return self._inner.allocate(size, memory, usage)
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
+        return self._inner.allocate(size, use)
 
     def import_host(self, memory: Bytes) -> BackendBuffer | None:
         return self._inner.import_host(memory)
@@ -218,13 +217,16 @@ class ProfilingDevice(BackendDevice):
     def import_semaphore(self, handle: Any) -> BackendSemaphore:
         return self._inner.import_semaphore(handle)
 
+    def trim(self) -> bool:
+        return self._inner.trim()
+
     def close(self) -> None:
         self._inner.close()
 
 
 def is_profiled(device: Device) -> bool:
     """Whether a device was opened with profiling."""
-    return isinstance(device.device_state.backend, ProfilingDevice)
+    return isinstance(device.device_state.driver, ProfilingDevice)
 
 
 def recorder(commands: CommandBuffer) -> Recorder:
@@ -235,7 +237,7 @@ def recorder(commands: CommandBuffer) -> Recorder:
 
 def is_waited_for(device: Device, owner: object) -> bool:
     """Whether submissions of an owner are still under way, or not looked at since."""
-    backend = device.device_state.backend
+    backend = device.device_state.driver
     return isinstance(backend, ProfilingDevice) and backend.profile.waits(owner)
 
 
@@ -244,7 +246,7 @@ def take(device: Device, owner: object = None) -> list[Submission]:
 
     Waits while another thread holds the queue. `InvalidArgument`: the device was not opened with profiling.
     """
-    backend = device.device_state.backend
+    backend = device.device_state.driver
     if not isinstance(backend, ProfilingDevice):
         raise InvalidArgument(f"device {device.info.id} was not opened with profiling")
     owner = backend if owner is None else owner

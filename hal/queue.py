@@ -1,25 +1,29 @@
-"""Submits work. The hot path of a call is `Queue.execute`: compare, count, hand to the driver.
+"""Submits work. The hot path of a call is `execute`: compare, count, hand to the driver.
 
-- Submissions start in the order they were made, whatever thread or share made them; `execute` holds the
-  queue until its work is done, `submit` returns at once.
+- Submissions start in the order they were made, whatever thread or share made them. `submit` returns at once. `execute`
+  returns when the work is over: a driver that works in the calling thread keeps the device's lock until then; one that
+  overlaps gets the work under the lock, and is waited for outside of it, so that other threads submit meanwhile
+  (`OverlappingQueue`).
 - A batch is several recordings in one submission, in order, as if a barrier stood between them.
-- Everything a submission touches is kept alive until it is over, also where an exception ends the call that made it:
-  `DeviceState.current` holds what is being handed to the driver, and whoever finds it set recovers first
-  (`lifetime.py`).
+- Everything a submission touches is kept alive until it is over, also where an exception ends the call that made it
+  (`lifetime.py`). What is being handed to the driver stands in `DeviceState.current`, or in a `Flight`, before the
+  driver is called; whoever finds it there after an exception recovers first.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .backend import BackendWork, Bytes, Point, Watcher
-from .buffer import Buffer, name_rights
+from .buffer import Buffer
 from .command_buffer import CommandBuffer
-from .errors import DeadlineExceeded, HalError, InvalidArgument
+from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument
 from .fork import ForkedLock
+from .lifetime import Flight
 from .semaphore import Fence, Semaphore
 from .waiting import to_its_end
 
@@ -86,13 +90,13 @@ class Queue:
                 raise
             state.current = None
             if state.backlog:
-                state.forget_sources()
+                state.forget_sources(state.written)
             statistics = self._statistics
             statistics.submissions += 1
             statistics.waits += 1
             statistics.dispatches += commands.dispatches
             statistics.bytes_copied += commands.bytes_copied
-        if state.garbage:
+        if state.garbage or state.limbo:
             state.collect()
 
     def execute_batch(self, batch: Sequence[Work], watcher: Watcher | None = None) -> None:
@@ -112,10 +116,10 @@ class Queue:
                 raise
             state.current = None
             if state.backlog:
-                state.forget_sources()
+                state.forget_sources(state.written)
             self._statistics.waits += 1
             self._count(batch)
-        if state.garbage:
+        if state.garbage or state.limbo:
             state.collect()
 
     def submit(
@@ -161,14 +165,16 @@ class Queue:
                 refs += [semaphore.ref for semaphore, _ in promised]
                 self._enqueue(batch, works, waits, signals, refs, watcher)
                 self._count(batch, state.submitted)
-            except BaseException:
+            except BaseException as error:
+                if isinstance(error, DeviceLost):
+                    state.lose(error)
                 if not state.unsure:  # the driver refused the submission, or did not get it
                     to_its_end(partial(_break_promises, promised))
                 if state.current is not None:
                     state.break_off()
                 raise
             state.current, state.unsure = None, ()
-        if state.garbage:
+        if state.garbage or state.limbo:
             state.collect()
 
     def _promise(self, signal: Fence, promised: list[tuple[Semaphore, int]]) -> list[Point]:
@@ -220,9 +226,8 @@ class Queue:
             source = data.copy()
             if state.backlog + source.size > WRITE_BACKLOG:
                 self._backend.wait_idle()
-                state.forget_sources()
-            state.sources.append((source, buffer.ref))
-            state.backlog += source.size
+                state.forget_sources(state.written)
+            state.add_source(source, buffer.ref)
             state.current = ()
             try:
                 self._backend.write(buffer.backend, offset, source)
@@ -243,9 +248,9 @@ class Queue:
                 state.break_off()
                 raise
             state.current = None
-            state.forget_sources()
+            state.forget_sources(state.written)
         self._statistics.waits += 1
-        if state.garbage:
+        if state.garbage or state.limbo:
             state.collect()
 
     def wait_pending(self, most: int, timeout: float | None) -> None:
@@ -284,12 +289,17 @@ class Queue:
     def finish(self, timeout: float | None) -> bool:
         """Wait for what `drain` waits for; False when `timeout` seconds passed first."""
         state = self._device_state
-        return state.wait_submitted(state.submitted if len(state.shares) == 1 else self._last, timeout)
+        return state.wait_submitted(state.submitted if state.open_shares == 1 else self._last, timeout)
 
     def invalidate_after_fork(self, error: Exception) -> Any:
         """See `Device.invalidate_after_fork`. Gives what takes the place of the lock."""
         self._lock = ForkedLock(error)
         return self._lock
+
+    def invalidate_after_loss(self) -> None:
+        """See `DeviceState.lose`."""
+        self._backend = self._device_state.backend.queue
+        self._execute = self._backend.execute
 
     def _count(self, batch: Sequence[Work], number: int = 0) -> None:
         """`number`: of the submission on the device state's timeline, 0 if it is over."""
@@ -332,8 +342,117 @@ class Queue:
             if buffer.size < length:
                 raise InvalidArgument(f"slot {slot}: buffer of {buffer.size} bytes, the recording needs {length}")
             if rights & ~buffer.rights:
-                raise InvalidArgument(f"slot {slot}: buffer lacks {name_rights(rights & ~buffer.rights)}")
+                raise InvalidArgument(f"slot {slot}: buffer lacks write access")
         raise AssertionError("a submit was refused without a reason")
+
+
+class OverlappingQueue(Queue):
+    """Over a driver whose blocking calls are launched under the lock and waited for outside of it."""
+
+    __slots__ = ("_launch", "_wait")
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._launch = self._backend.launch
+        self._wait = self._backend.wait
+
+    def execute(self, commands: CommandBuffer, buffers: Sequence[Buffer] = (), watcher: Watcher | None = None) -> None:
+        """See `Queue.execute`."""
+        state = self._device_state
+        flight: Flight | None = None
+        try:
+            with self._lock:
+                if state.broken or state.current is not None:
+                    state.recover()
+                needs = commands.needs
+                if needs is None or commands.device_state is not state or len(buffers) != len(needs):
+                    self._refuse(commands, buffers)
+                table = []
+                for buffer, (length, rights) in zip(buffers, needs):  # noqa: B905
+                    if buffer.device_state is not state or buffer.size < length or rights & ~buffer.rights:
+                        self._refuse(commands, buffers)
+                    table.append(buffer.backend)
+                if commands.overlaps:
+                    for overlap in commands.overlaps:
+                        overlap.check(buffers)
+                flight = state.idle.pop() if state.idle else state.make_flight()
+                state.launched = flight.number = state.launched + 1
+                flight.written = state.written
+                flight.batch = ((commands, buffers),)
+                self._launch(flight.ticket, commands.backend, table)
+                statistics = self._statistics
+                statistics.submissions += 1
+                statistics.waits += 1
+                statistics.dispatches += commands.dispatches
+                statistics.bytes_copied += commands.bytes_copied
+            self._wait(flight.ticket, watcher)
+        except BaseException:
+            if flight is not None and flight.batch:
+                state.broken.append(flight)  # one step of C: a second Ctrl-C comes behind it
+                state.settle()
+            raise
+        flight.batch = ()
+        state.idle.append(flight)
+        if state.garbage or state.limbo or state.backlog:
+            self._landed(flight.written)
+
+    def execute_batch(self, batch: Sequence[Work], watcher: Watcher | None = None) -> None:
+        """See `Queue.execute_batch`."""
+        state = self._device_state
+        if not batch:
+            raise InvalidArgument("a batch of no command buffers")
+        self.device.check_open()
+        flight: Flight | None = None
+        try:
+            with self._lock:
+                state.recover()
+                works = [self._work(*work) for work in batch]
+                flight = state.idle.pop() if state.idle else state.make_flight()
+                state.launched = flight.number = state.launched + 1
+                flight.written = state.written
+                flight.batch = batch
+                self._backend.launch_batch(flight.ticket, works)
+                self._statistics.waits += 1
+                self._count(batch)
+            self._wait(flight.ticket, watcher)
+        except BaseException:
+            if flight is not None and flight.batch:
+                state.broken.append(flight)
+                state.settle()
+            raise
+        flight.batch = ()
+        state.idle.append(flight)
+        if state.garbage or state.limbo or state.backlog:
+            self._landed(flight.written)
+
+    def _landed(self, written: int) -> None:
+        """A flight is over: so are the writes before it, and there may be garbage that waited for it."""
+        state = self._device_state
+        if state.backlog:
+            with self._lock:
+                state.forget_sources(written)
+        state.collect()
+
+    def invalidate_after_loss(self) -> None:
+        """See `DeviceState.lose`. Work under way is waited for by the driver."""
+        super().invalidate_after_loss()
+        self._launch = self._backend.launch
+
+    def finish(self, timeout: float | None) -> bool:
+        """See `Queue.finish`. The last share waits for blocking calls of other threads, too."""
+        state = self._device_state
+        end = None if timeout is None else time.monotonic() + timeout
+        if not super().finish(timeout):
+            return False
+        if end is None or state.open_shares != 1:
+            return True
+        return state.wait_flights(end - time.monotonic())
+
+
+def queue_of(device: Device) -> Queue:
+    """The queue of a share, by what its driver can do."""
+    kind = OverlappingQueue if device.device_state.backend.queue.overlaps else Queue
+    return kind(device)
 
 
 def _break_promises(promised: list[tuple[Semaphore, int]]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .backend import BackendSemaphore, Point, Watcher
 from .errors import DeadlineExceeded, InvalidArgument
-from .lifetime import WATCH_SECONDS, ResourceRef
+from .lifetime import WATCH_SECONDS, ResourceRef, noticing_loss
 
 if TYPE_CHECKING:
     from .device import Device
@@ -37,7 +37,7 @@ class Semaphore:
 
     @property
     def value(self) -> int:
-        return self.alive().value()
+        return self._current(self.alive())
 
     @property
     def native(self) -> Any:
@@ -49,18 +49,21 @@ class Semaphore:
         """Set the value from the host: above the current one and below all that submitted work will signal."""
         backend = self.alive()
         with self.device.signal_lock:
-            current = backend.value()
+            current = self._current(backend)
             if not current < value <= MAX_VALUE:
                 raise InvalidArgument(f"semaphore value {value} is not above the current {current}")
             pending = self._pending(current)
             if pending and value >= pending[0]:
                 raise InvalidArgument(f"semaphore value {value} is not below {pending[0]}, promised by work in flight")
-            backend.signal(value)
+            with noticing_loss(self.device.device_state):
+                backend.signal(value)
 
     def wait(self, value: int, timeout: float | None = None) -> None:
         """Block until `value` is reached. `DeadlineExceeded` after `timeout` seconds; the error of work that failed."""
         self.device.statistics.waits += 1
-        if not self.alive().wait(value, timeout):
+        with noticing_loss(self.device.device_state):
+            reached = self.alive().wait(value, timeout)
+        if not reached:
             raise DeadlineExceeded(f"semaphore at {self.value} did not reach {value} in {timeout} s")
 
     def watch(self, value: int, watcher: Watcher, deadline: float | None = None) -> None:
@@ -71,15 +74,16 @@ class Semaphore:
         backend = self.alive()
         while True:
             left = WATCH_SECONDS if deadline is None else max(0.0, deadline - time.monotonic())
-            if backend.wait(value, min(WATCH_SECONDS, left)):
-                return
+            with noticing_loss(self.device.device_state):
+                if backend.wait(value, min(WATCH_SECONDS, left)):
+                    return
             watcher.check()
 
     def promise(self, value: int) -> Point:
         """For the queue: submitted work will signal this value."""
         backend = self.alive()
         with self.device.signal_lock:
-            current = backend.value()
+            current = self._current(backend)
             pending = self._pending(current)
             last = pending[-1] if pending else current
             if not last < value <= MAX_VALUE:
@@ -95,7 +99,7 @@ class Semaphore:
 
     def promised(self, value: int) -> bool:
         """Whether the value is reached, or will be by work that was submitted."""
-        current = self.alive().value()
+        current = self._current(self.alive())
         with self.device.signal_lock:
             pending = self._pending(current)
             return value <= (pending[-1] if pending else current)
@@ -107,15 +111,22 @@ class Semaphore:
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
-        if self._released:
-            return
+        if not self._released:
+            self._end()
+            self.device.device_state.collect()
+
+    def _end(self) -> None:
         self._released = True
         self.device.live["semaphore"] -= 1
         del self.backend, self.ref
 
     def __del__(self) -> None:
-        if hasattr(self, "_released"):
-            self.release()
+        if hasattr(self, "_released") and not self._released:
+            self._end()
+
+    def _current(self, backend: BackendSemaphore) -> int:
+        with noticing_loss(self.device.device_state):
+            return backend.value()
 
     def _pending(self, current: int) -> deque[int]:
         while self._promised and self._promised[0] <= current:

@@ -10,7 +10,6 @@
 """
 
 import atexit
-import threading
 import traceback
 import weakref
 from collections import deque
@@ -18,8 +17,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from .backend import NOT_MADE, BackendSemaphore, Point
-from .errors import DeviceLost, HalError
-from .fork import after_fork
+from .errors import DeviceLost, HalError, InternalError
+from .fork import after_fork, new_lock
 from .waiting import Changed, start_thread
 
 #: errors that a semaphore keeps apart
@@ -67,12 +66,19 @@ class SoftSemaphore(BackendSemaphore):
 
 
 class _Submission:
-    __slots__ = ("run", "signals", "waits")
+    __slots__ = ("failed", "run", "signals", "waits")
 
-    def __init__(self, waits: Sequence[Point], run: Callable[[], None] | None, signals: Sequence[Point]) -> None:
+    def __init__(
+        self,
+        waits: Sequence[Point],
+        run: Callable[[], None] | None,
+        signals: Sequence[Point],
+        failed: Callable[[HalError], None] | None = None,
+    ) -> None:
         self.waits = waits
         self.run = run
         self.signals = signals
+        self.failed = failed
 
 
 class Worker:
@@ -93,7 +99,7 @@ class Worker:
     def __init__(self, name: str) -> None:
         self._name = name
         self._changed = Changed()
-        self._alone = threading.Lock()  #: taken by the first thread
+        self._alone = new_lock()  #: taken by the first thread
         self._started = self._ended = False
         self._stopping = False
         self._unreported_errors: HalError | None = None
@@ -101,12 +107,18 @@ class Worker:
         self.busy: deque[_Submission] = deque()
         _workers.add(self)
 
-    def submit(self, waits: Sequence[Point], run: Callable[[], None] | None, signals: Sequence[Point]) -> None:
-        """Run `run` when the waits are reached, then signal.
+    def submit(
+        self,
+        waits: Sequence[Point],
+        run: Callable[[], None] | None,
+        signals: Sequence[Point],
+        failed: Callable[[HalError], None] | None = None,
+    ) -> None:
+        """Run `run` when the waits are reached, then signal. `failed` gets the error of the waits or of `run`.
 
-        Where there is no signal to fail, the next `drain` raises.
+        Where there is neither a signal to fail nor `failed`, the next `drain` raises.
         """
-        submission = _Submission(waits, run, signals)
+        submission = _Submission(waits, run, signals, failed)
         with self._changed.lock:
             if not self._started:
                 start_thread(self._work, self._name)  # after an exception here a second one starts, and ends at once
@@ -119,7 +131,7 @@ class Worker:
         reached, call `run`, and signal.
         """
         if unsure:
-            self.submit((), partial(_not_made, unsure), ())
+            self.submit((), partial(not_made, unsure), ())
         if run is None and not self.busy:
             _signal(_Submission((), None, signals), None)
         else:
@@ -160,7 +172,7 @@ class Worker:
         while (submission := self._next()) is not None:
             error = _outcome(submission)
             _signal(submission, error)
-            if error is not None and not submission.signals:
+            if error is not None and not submission.signals and submission.failed is None:
                 self._unreported_errors = self._unreported_errors or error
             del submission, error
             with self._changed.lock:
@@ -186,13 +198,14 @@ def _outcome(submission: _Submission) -> HalError | None:
     except HalError as error:
         return error
     except Exception as error:  # a fault of the driver must reach whoever waits, not end the thread
-        lost = DeviceLost(f"submission failed: {type(error).__name__}: {error}")
-        lost.__cause__ = error
-        return lost
+        defect = InternalError(f"submission failed: {type(error).__name__}: {error}")
+        defect.__cause__ = error
+        return defect
     return None
 
 
-def _not_made(points: Sequence[Point]) -> None:
+def not_made(points: Sequence[Point]) -> None:
+    """Fail those that nobody reached, of a submission that an exception ended. All that was submitted is over."""
     for semaphore, value in points:
         if semaphore.value() < value:
             semaphore.fail(value, HalError(NOT_MADE))
@@ -207,6 +220,8 @@ def _clear(error: BaseException | None) -> None:
 
 def _signal(submission: _Submission, error: HalError | None) -> None:
     _clear(error)
+    if error is not None and submission.failed is not None:
+        submission.failed(error)
     for semaphore, value in submission.signals:
         if error is None:
             semaphore.signal(value)

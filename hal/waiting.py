@@ -17,6 +17,8 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from .fork import new_lock
+
 #: seconds after which a waiting thread looks again by itself: an exception may have ended the thread that wakes it
 LOOK = 0.5
 
@@ -65,7 +67,7 @@ class Changed:
     __slots__ = ("_waiters", "lock")
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self._waiters: deque[SimpleQueue[None]] = deque()
 
     def notify(self) -> None:

@@ -30,10 +30,14 @@ import struct
 import sys
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from .fork import after_fork, new_lock
 
 if TYPE_CHECKING:
     import subprocess
@@ -103,7 +107,7 @@ class Child:
     def __init__(self, answer: str, memory: int | None = None, idle: float = IDLE_SECONDS) -> None:
         self._options = {"answer": answer, "memory": memory, "idle": idle}
         self._process: _Process | None = None
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         _children.add(self)
 
     @property
@@ -146,13 +150,16 @@ class Child:
             self._drop(process)
 
     def __del__(self) -> None:
-        """Nothing refers to it any more: no request waits."""
+        """Nothing refers to it any more, and no request waits. A finalizer takes no lock and waits for nothing: the
+        process ends with its input, and is buried when another child is asked for something, or at exit.
+        """
         process = getattr(self, "_process", None)
         if process is not None:
-            process.kill()
-            process.close()
+            process.hang_up()
+            _dropped.append(process)
 
     def _running(self) -> _Process:
+        _end_dropped()
         if self._process is None:
             self._process = _Process(self._options)
         return self._process
@@ -179,7 +186,6 @@ class Child:
     def _forget(self) -> None:
         """In a process that was forked: the child is the parent's."""
         process, self._process = self._process, None
-        self._lock = threading.Lock()
         if process is not None:
             process.forget()
 
@@ -190,7 +196,7 @@ class _Process:
     def __init__(self, options: dict[str, Any]) -> None:
         self.fresh = True
         self.status: int | None = None
-        self._killing = threading.Lock()
+        self._killing = new_lock()
         self._is_python = _runs_python()
         self._popen = _spawn(options)
         self.pid = self._popen.pid
@@ -213,6 +219,11 @@ class _Process:
         for pipe in (self._popen.stdin, self._popen.stdout):
             if pipe is not None:
                 pipe.close()
+
+    def hang_up(self) -> None:
+        """End its input. The pipe has no buffer, so no lock either."""
+        if self._popen.stdin is not None:
+            self._popen.stdin.close()
 
     def forget(self) -> None:
         """In a forked process: have `Popen` neither wait for the process nor warn that it still runs."""
@@ -359,21 +370,31 @@ def _how(status: int | None, error: Exception) -> str:
 _supported = False
 
 _children: weakref.WeakSet[Child] = weakref.WeakSet()
+#: processes of children to which nothing refers any more
+_dropped: deque[_Process] = deque()
+
+
+def _end_dropped() -> None:
+    with suppress(IndexError):  # another thread does the same
+        while True:
+            process = _dropped.popleft()
+            process.kill()
+            process.close()
 
 
 @atexit.register
 def _end_all() -> None:
+    _end_dropped()
     for child in [*_children]:
         child.end()
 
 
-def _forget_all() -> None:
+@after_fork
+def _forget_all(parent: int) -> None:
     for child in [*_children]:
         child._forget()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)
+    while _dropped:
+        _dropped.popleft().forget()
 
 
 # Frames, on both sides.

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .fork import remember_lock
+
 BOOL, SIGNED, UNSIGNED, FLOAT, COMPLEX = 1, 2, 3, 4, 5
 
 #: the extra that brings ml_dtypes
@@ -70,6 +72,10 @@ class DType:
             wanted = f"arrays of {self.name} need ml_dtypes.{self.numpy_name}: {EXTRA} ({error})"
             raise ImportError(wanted, name="ml_dtypes") from None
 
+
+# until Python 3.12 a cached property has a lock, which is held while ml_dtypes is imported
+if hasattr(DType.__dict__["numpy"], "lock"):
+    remember_lock(DType.__dict__["numpy"].lock)
 
 DTYPES: tuple[DType, ...] = (
     DType("i1", BOOL, 1, "|b1"),

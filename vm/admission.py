@@ -83,12 +83,13 @@ class Admission:
             remember(self.policy, (file.digest, bytes(sets[0])), standing)
         return trust
 
-    def grant(self, share: Device) -> Trust:
+    def grant(self, share: Device, frames: int = 1) -> Trust:
         """What follows for the program's share of a device: native code that was signed may run. Warns under `warn`,
-        and then allows no more than a load without a policy does.
+        and then allows no more than a load without a policy does. `frames`: those between this one and the caller whom
+        the warning names.
         """
         if self.trust.refusal:
-            warnings.warn(self.trust.refusal, TrustWarning, stacklevel=3)
+            warnings.warn(self.trust.refusal, TrustWarning, stacklevel=2 + frames)
         elif "native" in self.trust.scopes:
             share.allow_signed(self._digest)
         return self.trust

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import weakref
 from collections import deque
@@ -16,7 +15,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from orchestrion.hal.fork import after_fork
+from orchestrion.hal.fork import after_fork, new_lock
 from orchestrion.hal.waiting import Changed, start_thread
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class Agent:
         self._changed = Changed()
         self._events: deque[Event] = deque()
         self._timers: list[Timer] = []
-        self._alone = threading.Lock()  #: held by the thread while it lives
+        self._alone = new_lock()  #: held by the thread while it lives
         self._alive = False
         self._posted = 0
 
@@ -152,10 +151,8 @@ class Agents:
 @after_fork
 def _forget(parent: int) -> None:
     """Their threads are the parent's."""
-    global _lock
-    _lock = threading.Lock()
     _agents.clear()
 
 
-_lock = threading.Lock()
+_lock = new_lock()
 _agents: weakref.WeakKeyDictionary[DeviceState, Agents] = weakref.WeakKeyDictionary()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
+from orchestrion.hal.fork import new_lock
 from orchestrion.hal.semaphore import Fence
 
 from .errors import VmError
@@ -19,7 +19,7 @@ class CallFence(Fence):
         super().__init__()
         self._error: VmError | None = None
         self._listeners: list[Callable[[], None]] = []
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._over = False
 
     @property

@@ -5,9 +5,9 @@
 - Code is shared by all contexts and threads of a program.
 """
 
-import threading
 from typing import Any
 
+from orchestrion.hal.fork import new_lock
 from orchestrion.schema.encoding import Decoded
 from orchestrion.schema.isa import MOVE_BIT
 
@@ -38,7 +38,7 @@ class Link:
         self.imports = imports
         self.placed = placed  #: whether imports want to know where they are called
         self.codes: list[Code] = []
-        self.lock = threading.Lock()  #: held while code is built
+        self.lock = new_lock()  #: held while code is built
 
 
 class Code:

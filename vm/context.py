@@ -6,19 +6,20 @@ with a named error and leaves the context usable: the frames are gone, the globa
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.errors import HalError
-from orchestrion.hal.fork import ForkedLock, after_fork
+from orchestrion.hal.fork import ForkedLock, after_fork, new_lock
+from orchestrion.hal.waiting import attempt
 
 from .call import Call
 from .code import Code
-from .errors import CallerError, LimitError, VmError
+from .errors import CallerError, DeviceLost, LimitError, VmError
 from .facts import LoadFacts
 from .interpreter import abandon, located, run
 from .kept import Kept, Uncached
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from .lane import Lane
     from .linker import LinkedProgram
+    from .parallel_builds import ParallelBuilds
     from .straight import Translation
 
 
@@ -77,6 +79,7 @@ class Context:
 
     __slots__ = (
         "__weakref__",
+        "builds",
         "cancelled",
         "constant_bytes",
         "device",
@@ -87,10 +90,11 @@ class Context:
         "lane",
         "limits",
         "lock",
+        "lost",
         "memory",
+        "memory_pressure_callbacks",
         "parent",
         "program",
-        "reliefs",
     )
 
     def __init__(
@@ -110,12 +114,18 @@ class Context:
         self.parent = parent
         self.kept = Kept(self.memory)  #: by `call.cached`
         self.globals: list[Any] = list(program.globals if parent is None else parent.globals)
-        self.reliefs: list[weakref.WeakMethod[Callable[[], bool]]] = []
+        #: `callback(busy)`, of this context's objects: see `on_memory_pressure`
+        self.memory_pressure_callbacks: list[weakref.WeakMethod[Callable[[bool], bool]]] = []
         self.cancelled = False
         self.facts = LoadFacts()
+        self.builds: ParallelBuilds | None = None  #: while the program's initializers run
         self.constant_bytes = 0  #: of constants that were copied to the device
-        self.lock: Any = threading.Lock()  #: or a `ForkedLock`
+        self.lock: Any = new_lock()  #: or a `ForkedLock`
         self.lane: Lane | None = None  #: of submitted calls, once there was one
+        if device is not None:
+            device.on_memory_pressure(self.release_spare)
+        self.memory.on_full(self.release_spare)
+        self.lost: DeviceLost | None = None  #: why it was closed, if that was the loss of its device
         _contexts.add(self)
 
     def invoke(self, code: Code, arguments: Sequence[Any] = ()) -> tuple[Any, ...]:
@@ -206,36 +216,56 @@ class Context:
         if self.lane is not None:
             self.lane.cancel()
 
-    def on_relief(self, forget: Callable[[], bool]) -> None:
-        """Have a method called that lets go of memory which is only kept in case it is wanted again."""
-        self.reliefs.append(weakref.WeakMethod(forget))
+    def on_memory_pressure(self, callback: Callable[[bool], bool]) -> None:
+        """Have a bound method called when memory runs out, which lets go of what can be made again and tells whether it
+        did. Its argument: whether a call is under way, which needs what it uses now.
+        """
+        self.memory_pressure_callbacks.append(weakref.WeakMethod(callback))
 
-    def relieve(self) -> bool:
-        """Let go of what is only kept in case it is wanted again; whether there was anything."""
+    def release_spare(self, own: bool = True) -> bool:
+        """Let go of what is only kept in case it is wanted again; whether there was anything. See `hal/relief.py`.
+
+        `own`: a call of this context asks, or nobody makes one. Else another thread may be in the middle of one: then
+        everything stays.
+        """
+        if own:
+            return self._release_spare(busy=True)
+        held: list[bool] = []
+        try:
+            attempt(self.lock, held)
+            return bool(held) and self._release_spare(busy=False)
+        finally:
+            if held:
+                self.lock.release()
+
+    def _release_spare(self, busy: bool) -> bool:
         found = [self.kept.clear()]
-        for relief in self.reliefs:
-            forget = relief()
-            found.append(forget is not None and forget())
+        for row in self.memory_pressure_callbacks:
+            callback = row()
+            found.append(callback is not None and callback(busy))
         return any(found)
 
     def close(self) -> None:
         """Let go of the globals, those that initializers stored last first, then of the device. Nothing may be called
         afterwards.
         """
-        self.kept.clear()
-        if self.globals:
-            for place in self.program.code.release_order():
-                self.globals[place] = None
-            self.globals.clear()
+        self._drop_globals()
         if self.lane is not None:
             self.lane.release()
-        self.execute = _no_device
+        self.execute = _no_device if self.lost is None else partial(_refuse, self.lost.message)
         if self.device is not None:
             try:
                 self.device.close()
             finally:
                 if self.device.closed:  # else Ctrl-C ended the wait for its work, and this may be called again
                     self.device = None
+
+    def _drop_globals(self) -> None:
+        self.kept.clear()
+        if self.globals:
+            for place in self.program.code.release_order():
+                self.globals[place] = None
+            self.globals.clear()
 
     def invalidate_after_fork(self, parent: int) -> None:
         """In a process that was forked from its owner: no call is made any more."""
@@ -244,9 +274,13 @@ class Context:
         if lane is not None:
             lane.invalidate_after_fork(parent)
 
+    def refusal(self, what: str = "the program") -> VmError:
+        """Why a closed context does nothing."""
+        return CallerError(f"{what} is closed") if self.lost is None else DeviceLost(self.lost.message)
+
     @property
     def closed(self) -> bool:
-        return self.execute is _no_device and self.parent is not None
+        return self.parent is not None and (self.execute is _no_device or self.lost is not None)
 
     def _wait(self, call: Call) -> None:
         try:
@@ -257,8 +291,11 @@ class Context:
             raise abandon(call, error) from error
 
     def __del__(self) -> None:
+        """Dropped without `close`. A finalizer neither waits nor takes a lock; work under way keeps what it uses."""
         if hasattr(self, "lock"):
-            self.close()
+            self._drop_globals()
+            if self.device is not None:
+                self.device.drop()
 
 
 _contexts: weakref.WeakSet[Context] = weakref.WeakSet()
@@ -272,3 +309,7 @@ def _invalidate_after_fork(parent: int) -> None:
 
 def _no_device(commands: object, buffers: object, watcher: object) -> None:
     raise CallerError("the context has no device")
+
+
+def _refuse(message: str, commands: object, buffers: object, watcher: object) -> None:
+    raise DeviceLost(message)

@@ -1,8 +1,9 @@
 """Derived constants on disk: what a program initializer computed on the device, for the next load of the same module.
 
 - A row's key is all that the bytes depend on: the module's digest, that of its parameters with their adapters, the
-  program, the number that the compiler gave, the device and its driver's version, and the size. Whatever does not fit
-  is a miss, and is computed.
+  program, the number that the compiler gave, the version of this runtime, the device with its driver's version, enabled
+  features and limits (by which variants of executables are chosen), and the size. Whatever does not fit is a miss, and
+  is computed.
 - Loads under the trust policy `require` have rows of their own. Without it nobody looks at constants before they are
   used: who writes to a mapped file and takes it back would leave wrong values for all who load the module later.
 - Only a program initializer may ask: it has seen nothing but the module. Any other code could leave what callers gave
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orchestrion.hal.cache import Cache
+from orchestrion.hal.version import runtime_version
 from orchestrion.schema.profiles import PROFILES
 
 from .errors import Trap
@@ -103,4 +105,5 @@ def _key(call: Call, device: Device, buffer: Buffer, number: int) -> tuple[str |
     info, program = device.info, call.program
     parts = (program.ordinal, number, buffer.size, "open" if program.module.guard is None else "guarded")
     digests = (program.module.container.digest, program.parameters.digest())
-    return (*digests, info.driver, info.name, info.vendor, info.version, *map(str, parts))
+    machine = (info.driver, info.name, info.vendor, info.version, ",".join(sorted(info.features)), repr(info.limits))
+    return (*digests, runtime_version(), *machine, *map(str, parts))

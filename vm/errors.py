@@ -7,6 +7,8 @@ of callers, innermost first. A context is usable after every one of them. What i
 
 from typing import ClassVar, NamedTuple
 
+from orchestrion.hal import errors as hal
+
 
 def shorten(text: str, most: int = 400) -> str:
     """A name from a file as a message shows it: files may hold very long ones, and use them again and again."""
@@ -90,6 +92,20 @@ class DeviceError(VmError):
     """The device or its driver failed, or refused what the program asked; the cause is the HAL's error."""
 
 
+class DeviceLost(DeviceError):
+    """The device was lost: the fault of the hardware or its driver.
+
+    Every call of the program raises this until `Program.reopen` loads it again.
+    """
+
+
+class DeviceOutOfMemory(DeviceError):
+    """The device, its driver or the host has no memory left, though no limit was reached.
+
+    Use smaller sizes, close other programs, or choose a device with more memory.
+    """
+
+
 class LibraryFailed(VmError):
     """A library function that the program calls failed; the cause is what it raised."""
 
@@ -124,7 +140,10 @@ class BuildDeadlineExceeded(DeadlineExceeded):
 
 
 class MemoryExceeded(LimitError):
-    """The program holds more memory than it may."""
+    """The program needs more memory than a limit allows; the message says who set it, if the caller did not.
+
+    The device may have room: raise the limit, or use smaller sizes.
+    """
 
     limit: ClassVar[str | None] = "memory"
 
@@ -135,3 +154,16 @@ class DepthExceeded(LimitError):
 
 class Cancelled(LimitError):
     """Somebody called `Context.cancel`."""
+
+
+#: errors of the HAL that callers of the runtime get as errors of their own
+PUBLIC = (hal.DeviceLost, hal.OutOfMemory)
+
+
+def public(error: hal.DeviceLost | hal.OutOfMemory) -> VmError:
+    """What one of the HAL's errors of `PUBLIC` is called here."""
+    if isinstance(error, hal.DeviceLost):
+        return DeviceLost(f"{error}; program.reopen(), or another vm.load, loads the program again")
+    if isinstance(error, hal.DeviceOutOfMemory):
+        return DeviceOutOfMemory(str(error))
+    return MemoryExceeded(str(error))

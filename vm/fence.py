@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from functools import partial
@@ -16,6 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.errors import EventFailed, HalError
+from orchestrion.hal.fork import new_lock
 
 from .errors import CallerError, Cancelled
 
@@ -35,7 +35,7 @@ class Fence:
     unsignallable: str = ""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._done = False
         self._error: BaseException | None = None
         self._listeners: list[Callable[[], None]] = []
@@ -187,7 +187,7 @@ class Future(Fence):
 
     def invalidate_after_fork(self, error: BaseException) -> None:
         """In a forked process, where nobody will reach it: whoever listened is in the parent, and may hold its lock."""
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._listeners = []
         self.settle(error)
         for part in self._parts:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.schema.dtypes import DType
 
@@ -23,7 +24,7 @@ from .array import Array, DeviceArray
 from .call import Call
 from .code import Code
 from .context import Context
-from .errors import CallerError, MemoryExceeded, Trap
+from .errors import PUBLIC, CallerError, DeviceLost, DeviceOutOfMemory, MemoryExceeded, Trap, public
 from .fence import Future
 from .interop import IMPORT_BYTES, import_array, is_foreign
 from .statistics import Log, totals
@@ -59,6 +60,11 @@ class Slot(NamedTuple):
 def slot_over(view: BufferView) -> Slot:
     """The slot that a view is."""
     return Slot(view.dtype.numpy, view.shape, view.map(), view.buffer, view, view.nbytes)
+
+
+def is_readable(slot: Slot) -> bool:
+    """Whether a result is read through the mapping of its slot."""
+    return slot.elements is not None and slot.buffer.host_cached
 
 
 class Export(NamedTuple):
@@ -150,46 +156,49 @@ class Function:
         """
         context = self.context
         with context.lock:
-            started = perf_counter()
-            before = totals(self._statistics)
-            if not self._ready:
-                self._prepare(arguments)
-            inputs = self._inputs
-            if len(arguments) != len(inputs):
-                raise self._wrong_count(arguments)
-            operands: list[BufferView | None] = []
-            copied = 0
-            for x, (dtype, shape, elements, buffer, view, nbytes) in zip(arguments, inputs):  # noqa: B905
-                if type(x) is _ndarray and x.dtype is dtype and x.shape == shape and elements is not None:
-                    if buffer.submitted:
-                        self._write(view, x)
+            try:
+                started = perf_counter()
+                before = totals(self._statistics)
+                if not self._ready:
+                    self._prepare(arguments)
+                inputs = self._inputs
+                if len(arguments) != len(inputs):
+                    raise self._wrong_count(arguments)
+                operands: list[BufferView | None] = []
+                copied = 0
+                for x, (dtype, shape, elements, buffer, view, nbytes) in zip(arguments, inputs):  # noqa: B905
+                    if type(x) is _ndarray and x.dtype is dtype and x.shape == shape and elements is not None:
+                        if buffer.submitted:
+                            self._write(view, x)
+                        else:
+                            elements[...] = x
+                            copied += nbytes
+                        operands.append(view)
                     else:
-                        elements[...] = x
-                        copied += nbytes
-                    operands.append(view)
+                        operands.append(self._argument(len(operands), x))
+                if copied:
+                    self._statistics.host_to_device_bytes += copied
+                targets = self._targets
+                outs: tuple[Any, ...] | None = None
+                if out is not None:
+                    outs, targets = self._destinations(out, operands, targets)
+                operands += targets
+                results = context.run(self._call, self.code, operands)
+                if outs is not None:
+                    self._await(results)
+                    value = self._deliver(results, outs, targets, operands)
+                elif self._plain is not None and results[0] is targets[0] and not self._plain.buffer.submitted:
+                    value = self._plain.elements.copy()  # type: ignore[union-attr]
+                    self._statistics.device_to_host_bytes += self._plain.nbytes
                 else:
-                    operands.append(self._argument(len(operands), x))
-            if copied:
-                self._statistics.host_to_device_bytes += copied
-            targets = self._targets
-            outs: tuple[Any, ...] | None = None
-            if out is not None:
-                outs, targets = self._destinations(out, operands, targets)
-            operands += targets
-            results = context.run(self._call, self.code, operands)
-            if outs is not None:
-                self._await(results)
-                value = self._deliver(results, outs, targets, operands)
-            elif self._plain is not None and results[0] is targets[0] and not self._plain.buffer.submitted:
-                value = self._plain.elements.copy()  # type: ignore[union-attr]
-                self._statistics.device_to_host_bytes += self._plain.nbytes
-            else:
-                self._await(results)
-                value = self._collect(results, operands)
-            after = totals(self._statistics)
-            self._log((self.name, started, perf_counter(), before, after, context.constant_bytes))
-            context.constant_bytes = 0
-            return value
+                    self._await(results)
+                    value = self._collect(results, operands)
+                after = totals(self._statistics)
+                self._log((self.name, started, perf_counter(), before, after, context.constant_bytes))
+                context.constant_bytes = 0
+                return value
+            except PUBLIC as error:
+                raise public(error) from error
 
     def submit(self, *arguments: Any, out: Any = None, wait: Iterable[Any] = (), signal: Any = None) -> Future:
         """Enqueue a call and return at once. The future gives what `__call__` with the same arguments would.
@@ -228,7 +237,7 @@ class Function:
         try:
             return array.copy()
         except MemoryError:
-            raise MemoryExceeded(f"{what}: the machine has no room for a copy of {array.nbytes} bytes") from None
+            raise DeviceOutOfMemory(f"{what}: the machine has no room for a copy of {array.nbytes} bytes") from None
 
     def enter(self, staged: Staged) -> list[BufferView | None]:
         """The operands of a submitted call whose turn it is."""
@@ -261,12 +270,12 @@ class Function:
     def _prepare(self, arguments: Sequence[Any]) -> None:
         """Make the slots: at the first call, since a program may have exports that nobody calls."""
         if self.context.device is None or self.context.closed:
-            raise CallerError(f"the program of {self.name!r} is closed")
+            raise self.context.refusal(f"the program of {self.name!r}")
         self._call = Call(self.context)
-        self._inputs = tuple([self._slot(value) for value in self.export.arguments])
-        self._outputs = tuple([self._slot(value) for value in self.export.results])
+        self._inputs = tuple([self._slot(value, MemoryUse.INPUT) for value in self.export.arguments])
+        self._outputs = tuple([self._slot(value, MemoryUse.OUTPUT) for value in self.export.results])
         self._targets = tuple([slot.view for slot in self._outputs])
-        plain = len(self._outputs) == 1 and self._outputs[0].elements is not None
+        plain = len(self._outputs) == 1 and is_readable(self._outputs[0])
         self._plain = self._outputs[0] if plain else None
         self._ready = True
 
@@ -280,13 +289,13 @@ class Function:
         if hasattr(self, "_ready"):
             self.release()  # before the context goes, which counts what is left
 
-    def _slot(self, value: Value) -> Slot:
+    def _slot(self, value: Value, use: MemoryUse) -> Slot:
         device = self.context.device
         assert device is not None
         nbytes = value.dtype.itemsize
         for dim in value.shape:
             nbytes *= dim
-        return slot_over(BufferView(device.allocator.allocate(nbytes), value.dtype, value.shape))
+        return slot_over(BufferView(device.allocator.allocate(nbytes, use), value.dtype, value.shape))
 
     def _wrong_count(self, arguments: Sequence[object]) -> CallerError:
         count = len(self.export.arguments)
@@ -329,7 +338,10 @@ class Function:
         device = self.context.device
         assert device is not None
         if view.buffer.device_state is not device.device_state:
-            raise CallerError(f"{what}: the array is on {view.buffer.device.info.id}, the program on {device.info.id}")
+            there = view.buffer.device.info.id
+            if view.buffer.device_state is not None and view.buffer.device_state.lost is not None:
+                raise DeviceLost(f"{what}: the array was on {there} when that was lost; put it again")
+            raise CallerError(f"{what}: the array is on {there}, the program on {device.info.id}")
         return view
 
     def _destinations(

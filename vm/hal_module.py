@@ -12,23 +12,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.hal.command_buffer import CommandBuffer, Range
 from orchestrion.hal.device import Device
-from orchestrion.hal.errors import OutOfMemory
 from orchestrion.hal.executable import Executable
 from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 
-from . import derived
+from . import derived, parallel_builds
 from .call import Call
 from .enqueued import Enqueued
 from .errors import CallerError, MissingType, Trap
 from .memory import Memory
 from .native import Inline, NativeFunction, NativeModule, native
 from .refs import OBJECT_BYTES
-from .selection import choose_variant
 from .tensors import describe, fits
 
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ class HalModule(NativeModule):
         if imported is not None:
             call.spend_object()
             return imported
-        buffer: Buffer = allocator.allocate(length)
+        buffer: Buffer = allocator.allocate(length, MemoryUse.CONSTANT)
         call.spend_bytes(length)
         buffer.wait(call)
         buffer.write(array)
@@ -185,7 +184,8 @@ class HalModule(NativeModule):
 
     @_hal("allocate")
     def allocate(self, call: Call, size: int) -> Buffer:
-        return _allocate(call, size)
+        """The bytecode names no use: a program's own memory is arenas, transients and states."""
+        return _allocate(call, size, MemoryUse.ARENA)
 
     @_hal("view.check", inline=_inline_check, pure=True)
     def view_check(self, call: Call, view: BufferView, dtype: int, *dims: int) -> Buffer:
@@ -204,7 +204,7 @@ class HalModule(NativeModule):
         size = element.itemsize
         for dim in dims:
             size *= dim
-        return BufferView(_allocate(call, size), element, dims)
+        return BufferView(_allocate(call, size, MemoryUse.OUTPUT), element, dims)
 
     @_hal("view.buffer", inline=_inline_buffer, pure=True)
     def view_buffer(self, call: Call, view: BufferView) -> Buffer:
@@ -224,28 +224,24 @@ class HalModule(NativeModule):
 
     @_hal("executable.create")
     def executable_create(self, call: Call, ordinal: int) -> Executable:
-        program, module, known = call.program.row, call.program.module, call.program.code.chosen
+        program, context = call.program.row, call.context
         count = program.executables_end - program.executables_start
         if not 0 <= ordinal < count:
             raise Trap(f"executable {ordinal} out of range ({count} executables)")
         device = _device(call)
-        row = module.executables[program.executables_start + ordinal]
+        row = call.program.module.executables[program.executables_start + ordinal]
         call.spend_object()
         call.spend(row.variants_end - row.variants_start)
-        chosen = known.get(ordinal)
-        if chosen is None or chosen.info is not device.info or not module.container.complete:
-            chosen = choose_variant(module, row, device.info)
-            if module.container.complete:
-                known[ordinal] = chosen
+        chosen = parallel_builds.choose(call.program, device, ordinal)
         call.spend_bytes(chosen.cost)
-        payload = module.segment(chosen.payload)
-        started, count = time.monotonic(), device.statistics.executables_created
-        executable: Executable = device.create_executable(
-            chosen.format, payload, chosen.entries, module.container.digest
-        )
-        if device.statistics.executables_created > count:
-            call.count_apart(ordinal, time.monotonic() - started)
-        call.context.facts.builds[ordinal] = executable.build
+        taken = None if context.builds is None else context.builds.take(ordinal)
+        if taken is None:
+            started = time.monotonic()
+            executable = parallel_builds.build(call.program, device, chosen)
+            taken = executable, time.monotonic() - started
+        executable, seconds = taken
+        call.count_apart(ordinal, seconds)
+        context.facts.builds[ordinal] = executable.build
         return executable
 
     @_hal("recording.create")
@@ -411,15 +407,9 @@ class HalModule(NativeModule):
         queue.submit(recording.commands, buffers, wait, signal, call.watcher())
 
 
-def _allocate(call: Call, size: int) -> Buffer:
-    """Device memory; where there is no room, what the context only keeps for later calls goes first."""
-    allocator = _device(call).allocator
-    try:
-        buffer: Buffer = allocator.allocate(size)
-    except OutOfMemory:
-        if not call.context.relieve():
-            raise
-        buffer = allocator.allocate(size)
+def _allocate(call: Call, size: int, use: MemoryUse) -> Buffer:
+    """Device memory; where there is no room, what is only kept for later calls goes first (`hal/relief.py`)."""
+    buffer: Buffer = _device(call).allocator.allocate(size, use)
     call.spend_object(size)
     return buffer
 
@@ -427,7 +417,7 @@ def _allocate(call: Call, size: int) -> Buffer:
 def _device(call: Call) -> Device:
     device = call.context.device
     if device is None:
-        raise CallerError("the context has no device")
+        raise call.context.refusal() if call.context.lost is not None else CallerError("the context has no device")
     return device
 
 

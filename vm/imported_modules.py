@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from orchestrion.hal.buffer import BufferView
+from orchestrion.hal.fork import new_lock
 from orchestrion.hal.waiting import start_thread
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.imported import NATIVE_MODULES, PREFIX, FunctionType, TensorType, parse_function_type
@@ -78,7 +78,7 @@ class ImportedModule:
         self.program = program
         self._contexts: weakref.WeakKeyDictionary[Context, ProgramContext] = weakref.WeakKeyDictionary()
         self._free = True  #: whether no caller has the default context
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def find(self, name: str) -> NativeFunction | None:
         """The function of that full name, with its arguments and then its results as views."""

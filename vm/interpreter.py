@@ -15,10 +15,12 @@ from orchestrion.hal.errors import (
     DeadlineExceeded as HalDeadlineExceeded,
 )
 from orchestrion.hal.errors import (
+    DeviceLost as HalDeviceLost,
+)
+from orchestrion.hal.errors import (
     HalError,
     InvalidArgument,
     LibraryUnavailable,
-    OutOfMemory,
 )
 from orchestrion.hal.errors import (
     LibraryFailed as HalLibraryFailed,
@@ -28,15 +30,17 @@ from orchestrion.schema.errors import ModuleError
 from .call import Call
 from .code import Code
 from .errors import (
+    PUBLIC,
     BuildDeadlineExceeded,
     DeadlineExceeded,
     DeviceError,
+    DeviceOutOfMemory,
     LibraryFailed,
-    MemoryExceeded,
     Place,
     Trap,
     UnresolvedLibrary,
     VmError,
+    public,
 )
 from .ops.control import Block
 
@@ -109,14 +113,16 @@ def translate(error: Exception, call: Call) -> VmError:
         return BuildDeadlineExceeded(str(error))
     if isinstance(error, HalDeadlineExceeded):
         return DeadlineExceeded(f"{error}{call.limits.origin('deadline')}")
-    if isinstance(error, OutOfMemory):
-        return MemoryExceeded(str(error))
+    if isinstance(error, PUBLIC):
+        if isinstance(error, HalDeviceLost) and not error.refused and call.context.device is not None:
+            call.context.device.device_state.lose(error)  # it may have come past the front, by a native module
+        return public(error)
     if isinstance(error, LibraryUnavailable):
         return UnresolvedLibrary(str(error))
     if isinstance(error, HalLibraryFailed):
         return LibraryFailed(str(error))
     if isinstance(error, MemoryError):
-        return MemoryExceeded("the machine has no memory left")
+        return DeviceOutOfMemory("the machine has no memory left")
     return DeviceError(str(error))
 
 

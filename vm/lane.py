@@ -14,13 +14,13 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
-from orchestrion.hal.fork import ForkedLock, after_fork
+from orchestrion.hal.fork import ForkedLock, new_lock
 from orchestrion.hal.semaphore import Fence as DeviceFence
 from orchestrion.hal.semaphore import Semaphore
 from orchestrion.hal.waiting import attempt, to_its_end
 
 from .agent import Agents
-from .errors import CallerError, Cancelled
+from .errors import Cancelled, DeviceLost
 
 if TYPE_CHECKING:
     from orchestrion.hal.device import Device
@@ -40,7 +40,7 @@ class Lane:
     def __init__(self, lock: threading.Lock, agents: Agents) -> None:
         self.agents = agents
         self._lock = lock  #: of the context
-        self._mutex = threading.Lock()
+        self._mutex = new_lock()
         self._calls: deque[SubmittedCall] = deque()
         self._busy: SubmittedCall | None = None  #: begun, and its work not over
         self._owner: list[bool] = []  #: holds True while this lane has the context's lock (`attempt`)
@@ -55,7 +55,7 @@ class Lane:
             context.lock.refuse()
         with _making:
             if context.device is None:
-                raise CallerError("the program is closed")
+                raise context.refusal()
             if context.lane is None:
                 context.lane = Lane(context.lock, Agents.of(context.device.device_state))
             return context.lane
@@ -71,7 +71,7 @@ class Lane:
     def _append(self, call: SubmittedCall) -> None:
         with self._mutex:
             if self._closed:
-                raise CallerError("the program is closed")
+                raise call.context.refusal()
             first = not self._calls and not self._owner
             self._calls.append(call)
             if first and call.ready():
@@ -104,13 +104,16 @@ class Lane:
         if call is not None:
             call.future.cancel()
 
-    def close(self) -> None:
-        """No call begins any more; those that have not begun end with `Cancelled`. From any thread."""
+    def close(self, lost: DeviceLost | None = None) -> None:
+        """No call begins any more; those that have not begun end with `Cancelled`, or `DeviceLost` if that is why. From
+        any thread.
+        """
         with self._mutex:
             self._closed = True
             pending = [*self._calls]
         for call in pending:
-            call.future.settle(Cancelled("the context was closed before the call began"))
+            cancelled = Cancelled("the context was closed before the call began")
+            call.future.settle(cancelled if lost is None else DeviceLost(lost.message))
 
     def invalidate_after_fork(self, parent: int) -> None:
         """In a process that was forked: what was submitted is the parent's."""
@@ -142,10 +145,4 @@ class Lane:
             return calls.popleft()
 
 
-_making = threading.Lock()
-
-
-@after_fork
-def _renew(parent: int) -> None:
-    global _making
-    _making = threading.Lock()
+_making = new_lock()

@@ -8,11 +8,11 @@ compared, does not serve a load that has a copy of the root. Most modules are lo
 second load on; those used last are kept, within the limits below.
 """
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from orchestrion.hal.backend import DeviceInfo
+from orchestrion.hal.fork import new_lock
 from orchestrion.schema.container import Container
 from orchestrion.schema.decoder import decode, decode_again
 from orchestrion.schema.module import Module
@@ -62,7 +62,7 @@ class Loader:
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._bytes = 0
         self._seen: OrderedDict[bytes, None] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._hal = HalModule()
 
     def __len__(self) -> int:
@@ -129,7 +129,7 @@ class Loader:
             if known is None or known.fixed != found.fixed:
                 known = self._known[digest] = _Known(found.module.without_file(), found.size, found.fixed)
             known.programs[ordinal] = code
-            while self._bytes > self._most_bytes or len(self._known) > self._most_modules:
+            while self._known and (self._bytes > self._most_bytes or len(self._known) > self._most_modules):
                 _, last = self._known.popitem(last=False)
                 self._bytes -= last.size
 

@@ -1,5 +1,8 @@
 """What a context's program holds: host bytes counted here, device bytes by the HAL, one limit over both."""
 
+import weakref
+from collections.abc import Callable
+
 from orchestrion.hal.lifetime import Account
 
 from .errors import MemoryExceeded
@@ -11,10 +14,11 @@ class Memory:
     `program` is the memory of the program's own context: host bytes of all contexts are counted there together.
     """
 
-    __slots__ = ("_host", "budget")
+    __slots__ = ("_host", "_spare", "budget")
 
     def __init__(self, limit: float | None, program: "Memory | None" = None) -> None:
         self.budget = Account(None)
+        self._spare: weakref.WeakMethod[Callable[[], bool]] | None = None
         self.restrict(limit)
         self._host: Account = Account(None) if program is None else program._host
 
@@ -23,14 +27,24 @@ class Memory:
         self.budget.limit = None if limit is None else int(limit)
         self.budget.origin = origin
 
+    def on_full(self, callback: Callable[[], bool]) -> None:
+        """Have a bound method called before a charge is refused, which lets go of what can be made again and tells
+        whether it did.
+        """
+        self._spare = weakref.WeakMethod(callback)
+
     def charge(self, size: int) -> None:
-        """`MemoryExceeded`, and nothing charged, when the limit forbids it."""
-        if not self.budget.charge(size):
+        """`MemoryExceeded`, and nothing charged, when the limit forbids it, also after `on_full`."""
+        if not self.budget.charge(size) and not (self._relieve() and self.budget.charge(size)):
             budget = self.budget
             raise MemoryExceeded(
                 f"{size} bytes exceed the limit of {budget.limit} bytes ({budget.live} in use){budget.origin}"
             )
         self._host.charge(size)
+
+    def _relieve(self) -> bool:
+        release = None if self._spare is None else self._spare()
+        return release is not None and release()
 
     def refund(self, size: int) -> None:
         self.budget.refund(size)

@@ -9,13 +9,12 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.errors import DriverUnavailable, HalError, InvalidArgument
-from orchestrion.hal.fork import after_fork
+from orchestrion.hal.fork import after_fork, new_lock
 
 from .agent import Agent, Timer
 from .fence import Fence, as_hal_error
@@ -76,7 +75,7 @@ class NativeFence(Fence):
         self._semaphore = semaphore
         self._value = value
         self._owner = owner
-        self._looking = threading.Lock()
+        self._looking = new_lock()
         self.unsignallable = unsignallable
 
     def done(self) -> bool:
@@ -148,7 +147,7 @@ class Poller:
 
     def __init__(self) -> None:
         self._agent = Agent("orchestrion-events")
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._watched: dict[NativeFence, float] = {}  #: since when
         self._posted = False
         self._timer: Timer | None = None

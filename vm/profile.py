@@ -12,7 +12,6 @@ and the last `HISTORY` initializers.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from itertools import count
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from orchestrion.hal import profiling
+from orchestrion.hal.fork import new_lock
 from orchestrion.hal.timing import now
 from orchestrion.hal.workload import Grid
 from orchestrion.schema.errors import ModuleError
@@ -175,7 +175,7 @@ class Profiler:
         self._commands: dict[profiling.Command, Command] = {}
         self._calls: deque[ProfiledCall] = deque(maxlen=HISTORY)
         self._initializers: deque[ProfiledCall] = deque(maxlen=HISTORY)
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def bind(self, linked: LinkedProgram) -> None:
         """What it runs, before anything of it does. Of its code, which refers to the profiler, nothing is kept."""

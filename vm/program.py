@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import BufferView
 from orchestrion.hal.building import BuildBudget
 from orchestrion.hal.device import Device
@@ -33,7 +34,7 @@ from orchestrion.schema.module import Module
 
 from .array import DeviceArray
 from .context import Context, Limits
-from .errors import CallerError, LimitError
+from .errors import PUBLIC, CallerError, DeviceLost, LimitError, public
 from .function import Export, Function
 from .interop import import_array, import_buffer
 from .linker import LinkedProgram
@@ -41,6 +42,8 @@ from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Check, Loader
 from .memory import Memory
 from .native import Functions, NativeModule
+from .parallel_builds import building
+from .request import Request
 from .scalars import ScalarFunction
 from .selection import skipped_programs
 from .sized import SizedFunction
@@ -125,12 +128,14 @@ class Program(ProgramContext):
         found: LoadLimits,
         defaults: Limits | None,
         started: float,
+        request: Request,
         profiler: Profiler | None = None,
         trust: Trust | None = None,
     ) -> None:
         """Create the default context: its calls have the limits of `base`, its initializers `found`. `defaults`: for
-        the initializers of further contexts, None for a trusted module.
+        the initializers of further contexts, None for a trusted module. `request`: what `reopen` loads.
         """
+        self._request = request
         #: who signed the module, by the policy that it was loaded under; None without one
         self.trust = trust
         self._linked = linked
@@ -158,7 +163,7 @@ class Program(ProgramContext):
     def device(self) -> Device:
         """The program's share of its device."""
         if self._base.device is None:
-            raise CallerError("the program is closed")
+            raise self._base.refusal()
         return self._base.device
 
     @property
@@ -188,18 +193,25 @@ class Program(ProgramContext):
         """
         calls, declared = Limits(fuel, deadline, memory, depth), self._declared
         found = find_limits(load_limits, calls, self._defaults, declared)
-        context = self._context(tighten(finite(calls), declared.calls), found)
+        try:
+            context = self._context(tighten(finite(calls), declared.calls), found)
+        except PUBLIC as error:
+            raise public(error) from error
         return ProgramContext(context, self.exports, self._log_of(context))
 
     def put(self, array: Any) -> DeviceArray:
         """Copy an array, of any shape and one of the VM's element types, to the device. `CallerError` for another type.
 
-        `OutOfMemory` (of the HAL) when the device has no room.
+        `DeviceOutOfMemory` when the device has no room, `MemoryExceeded` when a limit leaves none.
         """
         host = np.asarray(array)
         dtype = _dtype(host.dtype)
         target = self.empty(host.shape, host.dtype)
-        target.view.write(as_array(host, dtype, host.shape, "array to put"))
+        values = as_array(host, dtype, host.shape, "array to put")
+        try:
+            target.view.write(values)
+        except PUBLIC as error:
+            raise public(error) from error
         return target
 
     def from_dlpack(self, array: Any, *, copy: bool | None = None) -> DeviceArray:
@@ -239,7 +251,13 @@ class Program(ProgramContext):
         size = row.itemsize
         for dim in shape:
             size *= dim
-        return DeviceArray(BufferView(self.device.allocator.allocate(size), row, tuple(shape)), self._base)
+        device = self.device
+        try:
+            return DeviceArray(
+                BufferView(device.allocator.allocate(size, MemoryUse.ARENA), row, tuple(shape)), self._base
+            )
+        except PUBLIC as error:
+            raise public(error) from error
 
     def statistics(self) -> dict[str, Any]:
         """What loading and the last calls cost, and the most memory held; see `statistics.py`."""
@@ -268,6 +286,45 @@ class Program(ProgramContext):
             facts.builds |= context.facts.builds
             facts.derived |= context.facts.derived
         return placed(self.module, self.device.info, self.device.policy, facts, self.trust)
+
+    def reopen(self, device: Device | None = None) -> Program:
+        """Load the program again if its device was lost; else do nothing. Gives the program itself.
+
+        The device is opened again by its name. Everything is as `load` was asked for: module, parameters, adapters,
+        policy, limits, profiling. What a context held is lost: mutable globals start anew, device arrays and further
+        contexts are refused with `DeviceLost`, and so are functions that were taken from the program before. Submitted
+        calls that did not begin end with `DeviceLost`. Any thread may call this; one loads, the others wait for it.
+
+        `device`: the same device, opened again by the caller; needed where `load` was given an open one. `CallerError`
+        without it, for another device, and for a closed program. Otherwise raises what `load` raises: the program is
+        then still lost, and `reopen` may be called again.
+        """
+        if isinstance(self.context.lock, ForkedLock):
+            self.context.lock.refuse()
+        request = self._request
+        with request.lock:
+            lost = self._loss()
+            if lost is None:
+                return self
+            request.check_device(device)
+            self._close_lost(lost)
+            self.__dict__ = load_request(request, device, 2).__dict__  # one step: other threads see the old or the new
+        return self
+
+    def _loss(self) -> DeviceLost | None:
+        """Why the device is lost; None while it is not."""
+        if self._base.lost is not None:
+            return self._base.lost
+        error = self.device.device_state.lost
+        return None if error is None else DeviceLost(public(error).message)
+
+    def _close_lost(self, lost: DeviceLost) -> None:
+        """Release what the lost device holds; from now on everything that is asked of it is refused as lost."""
+        context = self.context
+        self._base.lost = context.lost = lost
+        if context.lane is not None:
+            context.lane.close(lost)
+        self.close()
 
     def close(self) -> None:
         """Release everything the program holds. Contexts that were created are closed by whoever created them."""
@@ -354,47 +411,64 @@ def load(
     module and parameters (`ParameterError`). `HalError`: the device cannot be opened. Other `VmError`: an initializer
     failed. `Untrusted`: the policy refuses the module. `KeysError`: the keys file is malformed.
     """
-    started = perf_counter()
-    calls = Limits(fuel, deadline, memory, depth)
-    limits, builds = finite(calls), BuildBudget(build_deadline)
     admission = _admission(policy, signature)
-    file = _open_module(module, offset, length, admission is not None)
-    share, budget = _open(device, allow_native_code, limits, profiling, builds, modules)
+    request = Request(
+        file=_open_module(module, offset, length, admission is not None),
+        folder=_folder(module),
+        device=None if isinstance(device, Device) else device or ("" if _first_program(modules) else "reference"),
+        allow_native_code=allow_native_code,
+        natives=tuple(natives),
+        calls=Limits(fuel, deadline, memory, depth),
+        load_limits=load_limits,
+        profiling=profiling,
+        build_deadline=build_deadline,
+        parameters=parameters,
+        adapters=tuple(adapters),
+        extra_parameters=extra_parameters,
+        policy=policy,
+        admission=admission,
+        modules=dict(modules or {}),
+    )
+    return load_request(request, device if isinstance(device, Device) else None, 2)
+
+
+def load_request(request: Request, device: Device | None, frames: int) -> Program:
+    """`load`, and the same again for `Program.reopen`. `device`: open already; None opens the one of the request.
+    `frames`: those between the one of `Admission.grant` and the user's.
+    """
+    started = perf_counter()
+    calls, admission, profiling, file = request.calls, request.admission, request.profiling, request.file
+    limits, builds = finite(calls), BuildBudget(request.build_deadline)
+    share, budget = _open(
+        device or request.device, request.allow_native_code, limits, profiling, builds, request.modules
+    )
+    request.device_id = share.info.id
     imported: Sequence[ImportedModule] = ()
     try:
         check: Check | None = None if admission is None else admission.check
-        if modules:
+        if request.modules:
             from .imported_modules import checking, load_modules
 
-            imported = load_modules(
-                modules,
-                share.sibling(),
-                partial(
-                    load, fuel=fuel, deadline=deadline, memory=memory, depth=depth, load_limits=load_limits,
-                    build_deadline=build_deadline, policy=policy, profiling=profiling,
-                ),
-            )  # fmt: skip
+            imported = load_modules(request.modules, share.sibling(), partial(load, **request.further))
             check = checking(imported, check)
         linked, profiler = (
-            _profiled(file, share, (*natives, *imported), check)
+            _profiled(file, share, (*request.natives, *imported), check)
             if profiling
-            else (_LOADER.link(file, share.info, (*natives, *imported), check), None)
+            else (_LOADER.link(file, share.info, (*request.natives, *imported), check), None)
         )
         linked.imported = imported
-        trust = None if admission is None else admission.grant(share)
+        trust = None if admission is None else admission.grant(share, frames)
         declared = linked.code.declared
         builds.declared = declared.build_deadline
-        if linked.code.parameters or parameters is not None or adapters:
-            from .parameters import bind  # few modules have any
-
-            rules = None if admission is None else admission.policy
-            linked.parameters = bind(linked, _folder(module), parameters, adapters, extra_parameters, budget, rules)
+        if linked.code.parameters or request.parameters is not None or request.adapters:
+            linked.parameters = request.bind(linked, budget)
         defaults = defaults_of(linked.module, linked.ordinal, share, linked.parameters.by_segment)
-        found = find_limits(load_limits, calls, defaults, declared)
+        found = find_limits(request.load_limits, calls, defaults, declared)
         base = Context(linked, tighten(limits, declared.calls), budget, share)
-        _initialize(base, linked.program_initializers, found, "program", profiler)
+        with building(base, found.limits):
+            _initialize(base, linked.program_initializers, found, "program", profiler)
         try:
-            return Program(linked, base, found, defaults, started, profiler, trust)
+            return Program(linked, base, found, defaults, started, request, profiler, trust)
         except BaseException:
             base.close()
             raise
@@ -403,6 +477,11 @@ def load(
         for one in imported:
             one.close()
         raise
+
+
+def _first_program(modules: Mapping[str, Program | ModuleSource] | None) -> Program | None:
+    """A program among the modules, whose device is then that of all."""
+    return next((one for one in (modules or {}).values() if isinstance(one, Program)), None)
 
 
 def _folder(module: ModuleSource) -> Path | None:
@@ -483,7 +562,7 @@ def _open(
     limits: Limits,
     profiling: bool,
     builds: BuildBudget,
-    modules: Mapping[str, Program | ModuleSource] | None,
+    modules: Mapping[str, Program | ModuleSource],
 ) -> tuple[Device, Memory]:
     """A share of the device for the program, charged to the memory of the program's own context."""
     memory = Memory(limits.memory)
@@ -493,8 +572,8 @@ def _open(
         if profiling:
             _require_profiled(device)
         return device.share(budget=memory.budget, builds=builds), memory
-    loaded = next((one for one in (modules or {}).values() if isinstance(one, Program)), None)
-    if device is None and loaded is not None:
+    loaded = _first_program(modules)
+    if not device and loaded is not None:
         with loaded.device.sibling(Policy(allow_native_code)) as opened:
             return opened.share(budget=memory.budget, builds=builds), memory
     with open_device(device or "reference", policy=Policy(allow_native_code), profiling=profiling) as opened:

@@ -6,7 +6,7 @@ Null is Python's None. What native modules add (device buffers, views, fences) i
 
 from typing import Any, ClassVar
 
-from .errors import MemoryExceeded, Trap
+from .errors import DeviceOutOfMemory, Trap
 from .memory import Memory
 
 #: bytes charged per element of a list: of numbers a pointer and now and then a number, of refs what the smallest
@@ -48,7 +48,7 @@ class TypedList:
         try:
             items += [self.zero] * growth
         except (MemoryError, OverflowError):
-            raise MemoryExceeded(f"list of {size} elements: the machine has no room") from None
+            raise DeviceOutOfMemory(f"list of {size} elements: the machine has no room") from None
 
     def __del__(self) -> None:
         if self._charged:
@@ -108,7 +108,7 @@ class HostBuffer:
             return cls(memoryview(bytearray(size)), memory, charged)
         except (MemoryError, OverflowError):
             memory.refund(charged)
-            raise MemoryExceeded(f"buffer of {size} bytes: the machine has no room") from None
+            raise DeviceOutOfMemory(f"buffer of {size} bytes: the machine has no room") from None
 
     @classmethod
     def constant(cls, memory: Memory, data: memoryview) -> "HostBuffer":

@@ -33,7 +33,7 @@ class ScalarFunction:
         ]
         with context.lock:
             if context.closed:
-                raise CallerError(f"the program of {self.name!r} is closed")
+                raise context.refusal(f"the program of {self.name!r}")
             results = context.run(Call(context), code, values)
         return results[0] if len(results) == 1 else results or None
 

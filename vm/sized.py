@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import BufferView
-from orchestrion.hal.errors import OutOfMemory
 
 from .array import DeviceArray
 from .call import Call
 from .code import Code
 from .context import Context
 from .errors import CallerError
-from .function import Export, Function, Slot, Value, slot_over
+from .function import Export, Function, Slot, Value, is_readable, slot_over
 from .kept import MOST
 from .statistics import Log
 from .tensors import as_array, describe, describe_array, fits
@@ -50,15 +50,20 @@ class SizedFunction(Function):
         self._kept: OrderedDict[Shapes, _Slots] = OrderedDict()
         self._shapes: Shapes | None = None
         self._slots: _Slots | None = None
-        context.on_relief(self.forget)
+        context.on_memory_pressure(self.forget)
 
     def release(self) -> None:
         super().release()
         self._kept.clear()
         self._shapes = self._slots = None
 
-    def forget(self) -> bool:
-        """Let go of the slots of all shapes but the current ones; whether there were any."""
+    def forget(self, busy: bool) -> bool:
+        """Let go of the slots of all shapes; whether there were any. While a call is under way (`busy`), those of the
+        shapes used last stay.
+        """
+        if not busy:
+            self._shapes = self._slots = self._plain = None
+            self._inputs, self._targets = (), ()
         others = [shapes for shapes in self._kept if shapes != self._shapes]
         for shapes in others:
             del self._kept[shapes]
@@ -73,7 +78,7 @@ class SizedFunction(Function):
             else:
                 return
         if self.context.device is None:
-            raise CallerError(f"the program of {self.name!r} is closed")
+            raise self.context.refusal(f"the program of {self.name!r}")
         if self._call is None:
             self._call = Call(self.context)
         if len(arguments) != len(self.export.arguments):
@@ -93,7 +98,7 @@ class SizedFunction(Function):
     def _use(self, slots: _Slots) -> None:
         self._targets = tuple([None if slot is None else slot.view for slot in slots.outputs])
         only = slots.outputs[0] if len(slots.outputs) == 1 else None
-        self._plain = only if only is not None and only.elements is not None else None
+        self._plain = only if only is not None and is_readable(only) else None
 
     def _shape(self, place: int, x: Any) -> tuple[int, ...]:
         """Of an argument that is no plain array."""
@@ -113,12 +118,7 @@ class SizedFunction(Function):
                 got = describe_array(x) if isinstance(x, np.ndarray) else describe(value.dtype, shape)
                 raise CallerError(f"{self._what(place)}: expected {value}, got {got}")
             values.append(value._replace(shape=shape))
-        try:
-            inputs = tuple(map(self._slot, values))
-        except OutOfMemory:
-            if not self.context.relieve():
-                raise
-            inputs = tuple(map(self._slot, values))
+        inputs = tuple(self._slot(value, MemoryUse.INPUT) for value in values)
         return _Slots(inputs, len(self.export.results))
 
     def _collect(self, results: tuple[Any, ...], passed: Sequence[BufferView | None]) -> Any:

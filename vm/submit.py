@@ -24,7 +24,7 @@ from orchestrion.hal.semaphore import Fence as DeviceFence
 
 from .call import Call
 from .call_fence import CallFence
-from .errors import CallerError, Cancelled, DeadlineExceeded, LimitError, VmError, WaitFailed
+from .errors import PUBLIC, CallerError, Cancelled, DeadlineExceeded, LimitError, VmError, WaitFailed, public
 from .fence import Fence, Future
 from .interpreter import abandon
 from .lane import Lane
@@ -83,7 +83,7 @@ def _pass_on(future: Future, fence: Fence) -> None:
 def _pending(buffer: Buffer) -> bool:
     """Whether the device still works with a buffer."""
     state, last = buffer.device_state, buffer.submitted
-    return bool(last) and state is not None and state.timeline is not None and state.timeline.value() < last
+    return bool(last) and state is not None and state.reached() < last
 
 
 def _hear(buffers: Sequence[Buffer]) -> None:
@@ -164,7 +164,7 @@ class SubmittedCall(Call):
         """The fence for the next submission."""
         device = self.context.device
         if device is None:
-            raise CallerError("the context has no device")
+            raise self.context.refusal()
         return self._lane.timeline(device)
 
     def begin_turn(self) -> None:
@@ -221,9 +221,7 @@ class SubmittedCall(Call):
 
     def _settle(self) -> None:
         """In the `wait` thread. Failures are found when the results are read."""
-        device = self.context.device
-        if device is not None:
-            device.queue.drain()
+        self._wait_for_device()
         self._lane.agents.run.post(self._proceed)
 
     def _resume(self) -> None:
@@ -243,17 +241,27 @@ class SubmittedCall(Call):
     def _fail(self, error: BaseException) -> None:
         """Tell, and let the device finish before the context goes on."""
         self.results = ()
+        if isinstance(error, PUBLIC):
+            cause, error = error, public(error)
+            error.__cause__ = cause
         _clear(error)
         self.future.settle(error)
         self._lane.agents.wait.post(self._drain)
 
     def _drain(self) -> None:
         """In the `wait` thread. What the buffers would say of failed work is said already."""
-        device = self.context.device
-        if device is not None:
-            device.queue.drain()
-        _hear([view.buffer for view in self._operands if view is not None])
+        self._wait_for_device()
+        with suppress(HalError):
+            _hear([view.buffer for view in self._operands if view is not None])
         self._lane.agents.run.post(self._over)
+
+    def _wait_for_device(self) -> None:
+        """In the `wait` thread, which no error may end. One that a driver raises twice is found by the next use."""
+        for _ in range(2):
+            with suppress(HalError):
+                if self.context.device is not None:
+                    self.context.device.queue.drain()
+                return
 
     def _over(self) -> None:
         """Nothing of it is under way. Whoever may still refer to the call, it keeps no memory."""

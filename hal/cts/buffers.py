@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orchestrion.hal.backend import BufferUsage, MemoryType
+from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.hal.errors import InvalidArgument, OutOfMemory
 from orchestrion.schema.dtypes import BY_NUMPY
@@ -74,28 +74,29 @@ def buffers_are_apart(rig: Rig) -> None:
 
 
 @case
-def memory_types(rig: Rig) -> None:
-    """Memory without a mapping takes part in transfers just the same."""
-    data = rig.random(100)
-    for memory in (MemoryType.DEVICE_LOCAL, MemoryType.HOST_VISIBLE):
-        buffer = rig.device.allocator.allocate(400, memory, BufferUsage.TRANSFER | BufferUsage.DISPATCH)
+def memory_uses(rig: Rig) -> None:
+    """Memory of every use is written and read by the host and by the device."""
+    data = rig.random(25).view(np.uint8)
+    for use in MemoryUse:
+        buffer, copied = rig.device.allocator.allocate(400, use), rig.device.allocator.allocate(400, use)
         buffer.write(data)
-        rig.holds(buffer, data)
-
-
-KINDS = (MemoryType.DEVICE_LOCAL, MemoryType.HOST_VISIBLE, MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE)
-USAGE = BufferUsage.TRANSFER | BufferUsage.DISPATCH
+        commands = rig.recording()
+        commands.copy(buffer, 0, copied, 100, 100)
+        commands.finish()
+        rig.run(commands)
+        rig.holds(buffer, np.append(data, np.zeros(300, np.uint8)))
+        rig.holds(copied, np.concatenate([np.zeros(100, np.uint8), data, np.zeros(200, np.uint8)]))
 
 
 @case
 def fresh_memory_is_zero(rig: Rig) -> None:
     """Whatever the memory held before: for the host, for the device, and in the padding behind a buffer."""
     allocator = rig.device.allocator
-    for memory in KINDS:
+    for use in MemoryUse:
         for size in SIZES:
             for _ in range(3):
-                _dirty(rig, allocator.allocate(size, memory, USAGE))
-                fresh, target = allocator.allocate(size, memory, USAGE), rig.buffer(np.full(size, 3, np.uint8))
+                _dirty(rig, allocator.allocate(size, use))
+                fresh, target = allocator.allocate(size, use), rig.buffer(np.full(size, 3, np.uint8))
                 commands = rig.recording()
                 commands.copy(fresh, 0, target, 0, size)
                 commands.finish()
@@ -110,12 +111,12 @@ def fresh_memory_is_zero(rig: Rig) -> None:
 def memory_of_a_closed_share_is_not_seen(rig: Rig) -> None:
     """Shares stand for programs: one reads zeros where another left its bytes, also if the device was used between."""
     sizes = (16, 1000, 4096, 1 << 20)
-    for memory in KINDS:
+    for use in MemoryUse:
         with rig.device.share() as first:
             for size in sizes:
-                _dirty(Rig(first, rig.computes), first.allocator.allocate(size, memory, USAGE))
+                _dirty(Rig(first, rig.computes), first.allocator.allocate(size, use))
         with rig.device.share() as second:
-            made = [second.allocator.allocate(size, memory, USAGE) for size in sizes]
+            made = [second.allocator.allocate(size, use) for size in sizes]
             rig.holds(rig.zeros(16), np.zeros(16, np.uint8))
             for buffer in made:
                 rig.holds(buffer, np.zeros(buffer.size, np.uint8))
@@ -125,8 +126,8 @@ def memory_of_a_closed_share_is_not_seen(rig: Rig) -> None:
 @case
 def memory_is_zeroed_before_its_first_use(rig: Rig) -> None:
     """What is submitted or written right after an allocation is not undone by the zeroing of it."""
-    for memory in KINDS:
-        written, filled = (rig.device.allocator.allocate(4096, memory, USAGE) for _ in range(2))
+    for use in MemoryUse:
+        written, filled = (rig.device.allocator.allocate(4096, use) for _ in range(2))
         written.write(np.arange(4000, dtype=np.uint8))
         commands = rig.recording()
         commands.fill(filled, 0, 4000, b"\x09")

@@ -8,7 +8,6 @@ A module that a stranger made may name any function here and choose its attribut
 stands between the two, so a function must be fit for that.
 """
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrion.hal.errors import InvalidArgument, LibraryUnavailable
+from orchestrion.hal.fork import new_rlock
 from orchestrion.schema.library_call import Value, name_problem
 
 GROUP = "orchestrion.libraries"
@@ -64,7 +64,7 @@ class LibraryStatus(NamedTuple):
     reason: str
 
 
-_lock = threading.RLock()  # importing a package may register more
+_lock = new_rlock()  # importing a package may register more
 _registered: dict[str, dict[str, Function]] = {}
 _installed: dict[str, dict[str, Function]] = {}
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from orchestrion.hal.backend import BackendBuffer, Bytes
-from orchestrion.hal.errors import OutOfMemory
+from orchestrion.hal.errors import DeviceOutOfMemory
 
 
 class NullBuffer(BackendBuffer):
@@ -20,7 +20,7 @@ class NullBuffer(BackendBuffer):
         try:
             return cls(np.zeros(size, np.uint8))
         except (MemoryError, ValueError) as error:
-            raise OutOfMemory(f"allocation of {size} bytes failed: {error}") from error
+            raise DeviceOutOfMemory(f"allocation of {size} bytes failed: {error}") from error
 
     def release(self) -> None:
         self.host = None

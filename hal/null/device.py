@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from orchestrion.hal.backend import BackendDevice, BackendExecutable, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
+from orchestrion.hal.backend import BackendDevice, BackendExecutable, Bytes, DeviceInfo, Entry, MemoryUse
 from orchestrion.hal.timeline import SoftSemaphore
 
 from .buffer import NullBuffer
@@ -21,7 +21,7 @@ class NullDevice(BackendDevice):
         self._queue = self.queue_class()
         self.queue = self._queue
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> NullBuffer:
+    def allocate(self, size: int, use: MemoryUse) -> NullBuffer:
         return NullBuffer.allocate(size)
 
     def import_host(self, memory: Bytes) -> NullBuffer:

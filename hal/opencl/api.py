@@ -38,9 +38,13 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], bool]] = {
     "clEnqueueNDRangeKernel": ((P, P, U, P, P, P, *EVENTS), False),
     "clEnqueueCopyBuffer": ((P, P, P, Size, Size, Size, *EVENTS), False),
     "clEnqueueFillBuffer": ((P, P, P, Size, Size, Size, *EVENTS), False),
-    "clFinish": ((P,), True),
-    "clReleaseEvent": ((P,), False),
+    "clEnqueueMarkerWithWaitList": ((P, *EVENTS), False),
+    "clFlush": ((P,), True),
+    "clWaitForEvents": ((U, P), True),
     "clGetEventInfo": ((P, U, Size, P, P), False),
+    "clReleaseEvent": ((P,), False),
+    "clFinish": ((P,), True),
+    "clRetainEvent": ((P,), False),
 }
 #: the same for cl_khr_command_buffer, in every version; its functions are found through the platform
 COMMAND_BUFFER_FUNCTIONS: dict[str, tuple[tuple[Any, ...], bool]] = {

@@ -67,6 +67,16 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
             self._table = table
         return self._steps
 
+    def trim(self) -> bool:
+        """Release the recordings but for the one of the latest table; whether there were any. OpenCL keeps what is
+        under way.
+        """
+        idle = [one for one in self._recordings.items() if self._table is None or one[1].steps is not self._steps]
+        for key, recording in idle:
+            del self._recordings[key]
+            recording.release()
+        return bool(idle)
+
     def release(self) -> None:
         for recording in self._recordings.values():
             recording.release()

@@ -4,14 +4,16 @@ On a device that shares memory with the host every buffer is fine-grain shared v
 elsewhere buffers are `cl_mem` objects that are copied to and from.
 """
 
+from threading import Lock
 from typing import Any, ClassVar
+from weakref import WeakSet
 
 import pyopencl as cl
 from pyopencl.characterize import has_src_build_cache
 
-from orchestrion.hal.backend import BackendBuffer, BackendDevice, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
+from orchestrion.hal.backend import BackendBuffer, BackendDevice, Bytes, DeviceInfo, Entry, MemoryUse
 from orchestrion.hal.cache import Cache
-from orchestrion.hal.errors import OutOfMemory
+from orchestrion.hal.errors import DeviceOutOfMemory
 from orchestrion.hal.timeline import SoftSemaphore
 
 from .api import Api, why_no_command_buffers
@@ -48,15 +50,18 @@ class OpenCLDevice(BackendDevice):
         except cl.Error as error:
             raise translate(f"device {info.id} cannot be opened", error) from error
         self._api = Api(device, self._recorded)
+        #: those under the front's command buffers, for `trim`
+        self._command_buffers: WeakSet[OpenCLCommandBuffer] = WeakSet()
+        self._command_buffers_lock = Lock()
         kept = bool(has_src_build_cache(device)) if builds_kept is None else builds_kept
         self._cache = None if kept else Cache("opencl")
         self._queue = self.queue_class(self._api, self._handle)
         self.queue = self._queue
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> BackendBuffer:
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
         most = self.info.limits.max_binding_length
         if size > most:
-            raise OutOfMemory(f"allocation of {size} bytes exceeds the device's largest, {most} bytes")
+            raise DeviceOutOfMemory(f"allocation of {size} bytes exceeds the device's largest, {most} bytes")
         try:
             if self._shared:
                 return SharedBuffer(self._context, size)
@@ -79,7 +84,10 @@ class OpenCLDevice(BackendDevice):
         return OpenCLExecutable(self._api, self._context, self._device, self._cache, payload, entries)
 
     def create_command_buffer(self, slots: int) -> OpenCLCommandBuffer:
-        return OpenCLCommandBuffer(self._api, self._handle.int_ptr, self._recorded)
+        commands = OpenCLCommandBuffer(self._api, self._handle.int_ptr, self._recorded)
+        with self._command_buffers_lock:
+            self._command_buffers.add(commands)
+        return commands
 
     def create_semaphore(self, initial: int) -> SoftSemaphore:
         return SoftSemaphore(initial)
@@ -91,6 +99,14 @@ class OpenCLDevice(BackendDevice):
     def native(self) -> OpenCLHandles:
         return OpenCLHandles(self._context, self._device, self._handle)
 
+    def trim(self) -> bool:
+        with self._command_buffers_lock:
+            kept = [*self._command_buffers]
+        trimmed = [commands.trim() for commands in kept]
+        return any(trimmed)
+
     def close(self) -> None:
-        self._queue.close()
-        del self._handle, self._context
+        try:
+            self._queue.close()
+        finally:
+            del self._handle, self._context

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import pyopencl as cl
 
 from orchestrion.hal.backend import BackendSemaphore
-from orchestrion.hal.errors import DeviceLost, EventFailed, HalError, InvalidArgument
+from orchestrion.hal.errors import EventFailed, HalError, InvalidArgument
+
+from .failures import translate
 
 #: seconds between two looks of a thread that waits: a part of what it has waited, within bounds
 SOONEST, LATEST, PART = 0.00005, 0.002, 8
@@ -82,16 +84,18 @@ class EventSemaphore(BackendSemaphore):
         del self._event
 
     def __del__(self) -> None:
-        """PyOpenCL waits for a transfer whose event is dropped, and holds the interpreter lock meanwhile: not here."""
+        """PyOpenCL waits for a transfer whose event is dropped, and holds the interpreter lock meanwhile: not here. Nor
+        is OpenCL asked here whether it is complete: the next event that comes has the others looked at.
+        """
         event = getattr(self, "_event", None)
-        if event is not None and not isinstance(event, cl.UserEvent) and self.value() == 0:
+        if event is not None and not isinstance(event, cl.UserEvent):
             _unfinished.append(event)
 
     def _status(self) -> int:
         try:
             return int(self._event.command_execution_status)
         except cl.Error as error:
-            raise DeviceLost(f"the status of an event cannot be read: {error}") from error
+            raise translate("reading the status of an event", error, waiting=True) from error
 
     def _check(self) -> None:
         if self._failure is not None:

@@ -16,12 +16,11 @@ import pyopencl as cl
 
 from orchestrion.hal.backend import BackendExecutable, Entry
 from orchestrion.hal.cache import Cache
-from orchestrion.hal.errors import DeviceLost
 from orchestrion.schema.errors import ModuleError
 
 from .api import Api, P, Size
 from .buffer import OpenCLBuffer
-from .failures import check
+from .failures import check, translate
 
 OPTIONS = ("-cl-std=CL1.2", "-w")
 ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
@@ -99,10 +98,7 @@ class OpenCLExecutable(BackendExecutable):
 
     def kernel(self, entry: Entry) -> Kernel:
         """A kernel object of its own, with the arguments that whoever asked will set, and then release."""
-        try:
-            return Kernel(self._api, self._api.create_kernel(self._program.int_ptr, entry.name))
-        except DeviceLost as error:
-            raise ModuleError(f"opencl-c has no kernel {entry.name}: {error}") from error
+        return Kernel(self._api, self._api.create_kernel(self._program.int_ptr, entry.name))
 
     def release(self) -> None:
         del self._program
@@ -161,8 +157,15 @@ def _compile(context: cl.Context, device: cl.Device, payload: memoryview, option
         try:
             program.build(options, devices=[device])
         except cl.Error as error:
-            raise ModuleError(f"opencl-c does not build on {device.name.strip()}: {error}") from error
+            raise _build_failure(device, error) from error
     return program
+
+
+def _build_failure(device: cl.Device, error: cl.Error) -> Exception:
+    """`ModuleError` with the compiler's log for bad source; other codes are the device's failures."""
+    what = f"opencl-c does not build on {device.name.strip()}"
+    found = translate(what, error)
+    return ModuleError(f"{what}: {error}") if isinstance(found, ModuleError) else found
 
 
 def _check(api: Api, kernel: Kernel, entry: Entry, device: cl.Device) -> None:

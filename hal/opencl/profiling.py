@@ -13,16 +13,16 @@ from typing import Any
 
 import pyopencl as cl
 
-from orchestrion.hal.backend import BackendWork, Point, Span, Watcher
+from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendWork, Point, Span, Watcher
 from orchestrion.hal.errors import HalError
 from orchestrion.hal.timing import HostClock, Timing, Timings, now
 
 from .api import Api, P
 from .command_buffer import OpenCLCommandBuffer
 from .device import OpenCLDevice
-from .failures import translate
+from .failures import failure, translate
 from .queue import OpenCLQueue
-from .recording import Step, Table
+from .recording import NO_EVENTS, Step, Table
 
 #: markers by which the clocks are compared when a device is opened
 CALIBRATIONS = 4
@@ -31,7 +31,11 @@ ENQUEUES = ("clEnqueueNDRangeKernel", "clEnqueueCopyBuffer", "clEnqueueFillBuffe
 
 
 class ProfiledQueue(OpenCLQueue):
-    """Takes the functions of `api` that enqueue commands over, so that they give events."""
+    """Takes the functions of `api` that enqueue commands over, so that they give events. Work runs one submission after
+    the other: whoever starts one waits for it.
+    """
+
+    overlaps = False
 
     def __init__(self, api: Api, queue: cl.CommandQueue) -> None:
         super().__init__(api, queue)
@@ -54,19 +58,24 @@ class ProfiledQueue(OpenCLQueue):
         watcher: Watcher | None = None,
     ) -> None:
         work = partial(self._timed, self._timings.begin(), batch) if batch else None
-        self._worker.submit(waits, work, signals)
+        self._starter.submit(waits, work, signals)
+
+    def execute(
+        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
+    ) -> None:
+        self.execute_batch(((commands, table),))
 
     def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
-        self._worker.drain()
+        self._starter.drain()
         self._timed(self._timings.begin(), batch)
 
     def take_timings(self) -> list[list[Span]]:
         return self._timings.take()
 
-    def noted(self, step: Step) -> int:
+    def noted(self, step: Step, *events: Any) -> int:
         """Run the step of one command."""
         self._events.append(None)
-        return step()
+        return step(*events)
 
     def _with_event(self, function: Any) -> Callable[..., int]:
         def enqueue(*arguments: Any) -> int:
@@ -79,7 +88,7 @@ class ProfiledQueue(OpenCLQueue):
         return enqueue
 
     def _timed(self, timing: Timing, batch: Sequence[BackendWork]) -> None:
-        """One thread at a time: whoever executes, or the worker."""
+        """One thread at a time: whoever executes, or the starter."""
         submitted = now()
         try:
             self._run(batch)
@@ -93,6 +102,19 @@ class ProfiledQueue(OpenCLQueue):
             timing.end(())
             raise
 
+    def _run(self, batch: Sequence[BackendWork]) -> None:
+        """Enqueue and wait."""
+        try:
+            for commands, table in batch:
+                for step in commands.steps(table):  # type: ignore[attr-defined]
+                    code = step(*NO_EVENTS)
+                    if code:
+                        raise failure(code, "execution")
+        except HalError:
+            self._finish()  # commands under way use buffers that may be released after this error
+            raise
+        self._finish()
+
     def _take_events(self) -> list[Span | None]:
         """The times of the commands run since the last call, which are over; their events are released."""
         handles, self._events = self._events, []
@@ -100,7 +122,7 @@ class ProfiledQueue(OpenCLQueue):
         try:
             return [None if event is None else (event.profile.start, event.profile.end) for event in events]
         except cl.Error as error:
-            raise translate("reading the times of commands", error) from error
+            raise translate("reading the times of commands", error, waiting=True) from error
 
     def _place(self, times: Sequence[Span | None], submitted: int, seen: int) -> list[Span]:
         """What took no time lies where the one before it ended."""

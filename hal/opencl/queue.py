@@ -1,9 +1,16 @@
-"""An in-order OpenCL queue. What is submitted goes through a worker thread, what is executed through the caller's.
+"""An in-order OpenCL queue. Work is enqueued where it is submitted, and waited for by the event of its last command.
 
-Waiting releases the interpreter lock, so other threads go on meanwhile. clFinish cannot be interrupted: Ctrl-C and
-watchers take effect when the commands under way are over. The worker waits for work that an exception left behind.
+- A blocking call is enqueued under the device's lock (`launch`) and waited for outside of it (`wait`), so that other
+  threads enqueue meanwhile. Waiting releases the interpreter lock.
+- Submitted work whose waits are reached is enqueued at once, else by a thread, the *starter*, when they are. Another
+  thread, the *waiter*, waits for the events and signals. Nobody waits for a whole queue, which others keep filling.
+- While the starter has something to start, all else is started by it, too: so work starts in the order in which it was
+  submitted, and only one thread at a time binds arguments and enqueues. What a command takes is its own when it is
+  enqueued.
+- clWaitForEvents cannot be interrupted: Ctrl-C and watchers take effect when the commands waited for are over.
 """
 
+import ctypes
 from collections.abc import Sequence
 from functools import partial
 
@@ -19,19 +26,90 @@ from orchestrion.hal.backend import (
     Watcher,
 )
 from orchestrion.hal.errors import HalError
-from orchestrion.hal.timeline import Worker
+from orchestrion.hal.timeline import SoftSemaphore, Worker, not_made
 
 from .api import Api, P
 from .buffer import OpenCLBuffer
 from .failures import check, failure, translate
-from .recording import Step
+from .recording import NO_EVENTS, Step, nothing
+
+EVENT_COMMAND_EXECUTION_STATUS = 0x11D3
+#: of an event: what it stands for, or something that this waited for, ended with an error
+ERROR_IN_WAIT_LIST = -14
+
+
+class Ticket:
+    """A launched submission. `event` holds the handle of its last command's event while it is under way.
+
+    `turn`: the value of `started` at which the starter has enqueued it; 0 if it was enqueued by `launch`.
+    """
+
+    __slots__ = ("event", "started", "turn", "turns", "where")
+
+    def __init__(self) -> None:
+        self.event = P()
+        self.where = ctypes.addressof(self.event)
+        self.started = SoftSemaphore(0)
+        self.turn = self.turns = 0
 
 
 class OpenCLQueue(BackendQueue):
+    """All calls but `wait` are serialised by the front."""
+
+    overlaps = True
+
     def __init__(self, api: Api, queue: cl.CommandQueue) -> None:
         self._queue = queue
-        self._finish: Step = partial(api.calls.clFinish, P(queue.int_ptr))
-        self._worker = Worker("orchestrion-opencl")
+        self._handle = P(queue.int_ptr)
+        self._calls = api.calls
+        self._wait_for = api.calls.clWaitForEvents
+        self._release = api.calls.clReleaseEvent
+        self._starter = Worker("orchestrion-opencl-starter")
+        self._waiter = Worker("orchestrion-opencl-waiter")
+        self._own = Ticket()  #: of `execute`
+        self._abandoned: list[Ticket] = []
+
+    def create_ticket(self) -> Ticket:
+        return Ticket()
+
+    def launch(self, ticket: Ticket, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
+        if self._starter.busy:
+            self._launch_later(ticket, ((commands, table),))
+            return
+        ticket.turn = 0
+        self._enqueue_last(commands.steps(table), ticket.where)  # type: ignore[attr-defined]
+
+    def launch_batch(self, ticket: Ticket, batch: Sequence[BackendWork]) -> None:
+        if self._starter.busy:
+            self._launch_later(ticket, batch)
+            return
+        ticket.turn = 0
+        self._enqueue(batch, ticket.where)
+
+    def wait(self, ticket: Ticket, watcher: Watcher | None = None) -> None:
+        if ticket.turn:
+            ticket.started.wait(ticket.turn, None)
+        code = self._wait_for(1, ticket.where)
+        if code:
+            raise self._failure(code, ticket.event)
+        event, ticket.event.value = ticket.event.value, None  # before the release: it is released once
+        self._release(event)
+
+    def abandon(self, ticket: Ticket) -> None:
+        """Its event, if there is one, is released when the device is closed."""
+        if ticket not in self._abandoned:
+            self._abandoned.append(ticket)
+
+    def execute(
+        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
+    ) -> None:
+        """For layers between the front and this that do not overlap."""
+        self.launch(self._own, commands, table)
+        self.wait(self._own, watcher)
+
+    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
+        self.launch_batch(self._own, batch)
+        self.wait(self._own, watcher)
 
     def submit(
         self,
@@ -40,47 +118,59 @@ class OpenCLQueue(BackendQueue):
         signals: Sequence[Point],
         watcher: Watcher | None = None,
     ) -> None:
-        self._worker.submit(waits, partial(self._run, batch) if batch else None, signals)
-
-    def execute(
-        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
-    ) -> None:
-        self.execute_batch(((commands, table),))
-
-    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
-        if self._worker.busy:
-            self._worker.drain()
-        self._run(batch)
+        if self._starter.busy or any([semaphore.value() < value for semaphore, value in waits]):
+            start = partial(self._start, batch, signals)
+            self._starter.submit(waits, start, (), partial(self._signal_failed, signals))
+            return
+        try:
+            for semaphore, value in waits:
+                semaphore.wait(value, 0.0)
+        except HalError as error:  # of what it was to wait for
+            self._signal_failed(signals, error)
+            return
+        self._start(batch, signals)
 
     def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
-        self._worker.recover(self._end, signals, unsure)
+        """See `BackendQueue.recover`. A marker is behind all that was enqueued; nobody waits here."""
+        if self._own.event or self._own.turn:
+            self.abandon(self._own)
+            self._own = Ticket()
+        if self._starter.busy:
+            self._starter.submit((), partial(self._start, (), signals, unsure), ())
+        else:
+            self._start((), signals, unsure)
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         assert isinstance(buffer, OpenCLBuffer)
         write = partial(self._write, buffer, offset, data)
-        if self._worker.busy:
-            self._worker.submit((), write, ())
+        if self._starter.busy:
+            self._starter.submit((), write, ())
         else:
             write()
 
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
         assert isinstance(buffer, OpenCLBuffer)
-        self._worker.drain()
+        self._starter.drain()
         try:
             cl.enqueue_copy(self._queue, out, buffer.whole, src_offset=offset)
         except cl.Error as error:
-            raise translate(f"read of {out.size} bytes", error) from error
+            raise translate(f"read of {out.size} bytes", error, waiting=True) from error
 
     def wait_idle(self) -> None:
-        self._worker.drain()
-        self._end()
+        self._starter.drain()
+        self._waiter.drain()
+        self._finish()
 
     def close(self) -> None:
-        self._worker.close()
-        self._end()
+        self._starter.close()
+        self._waiter.close()
+        self._finish()
+        for ticket in self._abandoned:
+            if ticket.event:
+                self._release(ticket.event)
 
-    def _end(self) -> None:
-        check(self._finish(), "waiting for work")
+    def _finish(self) -> None:
+        check(self._calls.clFinish(self._handle), "waiting for work", waiting=True)
 
     def _write(self, buffer: OpenCLBuffer, offset: int, data: Bytes) -> None:
         try:
@@ -88,17 +178,77 @@ class OpenCLQueue(BackendQueue):
         except cl.Error as error:
             raise translate(f"write of {data.size} bytes", error) from error
 
-    def _run(self, batch: Sequence[BackendWork]) -> None:
-        """Enqueue and wait once. What a step takes is its own when it is enqueued, so the next table may be bound."""
+    def _launch_later(self, ticket: Ticket, batch: Sequence[BackendWork]) -> None:
+        ticket.turns += 1
+        ticket.turn = ticket.turns
+        self._starter.submit((), partial(self._enqueue, batch, ticket.where), [(ticket.started, ticket.turn)])
+
+    def _start(self, batch: Sequence[BackendWork], signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+        """Enqueue a batch, and have the waiter signal when it is over, and all before it."""
+        event, failed = P(), None
+        where = ctypes.addressof(event)
         try:
-            for commands, table in batch:
-                for step in commands.steps(table):  # type: ignore[attr-defined]
-                    code = step()
-                    if code:
-                        raise failure(code, "execution")
-        except HalError:
-            self._finish()  # commands under way use buffers that may be released after this error
-            raise
-        code = self._finish()
+            if batch:
+                self._enqueue(batch, where)
+            else:
+                self._mark(where)
+            self._calls.clFlush(self._handle)
+        except HalError as error:  # part of it may be under way
+            failed = error
+        self._waiter.submit((), partial(self._end, event, failed, unsure), signals)
+
+    def _end(self, event: ctypes.c_void_p, failed: HalError | None, unsure: Sequence[Point]) -> None:
+        """In the waiter's thread: return when a batch is over. `failed` kept it from being enqueued as a whole."""
+        try:
+            if failed is not None:
+                self._finish()
+                raise failed
+            code = self._wait_for(1, ctypes.addressof(event))
+            if code:
+                raise self._failure(code, event)
+        finally:
+            not_made(unsure)
+            if event:
+                self._release(event)
+
+    def _signal_failed(self, signals: Sequence[Point], error: HalError) -> None:
+        """Fail the signals of what is not enqueued, behind those of what was submitted before."""
+        self._waiter.submit((), partial(_raise, error), signals)
+
+    def _enqueue(self, batch: Sequence[BackendWork], where: int) -> None:
+        """Enqueue a batch, with the event of its end at an address."""
+        *before, (commands, table) = batch
+        for earlier, its_table in before:
+            for step in earlier.steps(its_table):  # type: ignore[attr-defined]
+                code = step(*NO_EVENTS)
+                if code:
+                    raise failure(code, "execution")
+        self._enqueue_last(commands.steps(table), where)  # type: ignore[attr-defined]
+
+    def _enqueue_last(self, steps: Sequence[Step], where: int) -> None:
+        """Enqueue the steps of one recording, with the event of the last one at an address."""
+        if not steps or steps[-1] is nothing:
+            steps = [*steps, partial(self._calls.clEnqueueMarkerWithWaitList, self._handle)]
+        for step in steps[:-1]:
+            code = step(*NO_EVENTS)
+            if code:
+                raise failure(code, "execution")
+        code = steps[-1](0, None, where)
         if code:
-            raise failure(code, "waiting for work")
+            raise failure(code, "execution")
+
+    def _mark(self, where: int) -> None:
+        code = self._calls.clEnqueueMarkerWithWaitList(self._handle, 0, None, where)
+        check(code, "waiting for work")
+
+    def _failure(self, code: int, event: ctypes.c_void_p) -> Exception:
+        """The error of a wait for an event: of its work, if that failed."""
+        status = ctypes.c_int32()
+        what = (EVENT_COMMAND_EXECUTION_STATUS, ctypes.sizeof(status), ctypes.byref(status), None)
+        if code == ERROR_IN_WAIT_LIST and not self._calls.clGetEventInfo(event, *what) and status.value < 0:
+            return failure(status.value, "execution", waiting=True)
+        return failure(code, "waiting for work", waiting=True)
+
+
+def _raise(error: HalError) -> None:
+    raise error

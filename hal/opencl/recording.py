@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from .executable import Kernel, OpenCLExecutable
 
 Table = Sequence[BackendBuffer]
-#: enqueues something, and gives OpenCL's code
-Step = Callable[[], int]
+#: enqueues something, and gives OpenCL's code. Arguments: how many events to wait for, which, and the address at which
+#: to put the event of this command (`NO_EVENTS`: nothing of that)
+Step = Callable[..., int]
 
 NO_EVENTS = (0, None, None)
 NO_SYNC_POINTS = (0, None, None, None)
@@ -80,7 +81,7 @@ class Dispatch:
 
     def enqueue(self, queue: int, table: Table) -> Step:
         size = (3, None, self._total, self._local)
-        return partial(self._calls.clEnqueueNDRangeKernel, P(queue), P(self._own(table).handle), *size, *NO_EVENTS)
+        return partial(self._calls.clEnqueueNDRangeKernel, P(queue), P(self._own(table).handle), *size)
 
     mutable = True
 
@@ -144,8 +145,8 @@ class Copy:
     def enqueue(self, queue: int, table: Table) -> Step:
         source, target, taken, given, length = self._arguments(table)
         if source == target and taken == given:
-            return _nothing
-        return partial(self._calls.clEnqueueCopyBuffer, queue, source, target, taken, given, length, *NO_EVENTS)
+            return nothing
+        return partial(self._calls.clEnqueueCopyBuffer, queue, source, target, taken, given, length)
 
     def record(self, commands: int, table: Table) -> None:
         source, target, taken, given, length = self._arguments(table)
@@ -159,8 +160,8 @@ class Copy:
         """It has nothing of its own."""
 
 
-def _nothing() -> int:
-    """Enqueues a copy of a range onto itself, which OpenCL does not take."""
+def nothing(*_: object) -> int:
+    """Enqueues a copy of a range onto itself, which OpenCL does not take: there is no event."""
     return 0
 
 
@@ -181,7 +182,7 @@ class Fill:
         return target, pattern, len(pattern), where.offset, where.length
 
     def enqueue(self, queue: int, table: Table) -> Step:
-        return partial(self._calls.clEnqueueFillBuffer, queue, *self._arguments(table), *NO_EVENTS)
+        return partial(self._calls.clEnqueueFillBuffer, queue, *self._arguments(table))
 
     def record(self, commands: int, table: Table) -> None:
         code = self._calls.clCommandFillBufferKHR(commands, *self._prefix, *self._arguments(table), *NO_SYNC_POINTS)
@@ -242,7 +243,7 @@ class Recorded:
             if buffer.has_memory_object:
                 buffer.holders.append(self)
                 self._held.append(buffer)
-        self.steps: Sequence[Step] = [partial(api.calls.clEnqueueCommandBufferKHR, 0, None, P(handle), *NO_EVENTS)]
+        self.steps: Sequence[Step] = [partial(api.calls.clEnqueueCommandBufferKHR, 0, None, P(handle))]
 
     @property
     def released(self) -> bool:
@@ -270,16 +271,17 @@ class Recorded:
 class MutableRecorded(Recorded):
     """The same, and it can be bound to another table of shared buffers. It holds no `cl_mem` of a slot.
 
-    `_event` is that of its last run.
+    `_event` is that of its last run; `_unknown` is set while that is not known.
     """
 
-    __slots__ = ("_api", "_binder", "_enqueue", "_event")
+    __slots__ = ("_api", "_binder", "_enqueue", "_event", "_unknown")
 
     def __init__(self, api: Api, queue: int, commands: Sequence[Command], table: Table) -> None:
         handle = api.create_command_buffer(queue, mutable=True)
         self._api = api
         self._held = []
         self._event = P()
+        self._unknown = False
         self._owned = [self._forget_event, partial(api.calls.clReleaseCommandBufferKHR, handle)]
         dispatches: list[tuple[int, Sequence[Binding]]] = []
         try:
@@ -295,12 +297,11 @@ class MutableRecorded(Recorded):
             self.release()
             raise
         self._binder = Binder(api, handle, dispatches)
-        event = ctypes.byref(self._event)
-        self._enqueue: Step = partial(api.calls.clEnqueueCommandBufferKHR, 0, None, P(handle), 0, None, event)
+        self._enqueue: Step = partial(api.calls.clEnqueueCommandBufferKHR, 0, None, P(handle))
         self.steps = [self._run]
 
     def rebind(self, table: Table) -> bool:
-        if self.released or not all_shared(table) or not self._api.is_over(self._event):
+        if self.released or self._unknown or not all_shared(table) or not self._api.is_over(self._event):
             return False
         try:
             self._binder.bind(table)
@@ -309,9 +310,17 @@ class MutableRecorded(Recorded):
             raise
         return True
 
-    def _run(self) -> int:
+    def _run(self, count: int, events: object, where: int | None) -> int:
+        """Enqueue. `where`: the address of the caller's event, which is released by the caller, or None."""
+        self._unknown = True  # an exception between two of these steps leaves it so
         self._forget_event()
-        return self._enqueue()
+        code = self._enqueue(count, events, ctypes.addressof(self._event) if where is None else where)
+        if where is not None and not code:
+            handle = P.from_address(where).value
+            self._api.calls.clRetainEvent(handle)
+            self._event.value = handle
+        self._unknown = False
+        return code
 
     def _forget_event(self) -> None:
         event, self._event.value = self._event.value, None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orchestrion.hal.backend import BackendBuffer, Bytes
-from orchestrion.hal.errors import OutOfMemory
+from orchestrion.hal.errors import DeviceOutOfMemory
 
 if TYPE_CHECKING:
     from .command_buffer import ReferenceCommandBuffer
@@ -27,13 +27,13 @@ class ReferenceBuffer(BackendBuffer):
 
     @classmethod
     def allocate(cls, size: int, limit: int) -> ReferenceBuffer:
-        """Zeroed memory. OutOfMemory above `limit` bytes or when the system has no more."""
+        """Zeroed memory. DeviceOutOfMemory above `limit` bytes or when the system has no more."""
         if size > limit:
-            raise OutOfMemory(f"allocation of {size} bytes, the device has {limit}")
+            raise DeviceOutOfMemory(f"allocation of {size} bytes, the device has {limit}")
         try:
             memory = np.zeros(size + ALIGNMENT - 1, np.uint8)
         except (MemoryError, ValueError) as error:
-            raise OutOfMemory(f"allocation of {size} bytes failed: {error}") from error
+            raise DeviceOutOfMemory(f"allocation of {size} bytes failed: {error}") from error
         start = -memory.ctypes.data % ALIGNMENT
         return cls(memory[start : start + size])
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendExecutable, Binding, Bytes
-from orchestrion.hal.errors import OutOfMemory
+from orchestrion.hal.errors import DeviceOutOfMemory
 
 from .executable import ReferenceExecutable, Words, words_of
 from .interrupt import STRIDE
@@ -113,7 +113,7 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         except BaseException as error:
             self.unbind()
             if isinstance(error, MemoryError):
-                raise OutOfMemory(f"the system has no more memory: {error}") from error
+                raise DeviceOutOfMemory(f"the system has no more memory: {error}") from error
             raise
 
     def unbind(self) -> None:
@@ -162,7 +162,7 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         code = executable.entry(entry, careful, words)
         if code.scratch_bytes > self._limit:
             name = executable.entries[entry].name
-            raise OutOfMemory(
+            raise DeviceOutOfMemory(
                 f"entry {name} needs {code.scratch_bytes} bytes for intermediates, the device has {self._limit}"
             )
         return code

@@ -4,7 +4,7 @@ from hashlib import sha256
 from typing import ClassVar
 from weakref import WeakValueDictionary
 
-from orchestrion.hal.backend import BackendDevice, BufferUsage, Bytes, DeviceInfo, Entry, MemoryType
+from orchestrion.hal.backend import BackendDevice, Bytes, DeviceInfo, Entry, MemoryUse
 from orchestrion.hal.errors import Unsupported
 from orchestrion.hal.timeline import SoftSemaphore
 from orchestrion.schema.tensor_bytecode import FORMAT
@@ -27,7 +27,7 @@ class ReferenceDevice(BackendDevice):
         self._codes: WeakValueDictionary[bytes, Code] = WeakValueDictionary()
         self.queue = self._queue = self.queue_class(self._interrupt)
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> ReferenceBuffer:
+    def allocate(self, size: int, use: MemoryUse) -> ReferenceBuffer:
         return ReferenceBuffer.allocate(size, self.info.memory_bytes)
 
     def import_host(self, memory: Bytes) -> ReferenceBuffer:

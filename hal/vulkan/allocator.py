@@ -14,7 +14,7 @@ submission. A block whose buffers are being filled is not freed (`Block.fills`).
 """
 
 import mmap
-import threading
+import warnings
 from bisect import bisect
 from collections import deque
 from collections.abc import Sequence
@@ -24,12 +24,15 @@ from typing import Any
 
 import numpy as np
 
-from orchestrion.hal.backend import Bytes, MemoryType
-from orchestrion.hal.errors import OutOfMemory
+from orchestrion.hal.backend import Bytes, MemoryUse
+from orchestrion.hal.errors import DeviceOutOfMemory
+from orchestrion.hal.fork import new_lock
 
 from .api import WHOLE_SIZE, Api, Handle
+from .budget import Budget
 from .buffer import ImportedBuffer, VulkanBuffer
-from .physical import MemoryKind, PhysicalDevice
+from .heaps import Machine, Place, choose
+from .physical import PhysicalDevice
 
 BLOCK = 16 << 20
 #: every buffer starts at a multiple: the largest alignment Vulkan allows a storage buffer's offset to need
@@ -39,17 +42,6 @@ ALIGNMENT = 256
 #: bytes behind it are not the program's
 WORD = 4
 
-DEVICE_LOCAL, HOST_VISIBLE, HOST_COHERENT, HOST_CACHED = 1, 2, 4, 8
-MAPPABLE = HOST_VISIBLE | HOST_COHERENT
-#: bits that memory types for special purposes carry: lazily allocated, protected, AMD device coherent and uncached
-SPECIAL = 0x10 | 0x20 | 0x40 | 0x80
-
-#: is a mapping asked for -> the flags a memory type must have, tried in this order
-CHOICES: dict[bool, tuple[int, ...]] = {
-    True: (DEVICE_LOCAL | MAPPABLE | HOST_CACHED, DEVICE_LOCAL | MAPPABLE, MAPPABLE | HOST_CACHED, MAPPABLE),
-    False: (DEVICE_LOCAL,),
-}
-
 #: one number per block ever made in this process
 _numbers = count(1)
 
@@ -57,12 +49,12 @@ _numbers = count(1)
 class Block:
     """A VkBuffer over its own memory, the mapping of it if there is one, and the free ranges (offset, size), sorted."""
 
-    __slots__ = ("fills", "handle", "host", "kind", "memory", "number", "ranges", "size")
+    __slots__ = ("fills", "handle", "host", "memory", "number", "place", "ranges", "size")
 
-    def __init__(self, memory: Handle, handle: Handle, kind: MemoryKind, size: int, host: Bytes | None) -> None:
+    def __init__(self, memory: Handle, handle: Handle, place: Place, size: int, host: Bytes | None) -> None:
         self.memory = memory
         self.handle = handle
-        self.kind = kind
+        self.place = place
         self.size = size
         self.host = host
         self.number = next(_numbers)
@@ -115,21 +107,27 @@ class Allocator:
         self._device = device
         self._vk = functions
         self._max_allocation = physical.max_allocation
-        self._imports = "VK_EXT_external_memory_host" in physical.extensions
+        unified = physical.machine is Machine.UNIFIED  # else kernels would read imported memory over the bus
+        self._imports = unified and "VK_EXT_external_memory_host" in physical.extensions
         self._import_alignment = physical.info.limits.host_import_alignment
         self._binding_alignment = physical.info.limits.min_binding_alignment
-        self._kinds = {asked: _choose(physical.memory_kinds, CHOICES[asked]) for asked in CHOICES}
-        self._blocks: dict[MemoryKind, list[Block]] = {kind: [] for kind in physical.memory_kinds}
+        self._places = choose(physical.memory_types, physical.device_type)
+        self._blocks: dict[Place, list[Block]] = {place: [] for row in self._places.values() for place in row}
+        self._budget = Budget(api, physical.handle, "VK_EXT_memory_budget" in physical.extensions)
+        self._name = physical.info.id
         self._freed: deque[VulkanBuffer] = deque()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self.uncleared: dict[int, VulkanBuffer] = {}  #: by place: buffers that the device is to zero
 
-    def allocate(self, size: int, memory: MemoryType) -> VulkanBuffer:
-        """`size` bytes, all zero; mapped where HOST_VISIBLE is asked for, or where all memory of the device is."""
+    def allocate(self, size: int, use: MemoryUse) -> VulkanBuffer:
+        """`size` bytes, all zero."""
         padded = padded_size(size)
         with self._lock:
-            buffer = self._find(size, memory)
-            host = buffer.block.host
+            buffer = self._find(size, use)
+        if buffer.block.place.slow:
+            self._warn(buffer, use)
+        host = buffer.block.host
+        with self._lock:
             if host is None:
                 self.uncleared[buffer.place] = buffer
         if host is not None:
@@ -139,7 +137,7 @@ class Allocator:
     def allocate_staging(self, size: int) -> VulkanBuffer:
         """Mapped memory, contents undefined: for callers that write all of it before anything reads it."""
         with self._lock:
-            return self._find(size, MemoryType.HOST_VISIBLE)
+            return self._find(size, MemoryUse.STAGING)
 
     def begin_fills(self) -> list[VulkanBuffer]:
         """The buffers to zero now; their blocks are kept until `end_fills`. The front serialises the calls."""
@@ -186,6 +184,18 @@ class Allocator:
         handle, imported = made
         return ImportedBuffer(handle, base, memory, next(_numbers), partial(self._destroy, handle, imported))
 
+    def trim(self) -> bool:
+        """Free the blocks in which no buffer lies; whether there were any."""
+        with self._lock:
+            self._reclaim()
+            freed = False
+            for blocks in self._blocks.values():
+                for block in [block for block in blocks if block.disposable]:
+                    blocks.remove(block)
+                    self._destroy(block.handle, block.memory)
+                    freed = True
+        return freed
+
     def close(self) -> None:
         """Free everything; no buffer is in use any more."""
         with self._lock:
@@ -205,27 +215,46 @@ class Allocator:
             if block.empty:
                 self._keep_one(block)
 
-    def _find(self, size: int, memory: MemoryType) -> VulkanBuffer:
-        """A place for a buffer; the lock is held."""
+    def _find(self, size: int, use: MemoryUse) -> VulkanBuffer:
+        """A place for a buffer; the lock is held.
+
+        Heaps beyond their budget come last: the driver may move memory there to and fro.
+        """
         self._reclaim()
         errors = []
-        for kind in self._kinds[MemoryType.HOST_VISIBLE in memory]:
-            try:
-                block, base = self._place(kind, padded_size(size))
-            except OutOfMemory as error:
-                errors.append(str(error))
-                continue
-            return VulkanBuffer(self, block, base, size)
-        raise OutOfMemory("; ".join(dict.fromkeys(errors)))
+        for within_budget in (True, False):
+            for place in self._places[use]:
+                try:
+                    found = self._take(place, padded_size(size), within_budget)
+                except DeviceOutOfMemory as error:
+                    errors.append(str(error))
+                    continue
+                if found is None:
+                    continue
+                return VulkanBuffer(self, *found, size)
+        raise DeviceOutOfMemory("; ".join(dict.fromkeys(errors)))
+
+    def _warn(self, buffer: VulkanBuffer, use: MemoryUse) -> None:
+        try:
+            warnings.warn(
+                f"device {self._name} has no room for {buffer.size} bytes ({use.value}): they lie in host memory, "
+                "which it reads slowly",
+                RuntimeWarning,
+                2,
+            )
+        except RuntimeWarning:  # the caller made warnings errors
+            self.free(buffer)
+            raise
 
     def _keep_one(self, newest: Block) -> None:
-        blocks = self._blocks[newest.kind]
+        blocks = self._blocks[newest.place]
         for block in [block for block in blocks if block.disposable and block is not newest]:
             blocks.remove(block)
             self._destroy(block.handle, block.memory)
 
-    def _place(self, kind: MemoryKind, size: int) -> tuple[Block, int]:
-        blocks = self._blocks[kind]
+    def _take(self, place: Place, size: int, within_budget: bool) -> tuple[Block, int] | None:
+        """A range of a block, of a new one if none has room; None if a new one would exceed the heap's budget."""
+        blocks = self._blocks[place]
         for block in blocks:
             base = block.take(size) if block.fits(size) else None
             if base is not None:
@@ -233,30 +262,38 @@ class Allocator:
         for block in [block for block in blocks if block.disposable]:  # none of them fits: room for the new one
             blocks.remove(block)
             self._destroy(block.handle, block.memory)
-        block = self._make(kind, max(size, min(BLOCK, kind.heap_bytes // 8 // ALIGNMENT * ALIGNMENT)))
+        heap = place.type.heap
+        wanted = max(size, min(BLOCK, heap.size // 8 // ALIGNMENT * ALIGNMENT))
+        if within_budget:
+            self._budget.refresh()
+            if not self._budget.has_room(heap, wanted) and size <= min(heap.size, self._max_allocation):
+                return None
+        block = self._make(place, wanted)
         blocks.append(block)
         base = block.take(size)
         assert base is not None, "a new block holds what it was made for"
         return block, base
 
-    def _make(self, kind: MemoryKind, size: int) -> Block:
-        limit = min(kind.heap_bytes, self._max_allocation)
+    def _make(self, place: Place, size: int) -> Block:
+        heap = place.type.heap
+        limit = min(heap.size, self._max_allocation)
         if size > limit:
-            raise OutOfMemory(f"{size} bytes of device memory asked for, the device's limit is {limit}")
-        what = f"{size} bytes of device memory"
+            raise DeviceOutOfMemory(f"{size} bytes of device memory asked for, the device's limit is {limit}")
+        what = f"{size} bytes of device memory{self._budget.describe(heap)}"
         handle, memory = self._buffer(size, self._api.null), None
         try:
             needs = self._needs(handle)
-            if not needs.memoryTypeBits >> kind.index & 1:
-                raise OutOfMemory(f"{what}: memory type {kind.index} does not hold buffers")
-            info = self._api.new("VkMemoryAllocateInfo", allocationSize=needs.size, memoryTypeIndex=kind.index)
+            index = place.type.index
+            if not needs.memoryTypeBits >> index & 1:
+                raise DeviceOutOfMemory(f"{what}: memory type {index} does not hold buffers")
+            info = self._api.new("VkMemoryAllocateInfo", allocationSize=needs.size, memoryTypeIndex=index)
             memory = self._api.create(self._vk.vkAllocateMemory, self._device, info, what)
             self._api.check(self._vk.vkBindBufferMemory(self._device, handle, memory, 0), what)
-            host = self._map(memory, size) if kind.flags & MAPPABLE == MAPPABLE else None
+            host = self._map(memory, size) if place.mapped else None
         except BaseException:
             self._destroy(handle, memory)
             raise
-        return Block(memory, handle, kind, size, host)
+        return Block(memory, handle, place, size, host)
 
     def _buffer(self, size: int, chain: Any) -> Handle:
         vk = self._api.vk
@@ -315,9 +352,3 @@ class Allocator:
 def padded_size(size: int) -> int:
     """Bytes that a buffer takes in its block."""
     return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-def _choose(kinds: tuple[MemoryKind, ...], wanted: tuple[int, ...]) -> tuple[MemoryKind, ...]:
-    """Every memory type that has one of the wanted flag sets, best first."""
-    rows = [kind for flags in wanted for kind in kinds if kind.flags & flags == flags and not kind.flags & SPECIAL]
-    return tuple(dict.fromkeys(rows))

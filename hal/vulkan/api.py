@@ -13,7 +13,9 @@ from types import SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from orchestrion.hal.errors import DeviceLost, DriverUnavailable, HalError, InvalidArgument, OutOfMemory
+from orchestrion.hal.errors import DriverUnavailable, HalError, InvalidArgument
+
+from .failures import failure
 
 Handle = Any
 WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
@@ -45,6 +47,8 @@ STRUCTURE_TYPES: dict[str, str] = {
     "VkPhysicalDeviceExternalMemoryHostPropertiesEXT": "PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT",
     "VkPhysicalDeviceFeatures2": "PHYSICAL_DEVICE_FEATURES_2",
     "VkPhysicalDeviceMaintenance3Properties": "PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES",
+    "VkPhysicalDeviceMemoryBudgetPropertiesEXT": "PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT",
+    "VkPhysicalDeviceMemoryProperties2": "PHYSICAL_DEVICE_MEMORY_PROPERTIES_2",
     "VkPhysicalDeviceProperties2": "PHYSICAL_DEVICE_PROPERTIES_2",
     "VkPhysicalDeviceRobustness2FeaturesEXT": "PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT",
     "VkPhysicalDeviceShaderFloat16Int8Features": "PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES",
@@ -178,11 +182,7 @@ class Api:
     def error(self, result: int, what: str) -> HalError:
         """The HAL's error for a result code that is not VK_SUCCESS."""
         name = str(self.ffi.string(self.ffi.cast("VkResult", result)))
-        if name in ("VK_ERROR_OUT_OF_HOST_MEMORY", "VK_ERROR_OUT_OF_DEVICE_MEMORY", "VK_ERROR_OUT_OF_POOL_MEMORY"):
-            return OutOfMemory(f"{what}: {name}")
-        if name == "VK_ERROR_DEVICE_LOST":
-            return DeviceLost(f"{what}: the device was lost ({name}); open it again")
-        return HalError(f"{what}: {name}")
+        return failure(name, what)
 
     def string(self, characters: Any) -> str:
         return str(self.ffi.string(characters).decode("utf-8", "replace"))

@@ -24,7 +24,7 @@ _places = count(-1, -1)
 class VulkanBuffer(BackendBuffer):
     """`size` bytes of `block` from `base` on."""
 
-    __slots__ = ("_allocator", "base", "block", "handle", "host", "place", "size")
+    __slots__ = ("_allocator", "base", "block", "handle", "host", "host_cached", "place", "size")
 
     def __init__(self, allocator: Allocator, block: Block, base: int, size: int) -> None:
         self._allocator = allocator
@@ -34,6 +34,7 @@ class VulkanBuffer(BackendBuffer):
         self.size = size
         self.place = block.number << 64 | base
         self.host: Bytes | None = None if block.host is None else block.host[base : base + size]
+        self.host_cached = block.place.cached
 
     @property
     def native(self) -> NativeRange:

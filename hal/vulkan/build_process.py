@@ -12,7 +12,7 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from orchestrion.hal.backend import Binding, BufferUsage, Entry, MemoryType
+from orchestrion.hal.backend import Binding, Entry, MemoryUse
 from orchestrion.hal.cache import Cache
 from orchestrion.hal.errors import HalError
 from orchestrion.schema.child_process import Message
@@ -96,7 +96,7 @@ def _build(device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...]
 
 def _launch_nothing(device: VulkanDevice, executable: VulkanExecutable, index: int) -> None:
     entry = executable.entries[index]
-    buffer = device.allocate(BINDING_BYTES, MemoryType.DEVICE_LOCAL, BufferUsage.DISPATCH)
+    buffer = device.allocate(BINDING_BYTES, MemoryUse.ARENA)
     commands = device.create_command_buffer(0)
     try:
         bindings = [Binding(buffer, 0, BINDING_BYTES)] * len(entry.bindings)

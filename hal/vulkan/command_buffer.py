@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding, MemoryType
+from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding, MemoryUse
 from orchestrion.hal.errors import Unsupported
 
 from .buffer import VulkanBuffer
@@ -71,7 +71,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
                     "which a device without robust buffer access 2 cannot bound"
                 )
         if self._program.empty is None and not all([binding.length for binding in bindings]):
-            self._program.empty = self._device.allocator.allocate(EMPTY_BYTES, MemoryType.DEVICE_LOCAL)
+            self._program.empty = self._device.allocator.allocate(EMPTY_BYTES, MemoryUse.ARENA)
         bound = self._program.bound(layout, tuple(bindings))
         self._program.commands.append(Dispatch(self._device, pipeline, layout.pipeline, bound, parameters, groups))
 
@@ -117,6 +117,19 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         recording: Recording = self._recording
         return recording
 
+    def trim(self) -> bool:
+        """Release the recordings that are not under way, but for that of the latest table; whether there were any."""
+        reached, latest = self._timeline.poll(), self._recording if self._table is not None else None
+        idle = [one for one in self._recordings.items() if one[1] is not latest and one[1].pending <= reached]
+        for key, recording in idle:
+            del self._recordings[key]
+            recording.release()
+        spare = [one for one in self._spare if one.pending <= reached]
+        self._spare = [one for one in self._spare if one.pending > reached]
+        for recording in spare:
+            recording.release()
+        return bool(idle or spare)
+
     def release(self) -> None:
         device = self._device
         for recording in (*self._recordings.values(), *self._spare):
@@ -143,16 +156,19 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         try:
             recording.encode(table)
         except BaseException:
-            self._spare.append(recording)
+            recording.release()  # it may be half encoded, and cannot be begun again then
             raise
         self._recordings[key] = recording
         return recording
 
     def _take_spare(self) -> Recording | None:
         """One that is not under way, if there is one; more of them are left over from a busier time, and go."""
+        if not self._spare:
+            return None
+        launched = {recording for ticket in self._device.tickets for recording in ticket.recordings}
         reached = self._timeline.poll()
-        idle = [spare for spare in self._spare if spare.pending <= reached]
-        self._spare = [spare for spare in self._spare if spare.pending > reached]
+        idle = [spare for spare in self._spare if spare.pending <= reached and spare not in launched]
+        self._spare = [spare for spare in self._spare if spare not in idle]
         for spare in idle[1:]:
             spare.release()
         return idle[0] if idle else None

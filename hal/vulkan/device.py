@@ -5,11 +5,12 @@ Closing it releases everything; the front has released its objects before, and w
 
 from __future__ import annotations
 
-import threading
+import weakref
 from typing import Any, ClassVar, NamedTuple
 
-from orchestrion.hal.backend import BackendDevice, BufferUsage, Bytes, Entry, MemoryType
+from orchestrion.hal.backend import BackendDevice, Bytes, Entry, MemoryUse
 from orchestrion.hal.cache import Cache
+from orchestrion.hal.fork import new_lock
 
 from .allocator import Allocator
 from .api import Api, Handle
@@ -49,9 +50,13 @@ class VulkanDevice(BackendDevice):
         queue = self._queue = self.queue_class(self)
         self.queue = queue
         self.timeline = queue.timeline
+        self.tickets = queue.tickets
         self._close_queue = queue.close
+        #: those of the front, for `trim`
+        self._command_buffers: weakref.WeakSet[VulkanCommandBuffer] = weakref.WeakSet()
+        self._command_buffers_lock = new_lock()
         self._layouts: dict[tuple[int, int], Layout] = {}
-        self._layouts_lock = threading.Lock()
+        self._layouts_lock = new_lock()
 
     @staticmethod
     def _create(api: Api, physical: PhysicalDevice) -> Handle:
@@ -72,8 +77,8 @@ class VulkanDevice(BackendDevice):
         what = f"opening {physical.info.name}"
         return api.create(api.lib.vkCreateDevice, physical.handle, info, what)
 
-    def allocate(self, size: int, memory: MemoryType, usage: BufferUsage) -> VulkanBuffer:
-        return self.allocator.allocate(size, memory)
+    def allocate(self, size: int, use: MemoryUse) -> VulkanBuffer:
+        return self.allocator.allocate(size, use)
 
     def import_host(self, memory: Bytes) -> ImportedBuffer | None:
         return self.allocator.import_host(memory)
@@ -90,7 +95,10 @@ class VulkanDevice(BackendDevice):
         return trial_build(self, payload, entries, deadline)
 
     def create_command_buffer(self, slots: int) -> VulkanCommandBuffer:
-        return self.command_buffer_class(self)
+        commands = self.command_buffer_class(self)
+        with self._command_buffers_lock:
+            self._command_buffers.add(commands)
+        return commands
 
     def create_semaphore(self, initial: int) -> VulkanSemaphore:
         return VulkanSemaphore.create(self.api, self.handle, self.vk, initial)
@@ -110,6 +118,12 @@ class VulkanDevice(BackendDevice):
             if key not in self._layouts:
                 self._layouts[key] = Layout(self.api, self.handle, self.vk, bindings, parameter_words)
             return self._layouts[key]
+
+    def trim(self) -> bool:
+        with self._command_buffers_lock:
+            kept = [*self._command_buffers]
+        trimmed = [commands.trim() for commands in kept]
+        return self.allocator.trim() or any(trimmed)
 
     def close(self) -> None:
         self._close_queue()

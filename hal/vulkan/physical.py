@@ -11,6 +11,8 @@ from typing import Any
 from orchestrion.hal.backend import DeviceInfo, Limits
 
 from .api import Api, Handle
+from .budget import read_budgets
+from .heaps import TYPE_CPU, Heap, Machine, MemoryType, machine_of
 from .instance import LEAST_VERSION, Instance, unpack_version
 
 NEVER = (99, 0)
@@ -68,18 +70,8 @@ VENDORS: dict[int, str] = {
 
 #: VkPhysicalDeviceType -> place in the list: discrete, integrated, virtual, other, software
 RANKS: dict[int, int] = {2: 0, 1: 1, 3: 2, 0: 3, 4: 4}
-TYPE_CPU = 4
 #: VkPhysicalDeviceType: integrated, discrete and virtual GPUs
 TYPES_GPU = (1, 2, 3)
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryKind:
-    """One memory type of a device: its index, its property flags, the bytes of its heap."""
-
-    index: int
-    flags: int
-    heap_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +86,15 @@ class PhysicalDevice:
     enabled: frozenset[str]  #: fields of FEATURES
     extensions: tuple[str, ...]
     suffix: str  #: of the timeline functions: "" or "KHR"
-    memory_kinds: tuple[MemoryKind, ...]
+    device_type: int  #: VkPhysicalDeviceType
+    memory_types: tuple[MemoryType, ...]
     max_allocation: int
     max_workgroup: tuple[int, int, int]
     identity: str  #: of device and driver version, for caches
+
+    @property
+    def machine(self) -> Machine:
+        return machine_of(self.memory_types, self.device_type)
 
 
 def scan(instance: Instance) -> tuple[list[PhysicalDevice], list[str]]:
@@ -184,7 +181,7 @@ class _Probe:
 
     def _enabled_extensions(self) -> tuple[str, ...]:
         wanted = [row.extension for row in FEATURES if row.field in self.enabled and self.version < row.core]
-        wanted += ["VK_EXT_external_memory_host", "VK_KHR_portability_subset"]
+        wanted += ["VK_EXT_external_memory_host", "VK_EXT_memory_budget", "VK_KHR_portability_subset"]
         return tuple(dict.fromkeys(name for name in wanted if name in self.present))
 
     def _more_properties(self) -> tuple[int, int, str]:
@@ -202,24 +199,28 @@ class _Probe:
         alignment = int(host.minImportedHostPointerAlignment) if imports else 1
         return int(maintenance.maxMemoryAllocationSize), alignment, words
 
-    def _memory(self) -> tuple[tuple[MemoryKind, ...], int]:
+    def _memory(self) -> tuple[tuple[MemoryType, ...], int]:
         """The memory types in the driver's order (best first among equals), and the bytes of device-local heaps."""
         memory = self.api.ffi.new("VkPhysicalDeviceMemoryProperties *")
         self.api.lib.vkGetPhysicalDeviceMemoryProperties(self.handle, memory)
-        kinds = tuple(
-            MemoryKind(
-                index,
-                int(memory.memoryTypes[index].propertyFlags),
-                int(memory.memoryHeaps[memory.memoryTypes[index].heapIndex].size),
-            )
-            for index in range(memory.memoryTypeCount)
-        )
         local = self.api.vk.VK_MEMORY_HEAP_DEVICE_LOCAL_BIT
-        heaps = [memory.memoryHeaps[index] for index in range(memory.memoryHeapCount)]
-        return kinds, sum(int(heap.size) for heap in heaps if heap.flags & local)
+        heaps = [
+            Heap(index, int(memory.memoryHeaps[index].size), bool(memory.memoryHeaps[index].flags & local))
+            for index in range(memory.memoryHeapCount)
+        ]
+        rows = [memory.memoryTypes[index] for index in range(memory.memoryTypeCount)]
+        types = tuple(MemoryType(index, int(row.propertyFlags), heaps[row.heapIndex]) for index, row in enumerate(rows))
+        return types, sum(heap.size for heap in heaps if heap.local)
 
-    def _notes(self) -> tuple[str, ...]:
-        notes = []
+    def _notes(self, types: tuple[MemoryType, ...]) -> tuple[str, ...]:
+        notes = [machine_of(types, self.kind).value]
+        if "VK_EXT_memory_budget" in self.present:
+            rows = read_budgets(self.api, self.handle)
+            free = sum(
+                max(0, rows[heap.index][0] - rows[heap.index][1])
+                for heap in {row.heap for row in types if row.heap.local}
+            )
+            notes.append(f"{free / 2**30:.1f} GiB of device memory are free")
         if self.kind == TYPE_CPU:
             notes.append("software: runs on the CPU")
         if not self.timestamp_bits:
@@ -230,7 +231,7 @@ class _Probe:
 
     def describe(self, index: int) -> PhysicalDevice:
         max_allocation, import_alignment, driver = self._more_properties()
-        kinds, memory_bytes = self._memory()
+        types, memory_bytes = self._memory()
         features = {name for name, fields in HAL_FEATURES.items() if self.enabled.issuperset(fields)}
         if self.kind in TYPES_GPU:
             features.add("gpu")
@@ -244,7 +245,7 @@ class _Probe:
             features=frozenset(features),
             limits=self._limits(import_alignment),
             memory_bytes=memory_bytes,
-            notes=self._notes(),
+            notes=self._notes(types),
             timestamps=self.timestamp_bits > 0,
         )
         uuid = bytes(self.properties.pipelineCacheUUID).hex()
@@ -257,7 +258,8 @@ class _Probe:
             enabled=self.enabled,
             extensions=self._enabled_extensions(),
             suffix="" if self.version >= (1, 2) else "KHR",
-            memory_kinds=kinds,
+            device_type=self.kind,
+            memory_types=types,
             max_allocation=max_allocation,
             max_workgroup=_triple(self.limits.maxComputeWorkGroupSize),
             identity=f"{self.properties.vendorID:x}-{self.properties.deviceID:x}-{self.properties.driverVersion:x}-{uuid}",

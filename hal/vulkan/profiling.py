@@ -210,6 +210,8 @@ class _Flight(NamedTuple):
 
 
 class ProfiledQueue(VulkanQueue):
+    overlaps = False
+
     def __init__(self, device: VulkanDevice) -> None:
         super().__init__(device)
         self._clock = HostClock()

@@ -1,9 +1,11 @@
 """The queue: work in order.
 
-- The hot path `execute` is one vkQueueSubmit, one vkWaitForFences and one vkResetFences with structs made beforehand.
-  It waits in slices, so that Ctrl-C and a watcher are heard.
-- After an exception nobody knows which steps of the call were done: `recover` leaves the fence as it is, takes a new
-  one, and submits a signal, which is reached when all earlier work is over. Numbers of the timeline are never used
+- The hot path is one vkQueueSubmit (`launch`, under the device's lock), one vkWaitForFences and one vkResetFences
+  (`wait`, outside of it) with structs made beforehand. Each launched submission has the fence of its `Ticket`, and
+  several may be under way. The wait is in slices, so that Ctrl-C and a watcher are heard.
+- A recording is under way while a ticket has it, or until the queue's timeline reaches its `pending`.
+- After an exception nobody knows which steps of the call were done: `abandon` leaves the ticket's fence as it is, and
+  `recover` submits a signal, which is reached when all earlier work is over. Numbers of the timeline are never used
   twice.
 - `submit` adds the queue's own timeline to the signals, so that recordings and staging memory can be used again.
 - Each recording ends with a full barrier, so submissions also follow each other in memory.
@@ -68,8 +70,25 @@ class Timeline:
             self.reached = self.submitted
 
 
+class Ticket:
+    """A fence, and the submission that signals it: `recordings` while it is under way, and how far the queue's timeline
+    is for sure when it is over. `wait` changes it outside of the device's lock, each attribute in one step.
+    """
+
+    __slots__ = ("abandoned", "fence", "fences", "number", "recordings")
+
+    def __init__(self, fence: Handle, fences: Any) -> None:
+        self.fence = fence
+        self.fences = fences  #: the same as an array for the driver
+        self.number = 0
+        self.recordings: Sequence[Recording] = ()
+        self.abandoned = False
+
+
 class VulkanQueue(BackendQueue):
-    """A VkQueue. Calls are serialised by the front."""
+    """A VkQueue. All calls but `wait` are serialised by the front."""
+
+    overlaps = True
 
     def __init__(self, device: VulkanDevice) -> None:
         api = device.api
@@ -78,7 +97,6 @@ class VulkanQueue(BackendQueue):
         queue = api.ffi.new("VkQueue *")
         device.vk.vkGetDeviceQueue(device.handle, device.queue_family, 0, queue)
         self.handle: Handle = queue[0]
-        self._fence, self._fences = self._make_fence()
         self._device_handle = device.handle
         self._submit = device.vk.vkQueueSubmit
         self._wait = device.vk.vkWaitForFences
@@ -89,39 +107,44 @@ class VulkanQueue(BackendQueue):
         self._allocator = device.allocator
         self._uncleared = device.allocator.uncleared
         self._fills: deque[tuple[int, VulkanCommandBuffer, list[VulkanBuffer]]] = deque()  #: under way, by timeline
-        self._running: Recording | None = None  #: what `execute` waits for, or waited for last
-        #: fences that nobody waits for any more, and the number of the timeline at which each may be destroyed
-        self._left: list[tuple[int, Handle]] = []
+        self.tickets: list[Ticket] = []  #: all but abandoned ones
+        self._own = self.create_ticket()  #: of `execute`
+        #: abandoned tickets, and the number of the timeline at which each one's fence may be destroyed
+        self._left: dict[Ticket, int] = {}
         self._made: tuple[Sequence[Point], list[int]] = ((), [])  #: signals of the last submission, and its result
 
-    def _make_fence(self) -> tuple[Handle, Any]:
+    def create_ticket(self) -> Ticket:
         api, device = self._api, self._device
         fence = api.create(device.vk.vkCreateFence, device.handle, api.new("VkFenceCreateInfo"), "a fence")
-        return fence, api.ffi.new("VkFence[1]", [fence])
+        ticket = Ticket(fence, api.ffi.new("VkFence[1]", [fence]))
+        self.tickets.append(ticket)
+        return ticket
 
-    def execute(
-        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
-    ) -> None:
+    def launch(self, ticket: Ticket, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
         if self._uncleared:
             self._fill_uncleared()
         recording: Recording = commands.recording(table)  # type: ignore[attr-defined]
-        self._running = recording
-        self._run(recording.submit_info, watcher)
-
-    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
-        self._fill_uncleared()
-        recordings = self._recordings(batch)
-        buffers = self._api.ffi.new("VkCommandBuffer[]", [recording.buffer for recording in recordings])
-        self._run(self._api.new("VkSubmitInfo", commandBufferCount=len(recordings), pCommandBuffers=buffers), watcher)
-        for recording in recordings:
-            recording.pending = 0
-
-    def _run(self, info: Any, watcher: Watcher | None) -> None:
-        """Submit and wait."""
-        result = self._submit(self.handle, 1, info, self._fence)
+        ticket.recordings = (recording,)
+        ticket.number = self.timeline.submitted
+        result = self._submit(self.handle, 1, recording.submit_info, ticket.fence)
         if result:
             raise self._api.error(result, "submitting work")
-        device, fences, wait = self._device_handle, self._fences, self._wait
+
+    def launch_batch(self, ticket: Ticket, batch: Sequence[BackendWork]) -> None:
+        self._fill_uncleared()
+        recordings = self._recordings(batch)
+        ticket.recordings = recordings
+        ticket.number = self.timeline.submitted
+        buffers = self._api.ffi.new("VkCommandBuffer[]", [recording.buffer for recording in recordings])
+        info = self._api.new("VkSubmitInfo", commandBufferCount=len(recordings), pCommandBuffers=buffers)
+        result = self._submit(self.handle, 1, info, ticket.fence)
+        if result:
+            raise self._api.error(result, "submitting work")
+        for recording in recordings:  # the ticket has them; what was submitted before is over before
+            recording.pending = 0
+
+    def wait(self, ticket: Ticket, watcher: Watcher | None = None) -> None:
+        device, fences, wait = self._device_handle, ticket.fences, self._wait
         result = wait(device, 1, fences, 1, SLICE_NS)
         while result == self._timeout:
             if watcher is not None:
@@ -132,17 +155,38 @@ class VulkanQueue(BackendQueue):
         result = self._reset(device, 1, fences)
         if result:
             raise self._api.error(result, "resetting a fence")
+        ticket.recordings = ()
         timeline = self.timeline
-        timeline.reached = timeline.submitted  # a fence waits for everything submitted before it
+        if timeline.reached < ticket.number:  # a fence waits for everything submitted before it
+            timeline.reached = ticket.number  # less, if another thread comes between: then the device is asked again
+
+    def abandon(self, ticket: Ticket) -> None:
+        if ticket.abandoned:
+            return
+        number = self.timeline.submitted + 1
+        for recording in ticket.recordings:
+            recording.pending = number
+        with suppress(ValueError):
+            self.tickets.remove(ticket)
+        self._left[ticket] = number
+        ticket.abandoned = True  # last: until then all of this may be repeated
+
+    def execute(
+        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
+    ) -> None:
+        """For layers between the front and this that do not overlap."""
+        self.launch(self._own, commands, table)
+        self.wait(self._own, watcher)
+
+    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
+        self.launch_batch(self._own, batch)
+        self.wait(self._own, watcher)
 
     def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
         """See `BackendQueue.recover`. Waits only if the driver refuses the submission of the signal."""
-        fence, fences = self._make_fence()
-        number = self.timeline.submitted + 1
-        if self._running is not None:
-            self._running.pending = number
-        left = [*self._left, (number, self._fence)]
-        self._left, self._fence, self._fences = left, fence, fences
+        if self._own.recordings:
+            self.abandon(self._own)
+            self._own = self.create_ticket()
         missing = self._missing(unsure)
         try:
             self._enqueue([], (), [*missing, *signals])
@@ -215,6 +259,8 @@ class VulkanQueue(BackendQueue):
             self._retire()
 
     def wait_idle(self) -> None:
+        if any([ticket.recordings for ticket in self.tickets]):  # launched work signals a fence, not the timeline
+            self._enqueue([], (), ())
         self.timeline.wait()
         self._retire()
 
@@ -224,8 +270,8 @@ class VulkanQueue(BackendQueue):
             self.timeline.wait()
         self._retire()
         self.timeline.semaphore.release()
-        for fence in (self._fence, *[fence for _, fence in self._left]):
-            self._device.vk.vkDestroyFence(self._device_handle, fence, self._api.null)
+        for ticket in (*self.tickets, *self._left):
+            self._device.vk.vkDestroyFence(self._device_handle, ticket.fence, self._api.null)
 
     def _recordings(self, batch: Sequence[BackendWork]) -> list[Recording]:
         """Those of the next submission. Each counts as under way from here on, so that none is encoded anew for another
@@ -318,10 +364,9 @@ class VulkanQueue(BackendQueue):
             _, commands, cleared = fills.popleft()
             commands.release()
             self._allocator.end_fills(cleared)
-        while self._left and self._left[0][0] <= reached:
-            fence = self._left[0][1]
-            del self._left[0]
-            self._device.vk.vkDestroyFence(self._device_handle, fence, self._api.null)
+        for ticket in [ticket for ticket, number in self._left.items() if number <= reached]:
+            del self._left[ticket]
+            self._device.vk.vkDestroyFence(self._device_handle, ticket.fence, self._api.null)
         while staging and staging[0][0] <= reached:
             _, commands, buffer = staging.popleft()
             commands.release()

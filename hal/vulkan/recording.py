@@ -3,7 +3,8 @@
 - A `Program` is what was recorded: commands, each of which knows its arguments and asks the table only for what depends
   on it, and the descriptor sets they share.
 - A `Recording` may be submitted while it is under way, and several times at once. `pending` is the value of the queue's
-  timeline at which its last submission is over: until then it is not encoded anew.
+  timeline at which its last submission is over; launched submissions stand in the queue's tickets instead. Until both
+  are over it is not encoded anew.
 - It ends with a barrier to everything after it, the host included, so that the submissions of a queue follow
   each other like commands between which a barrier was recorded.
 """

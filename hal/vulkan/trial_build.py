@@ -4,14 +4,13 @@ The helper (`build_process`) is started when it is first needed and kept for the
 the pipeline cache goes into the user's cache, where the build of this process finds it; Mesa also keeps code in a cache
 of its own. A driver that keeps nothing takes about as long again, so a build within limits in the helper permits the
 build in this process. A row of the user's cache remembers the seconds that a build took, by device, driver version,
-features, entries and content: the next process does not need the helper.
+features, version of this runtime, entries and content: the next process does not need the helper.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from orchestrion.hal import errors
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.errors import BuildFailed, DeadlineExceeded, HalError, Unsupported
-from orchestrion.hal.fork import after_fork
+from orchestrion.hal.fork import new_lock
+from orchestrion.hal.version import runtime_version
 from orchestrion.schema.child_process import (
     Child,
     ChildDied,
@@ -48,20 +48,13 @@ helper = Child("orchestrion.hal.vulkan.build_process:answer", memory=MEMORY_BYTE
 
 
 #: held while a build is tried: one at a time
-_turn = threading.Lock()
-
-
-@after_fork
-def _renew(parent: int) -> None:
-    """In a forked process: a thread of the parent may have held the lock."""
-    global _turn
-    _turn = threading.Lock()
+_turn = new_lock()
 
 
 def trial_build(device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
     """As `BackendDevice.trial_build`. The seconds spent waiting for builds of other threads do not count."""
     row = json.dumps([[entry.name, entry.bindings, entry.parameter_words, entry.workgroup_size] for entry in entries])
-    key = "built", row, *cache_key(device, payload)
+    key = "built", row, runtime_version(), *cache_key(device, payload)  # the runtime hardens the code before
     if _is_known(device, key, deadline):
         return 0.0
     with _turn:

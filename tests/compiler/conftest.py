@@ -21,12 +21,10 @@ from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.stablehlo.base import dtype_of, tensor_of
 from orchestrion.compiler.stablehlo.func import Func
 from orchestrion.compiler.targets.target import Payload, target
-from orchestrion.hal.backend import BackendBuffer, BackendDevice, Binding, BufferUsage, Entry, MemoryType
+from orchestrion.hal.backend import BackendBuffer, BackendDevice, Binding, Entry, MemoryUse
 from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.registry import load_driver
 from orchestrion.hal.workload import Grid, divide, fold
-
-HOST = MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE
 
 
 @dataclass(frozen=True)
@@ -156,7 +154,7 @@ class Devices:
         if missing:
             pytest.skip(f"{device.info.name} lacks {', '.join(sorted(missing))}")
         sizes = [prod(shape) * dtype.itemsize for shape, dtype in entry.results]
-        buffers = [device.allocate(size, HOST, BufferUsage.DISPATCH) for size in [a.nbytes for a in arrays] + sizes]
+        buffers = [device.allocate(size, MemoryUse.ARENA) for size in [a.nbytes for a in arrays] + sizes]
         for buffer, array in zip(buffers, arrays, strict=False):
             device.queue.write(buffer, 0, as_bytes(array))
         for buffer, size in zip(buffers[len(arrays) :], sizes, strict=True):

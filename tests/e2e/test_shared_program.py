@@ -184,7 +184,7 @@ class User:
     def failed(self, n: float) -> None:
         fence = vm.Fence()
         future = self.own.main.submit(X, n, wait=[fence])
-        fence.recover(ValueError("it went wrong"))
+        fence.settle(ValueError("it went wrong"))
         assert isinstance(future.exception(PATIENCE), WaitFailed)
 
     def opened(self, n: float) -> None:

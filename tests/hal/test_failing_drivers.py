@@ -13,13 +13,13 @@ import pytest
 from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import CommandBuffer
 from orchestrion.hal.device import Device
-from orchestrion.hal.errors import DeviceLost, DriverUnavailable, HalError, OutOfMemory
+from orchestrion.hal.errors import DeviceLost, DeviceOutOfMemory, DriverUnavailable, HalError
 from orchestrion.hal.registry import open_device
 
 SIZE = 1 << 18
 #: result of a function -> the error that names it
-VULKAN_CODES: dict[int, type[HalError]] = {-1: OutOfMemory, -2: OutOfMemory, -4: DeviceLost}
-OPENCL_CODES: dict[int, type[HalError]] = {-5: OutOfMemory, -6: OutOfMemory, -36: DeviceLost}
+VULKAN_CODES: dict[int, type[HalError]] = {-1: DeviceOutOfMemory, -2: DeviceOutOfMemory, -4: DeviceLost}
+OPENCL_CODES: dict[int, type[HalError]] = {-5: DeviceLost, -6: DeviceOutOfMemory, -36: DeviceLost}
 
 
 def opened(name: str) -> Device:
@@ -50,6 +50,18 @@ class Work:
         out = np.empty(SIZE, np.uint8)
         self.buffer.read(out)
         assert (out == 2).all()
+
+    def goes_on(self, error: type[HalError]) -> None:
+        """After a failure: the device works, unless it is lost. Then every use says so, and closing works."""
+        if error is not DeviceLost:
+            self.is_right()
+            return
+        for use in (self.is_right, lambda: self.device.allocator.allocate(16), self.device.share, self.read):
+            with pytest.raises(DeviceLost, match=f"device {self.device.info.id} was lost before: "):
+                use()
+
+    def read(self) -> None:
+        self.buffer.read(np.empty(16, np.uint8))
 
     def release(self) -> None:
         for handle in (self.buffer, *self.fills):
@@ -93,7 +105,7 @@ def test_a_function_of_vulkan_fails_once(
     monkeypatch.setattr(queue, function, failing(getattr(queue, function), code, after))
     with pytest.raises(VULKAN_CODES[code]):
         vulkan.run(1)
-    vulkan.is_right()
+    vulkan.goes_on(VULKAN_CODES[code])
 
 
 def test_no_memory_to_recover(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,23 +116,23 @@ def test_no_memory_to_recover(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(
         queue, "_submit", lambda *arguments: -1 if arguments[3] == queue._api.null else submit(*arguments)
     )
-    with pytest.raises(OutOfMemory, match="waiting for work"):
+    with pytest.raises(DeviceOutOfMemory, match="waiting for work"):
         vulkan.run(1)
     vulkan.is_right()
 
 
 def test_no_fence_to_recover(vulkan: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing can be told of the call's end, the next one fails with the same name, and the one after it runs."""
+    """The next call needs another fence: without one it fails with the same name, and the one after it runs."""
     queue: Any = vulkan.device.device_state.backend.queue
 
     def refuse() -> None:
-        raise OutOfMemory("a fence: no memory")
+        raise DeviceOutOfMemory("a fence: no memory")
 
     with monkeypatch.context() as patch:
         patch.setattr(queue, "_wait", failing(queue._wait, -1, False))
-        patch.setattr(queue, "_make_fence", refuse)
+        patch.setattr(queue, "create_ticket", refuse)
         for _ in range(2):
-            with pytest.raises(OutOfMemory):
+            with pytest.raises(DeviceOutOfMemory):
                 vulkan.run(1)
     vulkan.is_right()
 
@@ -157,10 +169,10 @@ def test_a_wait_of_opencl_fails_once(code: int, after: bool, monkeypatch: pytest
     work = Work(device)
     queue: Any = device.device_state.backend.queue
     work.run(1)
-    monkeypatch.setattr(queue, "_finish", failing(queue._finish, code, after))
+    monkeypatch.setattr(queue, "_wait_for", failing(queue._wait_for, code, after))
     with pytest.raises(OPENCL_CODES[code]):
         work.run(1)
-    work.is_right()
+    work.goes_on(OPENCL_CODES[code])
     work.release()
     assert device.close() == ()
     assert device.device_state.abandoned

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from orchestrion.hal.backend import Binding, BufferUsage, DeviceInfo, Entry, MemoryType
+from orchestrion.hal.backend import Binding, DeviceInfo, Entry, MemoryUse
 from orchestrion.hal.cts import catalogue
 from orchestrion.hal.cts.rig import Rig
 from orchestrion.hal.device import Device
@@ -116,14 +116,13 @@ def recording_device(request: pytest.FixtureRequest) -> Iterator[OpenCLDevice]:
     opened.close()
 
 
-ANY = BufferUsage.TRANSFER | BufferUsage.DISPATCH | BufferUsage.MAPPING
 ADD = """__kernel __attribute__((reqd_work_group_size(4, 1, 1))) 
 void add(__global const uint *x, __global uint *y, uint n) { y[get_global_id(0)] = x[get_global_id(0)] + n; }"""
 ADD_ENTRY = (Entry("add", (("read", 16), ("write", 16)), 1, (4, 1, 1)),)
 
 
 def buffers(device: OpenCLDevice, count: int, size: int = 16) -> list[Any]:
-    made = [device.allocate(size, MemoryType.HOST_VISIBLE, ANY) for _ in range(count)]
+    made = [device.allocate(size, MemoryUse.ARENA) for _ in range(count)]
     for index, buffer in enumerate(made):
         put(device, buffer, np.full(size, index, np.uint8))
     return made
@@ -441,8 +440,8 @@ def test_the_device_says_what_calls_replay(monkeypatch: pytest.MonkeyPatch) -> N
     [
         (b"__kernel void f(__global uint *out) { out[0] = undeclared; }", "undeclared"),
         (b"\xff\xfe", "not UTF-8"),
-        (b"", "no kernel f"),
-        ((SOURCE % 1).replace("void f", "void g").encode(), "no kernel f"),
+        (b"", "kernel f: INVALID_KERNEL_NAME"),
+        ((SOURCE % 1).replace("void f", "void g").encode(), "kernel f: INVALID_KERNEL_NAME"),
         ((SOURCE % 1).replace("uint *out", "uint *out, uint n").encode(), "takes 2 arguments, its entry says 1"),
         ((SOURCE % 1).replace("1, 1, 1", "8, 1, 1").encode(), r"size \(8, 1, 1\), its entry says \(1, 1, 1\)"),
     ],

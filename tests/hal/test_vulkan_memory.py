@@ -1,22 +1,21 @@
 """Vulkan memory is its program's own: bindings of no length, padding, memory that only the device can clear."""
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from heap_tables import with_heaps
 
-from orchestrion.hal.backend import Binding, BufferUsage, Entry, MemoryType
+from orchestrion.hal.backend import Binding, Entry, MemoryUse
 from orchestrion.hal.cts import kernels
 from orchestrion.hal.errors import OutOfMemory
 from orchestrion.hal.vulkan import allocator, instance
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.driver import VulkanDriver
+from orchestrion.hal.vulkan.heaps import Machine
 
-BOTH = MemoryType.DEVICE_LOCAL | MemoryType.HOST_VISIBLE
-ANY = BufferUsage.TRANSFER | BufferUsage.DISPATCH
 N = 8
 
 
@@ -39,19 +38,13 @@ def device(request: pytest.FixtureRequest) -> Iterator[VulkanDevice]:
 def unmapped() -> Iterator[VulkanDevice]:
     """A device whose own memory the host cannot write, as a card's."""
     (row, *_) = VulkanDriver()._scan()
-    local = next(kind for kind in row.memory_kinds if kind.flags & allocator.DEVICE_LOCAL)
-    mapped = next(kind for kind in row.memory_kinds if kind.flags & allocator.MAPPABLE == allocator.MAPPABLE)
-    kinds = (
-        dataclasses.replace(local, flags=allocator.DEVICE_LOCAL),
-        dataclasses.replace(mapped, flags=allocator.MAPPABLE),
-    )
-    opened = VulkanDevice(instance.open_instance().api, dataclasses.replace(row, memory_kinds=kinds))
+    opened = VulkanDevice(instance.open_instance().api, with_heaps(row, Machine.SMALL_BAR))
     yield opened
     opened.close()
 
 
 def local_buffer(device: VulkanDevice, size: int) -> Any:
-    return device.allocate(size, MemoryType.DEVICE_LOCAL, ANY)
+    return device.allocate(size, MemoryUse.ARENA)
 
 
 def read(device: VulkanDevice, buffer: Any) -> Any:
@@ -81,7 +74,7 @@ def run(device: VulkanDevice, code: Any, entry: int, value: int, bindings: list[
 
 def test_what_is_behind_an_empty_binding_is_no_channel(device: VulkanDevice) -> None:
     """Sixteen bytes that all programs of a device shared: one wrote them, any other read them."""
-    code, target = executable(device), device.allocate(4 * N, BOTH, ANY)
+    code, target = executable(device), device.allocate(4 * N, MemoryUse.INPUT)
     nothing = Binding(target, 0, 0)
     writer = run(device, code, kernels.IOTA, 0x5A5A5A5A, [nothing])
     reader = run(device, code, kernels.ADD, 7, [nothing, nothing, Binding(target, 0, 4 * N)])
@@ -93,7 +86,7 @@ def test_what_is_behind_an_empty_binding_is_no_channel(device: VulkanDevice) -> 
 
 
 def test_a_command_buffer_without_empty_bindings_has_no_memory_of_its_own(device: VulkanDevice) -> None:
-    code, target = executable(device), device.allocate(4 * N, BOTH, ANY)
+    code, target = executable(device), device.allocate(4 * N, MemoryUse.INPUT)
     commands = run(device, code, kernels.IOTA, 0, [Binding(target, 0, 4 * N)])
     assert commands._program.empty is None
     for thing in (commands, target, code):
@@ -102,11 +95,11 @@ def test_a_command_buffer_without_empty_bindings_has_no_memory_of_its_own(device
 
 def test_padding_is_zeroed(device: VulkanDevice) -> None:
     """A neighbour's range begins at the next multiple of the allocator's alignment: all before that is cleared."""
-    first = device.allocate(allocator.ALIGNMENT, BOTH, ANY)
+    first = device.allocate(allocator.ALIGNMENT, MemoryUse.INPUT)
     first.host[:] = 0xA5
     place = first.place
     first.release()
-    second = device.allocate(16, BOTH, ANY)
+    second = device.allocate(16, MemoryUse.INPUT)
     assert second.place == place
     block = second.block.host
     assert block is not None and not block[second.base : second.base + allocator.ALIGNMENT].any()
@@ -164,7 +157,7 @@ def test_a_block_stays_while_it_is_being_cleared(unmapped: VulkanDevice) -> None
     assert block.fills == 1
     first.release()
     larger = local_buffer(unmapped, 4 * allocator.BLOCK)  # would take the place of an empty block
-    blocks = unmapped.allocator._blocks[block.kind]
+    blocks = unmapped.allocator._blocks[block.place]
     assert block in blocks and not block.disposable
     gate.signal(1)
     assert done.wait(1, 30.0)

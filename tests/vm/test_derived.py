@@ -1,7 +1,9 @@
 """Derived constants on disk: found by all that they depend on, by nothing less; damage and absence cost time only."""
 
+import importlib.metadata
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import numpy as np
 import pytest
 
 from orchestrion import vm
+from orchestrion.hal import registry, version
+from orchestrion.hal.backend import DeviceInfo
 from orchestrion.schema.assembler import assemble
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.writer import write
@@ -262,3 +266,75 @@ def test_loads_side_by_side(device: str, folder: Path) -> None:
     assert len(found) == 4 and any(found)
     assert len(rows(folder)) == 1
     assert not computed(data, device)
+
+
+def test_another_version_of_the_runtime_computes_anew(
+    device: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = module(DEVICES[device])
+    assert computed(data, device)
+    with monkeypatch.context() as patch:
+        patch.setattr("orchestrion.vm.derived.runtime_version", lambda: "another")
+        assert [computed(data, device) for _ in range(2)] == [True, False]
+    assert not computed(data, device)
+    assert len(rows(folder)) == 2
+
+
+@pytest.mark.parametrize("change", ["features", "limits"])
+def test_a_device_with_other_features_or_limits_computes_anew(
+    device: str, change: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same device and driver, with a feature switched off, or a limit set by the user's driver settings."""
+    data = module(DEVICES[device])
+    assert computed(data, device)
+    driver = registry.load_driver(device)
+    infos = driver.devices
+
+    def altered() -> list[DeviceInfo]:
+        return [
+            replace(info, features=info.features - {"int16"})
+            if change == "features"
+            else replace(info, limits=replace(info.limits, max_bindings=info.limits.max_bindings - 1))
+            for info in infos()
+        ]
+
+    open_as_is = driver.open
+
+    def opened(info: DeviceInfo) -> Any:
+        backend = open_as_is(infos()[0])
+        backend.info = info
+        return backend
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "devices", altered)
+        patch.setattr(driver, "open", opened)
+        patch.setattr(registry, "load_driver", lambda name: driver)
+        assert [computed(data, device) for _ in range(2)] == [True, False]
+    assert not computed(data, device)
+    assert len(rows(folder)) == 2
+
+
+def test_the_runtime_knows_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run from sources, it changes with each of them; installed, it is that of the package."""
+    source = tmp_path / "hal" / "version.py"
+    source.parent.mkdir()
+    source.write_text("one")
+    monkeypatch.setattr(version, "_folders", lambda package: [source.parent] if package == "hal" else [])
+    ask = version.runtime_version.__wrapped__
+    first = ask()
+    assert ask() == first
+    source.write_text("other")
+    changed = ask()
+    assert changed != first
+    record = "orchestrion/hal/version.py,sha256=x,1\n"
+    monkeypatch.setattr(importlib.metadata.PathDistribution, "read_text", lambda self, name: record)
+    assert ask() == importlib.metadata.version("orchestrion")
+
+    def missing(name: str) -> Any:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(version.Distribution, "from_name", missing)
+    kept = ask()
+    assert kept.startswith("not installed, ")
+    source.unlink()
+    assert ask() not in (kept, first, changed)

@@ -13,6 +13,7 @@ from orchestrion.vm.errors import (
     Cancelled,
     DeadlineExceeded,
     DepthExceeded,
+    DeviceOutOfMemory,
     FuelExhausted,
     LimitError,
     MemoryExceeded,
@@ -183,7 +184,7 @@ def test_memory_is_given_back(program: Any) -> None:
 
 
 def test_memory_beyond_the_machine(program: Any) -> None:
-    with pytest.raises(MemoryExceeded, match="the machine has no room"):
+    with pytest.raises(DeviceOutOfMemory, match="the machine has no room"):
         program.new_context().invoke(program.codes["hold"], (2**62,))
 
 

@@ -3,6 +3,7 @@
 import array
 import gc
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -403,9 +404,13 @@ def test_everything_goes_without_close(tensors: bytes, recwarn: pytest.WarningsR
         state = program.device.device_state
         del program
         np.testing.assert_array_equal(function(X, Y), Z)
-        assert len(state.shares) == 2
+        assert state.open_shares == 2
         del function
-        assert len(state.shares) == 0
+        assert state.open_shares == 0
+        end = time.monotonic() + 20
+        while not state.abandoned and time.monotonic() < end:
+            time.sleep(0.005)
+        assert state.abandoned and not state.owned
     finally:
         gc.enable()
     assert not recwarn.list

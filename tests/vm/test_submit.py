@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from orchestrion import vm
-from orchestrion.hal.errors import DeviceLost
+from orchestrion.hal.errors import InternalError
 from orchestrion.hal.reference.command_buffer import ReferenceCommandBuffer
 from orchestrion.hal.semaphore import Fence, Semaphore
 from orchestrion.schema.assembler import assemble
@@ -156,7 +156,7 @@ def test_an_error_of_a_native_function_arrives_on_the_future(program: vm.Program
 
 def test_a_failure_of_the_device_arrives_on_the_future(program: vm.Program, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(self: Any, table: Any) -> None:
-        raise DeviceLost("the device is on fire")
+        raise InternalError("the device is on fire")
 
     usable(program)
     with monkeypatch.context() as patch:

@@ -1,0 +1,56 @@
+"""How much memory each heap has left for this process, as `VK_EXT_memory_budget` estimates it.
+
+The estimate changes with what other programs do, so it is read anew whenever a block is made, which is rare. Drivers
+have given budgets that are zero or larger than the heap: such a number counts as the heap's size.
+"""
+
+from typing import Any
+
+from .api import Api, Handle
+from .heaps import Heap
+
+#: bytes that this process may hold in a heap, and bytes that it holds there now
+Row = tuple[int, int]
+
+
+def read_budgets(api: Api, physical: Handle) -> list[Row]:
+    """Budget and usage of each heap, in bytes. The device must have `VK_EXT_memory_budget`."""
+    budgets = api.new("VkPhysicalDeviceMemoryBudgetPropertiesEXT")
+    memory = api.new("VkPhysicalDeviceMemoryProperties2", pNext=budgets)
+    api.lib.vkGetPhysicalDeviceMemoryProperties2(physical, memory)
+    properties: Any = memory.memoryProperties
+    rows = []
+    for index in range(properties.memoryHeapCount):
+        size, budget = int(properties.memoryHeaps[index].size), int(budgets.heapBudget[index])
+        rows.append((budget if 0 < budget <= size else size, int(budgets.heapUsage[index])))
+    return rows
+
+
+class Budget:
+    """What is left of each heap of an open device. Without the extension every heap has all of its bytes."""
+
+    __slots__ = ("_api", "_known", "_physical", "_rows")
+
+    def __init__(self, api: Api, physical: Handle, known: bool) -> None:
+        self._api = api
+        self._physical = physical
+        self._known = known
+        self._rows: list[Row] = []
+
+    def refresh(self) -> None:
+        if self._known:
+            self._rows = read_budgets(self._api, self._physical)
+
+    def has_room(self, heap: Heap, size: int) -> bool:
+        """Whether `size` more bytes stay within the budget, as of the last `refresh`."""
+        if not self._rows:
+            return size <= heap.size
+        budget, used = self._rows[heap.index]
+        return used + size <= budget
+
+    def describe(self, heap: Heap) -> str:
+        """For errors: what the heap has, in words; empty without the extension."""
+        if not self._rows:
+            return ""
+        budget, used = self._rows[heap.index]
+        return f" (heap {heap.index}: {used} bytes in use of a budget of {budget})"

@@ -1,0 +1,124 @@
+"""A program's executables, built side by side while its initializers run.
+
+- Helper threads build from the last executable on, and the thread that runs the initializers, which ask for them from
+  the first on, builds what no helper has taken. So with one processor, or one executable, nothing is different.
+- What a helper built, or the error that ended it, is the initializers' when they ask for that executable: errors are
+  raised where they would be without helpers, and of what nobody asks for nobody is told.
+- There are helpers only where a build takes long (`BackendDevice.compiles`), and for programs whose code is built
+  without a limit on time or fuel: limits are counted build by build, in the order of the initializers.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from .fence import Future
+from .selection import Choice, choose_variant
+
+if TYPE_CHECKING:
+    from orchestrion.hal.device import Device
+    from orchestrion.hal.executable import Executable
+
+    from .context import Context, Limits
+    from .linker import LinkedProgram
+
+
+def choose(linked: LinkedProgram, device: Device, ordinal: int) -> Choice:
+    """The variant of an executable of the program that the device gets. `DeviceError`: there is none."""
+    module, known = linked.module, linked.code.chosen
+    chosen = known.get(ordinal)
+    if chosen is None or chosen.info is not device.info or not module.container.complete:
+        chosen = choose_variant(module, module.executables[linked.row.executables_start + ordinal], device.info)
+        if module.container.complete:
+            known[ordinal] = chosen
+    return chosen
+
+
+def build(linked: LinkedProgram, device: Device, chosen: Choice) -> Executable:
+    """The executable of that variant. Raises what `Device.create_executable` does, and `ModuleError`."""
+    payload = linked.module.segment(chosen.payload)
+    return device.create_executable(chosen.format, payload, chosen.entries, linked.module.container.digest)
+
+
+@contextmanager
+def building(context: Context, limits: Limits) -> Generator[None]:
+    """Have helpers build while a program's context runs its initializers within `limits`, where that is worth it."""
+    linked, device = context.program, context.device
+    if device is None or not _is_worth_it(linked, device, limits):
+        yield
+        return
+    builds = context.builds = ParallelBuilds(linked, device)
+    try:
+        builds.start()
+        yield
+    finally:
+        context.builds = None
+        builds.end()
+
+
+def _is_worth_it(linked: LinkedProgram, device: Device, limits: Limits) -> bool:
+    count, builds = linked.row.executables_end - linked.row.executables_start, device.builds
+    if count < 2 or not device.device_state.backend.compiles or limits.fuel is not None:
+        return False
+    if builds is None or builds.declared is not None:
+        return False
+    return not builds.needs_helper(device.policy, linked.module.container.digest)
+
+
+class ParallelBuilds:
+    """Of one program, while it is loaded. `take` is called by the thread that runs the initializers."""
+
+    def __init__(self, linked: LinkedProgram, device: Device) -> None:
+        self._linked = linked
+        self._device = device
+        #: those that nobody has begun, by ordinal; who pops one builds it
+        self._left = dict.fromkeys(range(linked.row.executables_end - linked.row.executables_start))
+        self._begun: dict[int, Future] = {
+            ordinal: Future(f"the build of executable {ordinal}") for ordinal in self._left
+        }
+        helpers = min(os.cpu_count() or 1, len(self._left)) - 1
+        self._threads = [threading.Thread(target=self._help, daemon=True) for _ in range(helpers)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        """No further build begins, and those under way are waited for."""
+        self._left.clear()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+        self._begun.clear()
+
+    def take(self, ordinal: int) -> tuple[Executable, float] | None:
+        """What a helper built and the seconds that it was waited for; None if none has begun to: it is the caller's
+        then. Raises what ended the build.
+        """
+        future = self._begun.pop(ordinal, None)
+        if future is None or self._left.pop(ordinal, self) is not self:
+            return None
+        started = time.monotonic()
+        executable: Executable = future.result()
+        return executable, time.monotonic() - started
+
+    def _help(self) -> None:
+        with suppress(KeyError):  # none is left
+            while True:
+                ordinal, _ = self._left.popitem()  # the last one
+                future = self._begun.get(ordinal)
+                if future is not None:
+                    self._build(ordinal, future)
+
+    def _build(self, ordinal: int, future: Future) -> None:
+        try:
+            chosen = choose(self._linked, self._device, ordinal)
+            future.deliver(build(self._linked, self._device, chosen))
+        except BaseException as error:  # whatever it is, it belongs to who asks for the executable
+            future.settle(error)
+            self._left.clear()

@@ -1,0 +1,98 @@
+"""What `load` was asked for: kept by a program, so that `Program.reopen` can load it again after a loss of the device.
+
+A file stays mapped, and the values of parameters that were found once are used again: a program does not depend on
+files that were replaced or deleted since.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import CallerError
+
+if TYPE_CHECKING:
+    from orchestrion.hal.device import Device
+    from orchestrion.schema.container import Container
+    from orchestrion.schema.trust.policy import TrustPolicy
+
+    from .admission import Admission
+    from .context import Limits
+    from .linker import LinkedProgram, Values
+    from .memory import Memory
+    from .native import Functions
+    from .parameters import File, Source
+    from .program import ModuleSource, Program
+
+
+@dataclass(slots=True, kw_only=True)
+class Request:
+    """Arguments of `load`. `device` is a name, empty for that of the programs among `modules`, None where the caller
+    gave an open one.
+    """
+
+    file: Container
+    folder: Path | None
+    device: str | None
+    allow_native_code: bool
+    natives: Sequence[Functions]
+    calls: Limits
+    load_limits: Limits | None
+    profiling: bool
+    build_deadline: float | None
+    parameters: Source | Sequence[Source] | None
+    adapters: Sequence[File]
+    extra_parameters: bool
+    policy: str | os.PathLike[str] | TrustPolicy | None
+    admission: Admission | None
+    #: modules that the module imports functions from
+    modules: Mapping[str, Program | ModuleSource]
+    #: of the device on which it was loaded
+    device_id: str = ""
+    #: held by who loads the program again
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    #: found values of parameters, and the bytes of host memory that they were charged for
+    _bound: tuple[Values, int] | None = None
+
+    @property
+    def further(self) -> dict[str, Any]:
+        """The arguments of `load` for the files among `modules`: they have the same policy and limits."""
+        calls = self.calls
+        return {
+            "fuel": calls.fuel,
+            "deadline": calls.deadline,
+            "memory": calls.memory,
+            "depth": calls.depth,
+            "load_limits": self.load_limits,
+            "build_deadline": self.build_deadline,
+            "profiling": self.profiling,
+            "policy": self.policy,
+        }
+
+    def check_device(self, device: Device | None) -> None:
+        """`CallerError` unless the program can be loaded again on this device, or without one."""
+        if device is None and self.device is None:
+            raise CallerError(
+                f"the program was loaded on a device that the caller opened; open {self.device_id} again and pass it: "
+                "program.reopen(device)"
+            )
+        if device is not None and device.info.id != self.device_id:
+            raise CallerError(f"the program was loaded on {self.device_id} and cannot be reopened on {device.info.id}")
+
+    def bind(self, linked: LinkedProgram, memory: Memory) -> Values:
+        """The values of the program's parameters, charged to `memory`; errors as `parameters.bind`."""
+        if self._bound is not None:
+            values, size = self._bound
+            memory.charge(size)
+            return values
+        from .parameters import bind  # few modules have any
+
+        before = memory.budget.live
+        rules = None if self.admission is None else self.admission.policy
+        values = bind(linked, self.folder, self.parameters, self.adapters, self.extra_parameters, memory, rules)
+        self._bound = values, memory.budget.live - before
+        return values
