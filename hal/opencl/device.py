@@ -16,7 +16,7 @@ from orchestrion.hal.errors import DeviceOutOfMemory
 from orchestrion.hal.timeline import SoftSemaphore
 
 from .api import Api, why_no_command_buffers
-from .buffer import DeviceBuffer, ImportedBuffer, SharedBuffer
+from .buffer import BorrowedBuffer, DeviceBuffer, ImportedBuffer, SharedBuffer
 from .command_buffer import OpenCLCommandBuffer
 from .driver import machine_of_device
 from .event import EventSemaphore, OpenCLHandles
@@ -77,6 +77,9 @@ class OpenCLDevice(BackendDevice):
             return ImportedBuffer(self._context, memory)
         except cl.Error as error:
             raise translate(f"import of {memory.size} bytes of host memory", error) from error
+
+    def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BorrowedBuffer:
+        return BorrowedBuffer.over(self._context, handle, offset, size, writable)
 
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> OpenCLExecutable:
         return OpenCLExecutable(self._api, self._context, self._device, self._cache, payload, entries)

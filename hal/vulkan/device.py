@@ -14,7 +14,7 @@ from orchestrion.hal.fork import new_lock
 
 from .allocator import Allocator
 from .api import Api, Handle
-from .buffer import ImportedBuffer, VulkanBuffer
+from .buffer import BorrowedBuffer, ImportedBuffer, VulkanBuffer
 from .command_buffer import VulkanCommandBuffer
 from .executable import Layout, VulkanExecutable, set_layout
 from .physical import PhysicalDevice, feature_chain
@@ -92,6 +92,9 @@ class VulkanDevice(BackendDevice):
 
     def import_host(self, memory: Bytes) -> ImportedBuffer | None:
         return self.allocator.import_host(memory)
+
+    def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BorrowedBuffer:
+        return BorrowedBuffer(self.api.borrowed("VkBuffer", handle), offset, size)
 
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> VulkanExecutable:
         return VulkanExecutable(self, payload, entries)

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from orchestrion.hal.backend import BackendSemaphore
-from orchestrion.hal.errors import HalError, InvalidArgument
+from orchestrion.hal.errors import HalError
 
 from .api import Api, Handle
 
@@ -41,11 +41,7 @@ class VulkanSemaphore(BackendSemaphore):
     @classmethod
     def borrow(cls, api: Api, device: Handle, functions: Any, handle: Any) -> VulkanSemaphore:
         """Over a handle of somebody else, of cffi or an integer."""
-        if not isinstance(handle, int | api.ffi.CData) or not handle:
-            raise InvalidArgument(f"expected a VkSemaphore, as an integer or of cffi, got {handle!r}")
-        if not isinstance(handle, int) and api.ffi.typeof(handle) is not api.ffi.typeof("VkSemaphore"):
-            raise InvalidArgument(f"expected a VkSemaphore, got {api.ffi.typeof(handle).cname}")
-        return cls(api, device, functions, api.ffi.cast("VkSemaphore", handle), False)
+        return cls(api, device, functions, api.borrowed("VkSemaphore", handle), False)
 
     @property
     def native(self) -> Handle:
