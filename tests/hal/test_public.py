@@ -35,6 +35,7 @@ ABSTRACT = {
     ),
     "BackendDriver": ("devices", "open"),
     "BackendExecutable": ("release",),
+    "BackendInstance": (),
     "BackendQueue": ("execute_batch", "submit", "wait_idle"),
     "BackendSemaphore": ("fail", "release", "signal", "value", "wait"),
 }  # fmt: skip
