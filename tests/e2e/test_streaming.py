@@ -15,15 +15,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from heap_tables import with_heaps
 
 from orchestrion import compiler, vm
 from orchestrion.hal.errors import DeviceOutOfMemory, DriverUnavailable
 from orchestrion.hal.opencl.device import OpenCLDevice
+from orchestrion.hal.opencl.heaps import Machine as OpenCLMachine
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.reference.device import ReferenceDevice
 from orchestrion.hal.registry import open_device
 from orchestrion.hal.residency import StreamingWarning
+from orchestrion.hal.vulkan import physical
 from orchestrion.hal.vulkan.device import VulkanDevice
+from orchestrion.hal.vulkan.heaps import Machine
 from orchestrion.tools import run
 from orchestrion.vm.errors import CallerError, DeviceError, MemoryExceeded
 
@@ -115,8 +119,8 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     for kind in (ReferenceDevice, OpenCLDevice, VulkanDevice):
         monkeypatch.setattr(kind, "import_host", lambda self, memory: None)
     if unmapped:
-        monkeypatch.setattr("orchestrion.hal.opencl.device.shares_memory", lambda device: False)
-        _unmap(VulkanDevice, monkeypatch)
+        monkeypatch.setattr("orchestrion.hal.opencl.device.machine_of_device", lambda device: OpenCLMachine.DISCRETE)
+        monkeypatch.setattr("orchestrion.hal.vulkan.driver.scan", _cards)
     try:
         open_device(name).close()
     except DriverUnavailable as error:
@@ -125,16 +129,10 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     yield name
 
 
-def _unmap(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = kind.allocate
-
-    def allocate(self: Any, size: int, use: Any) -> Any:
-        buffer = made(self, size, use)
-        if use.value != "staging":
-            buffer.host = None
-        return buffer
-
-    monkeypatch.setattr(kind, "allocate", allocate)
+def _cards(found: Any) -> Any:
+    """The Vulkan devices, with the heaps of cards whose memory the host cannot see."""
+    rows, reasons = physical.scan(found)
+    return [with_heaps(row, Machine.SMALL_BAR) for row in rows], reasons
 
 
 def load(model: Model, device: str, **options: Any) -> Any:
