@@ -23,7 +23,7 @@ from orchestrion.hal.backend import BackendBuffer, Bytes, MemoryUse, Point
 
 from .allocator import padded_size
 from .api import Handle
-from .buffer import VulkanBuffer
+from .buffer import BorrowedBuffer, VulkanBuffer
 from .recording import Barrier
 from .ring import Counter, Ring
 
@@ -42,6 +42,8 @@ MIRROR_BYTES, SMALL_MIRROR_BYTES = 1 << 20, 64
 MOST_UPLOADS = 1024
 
 
+#: what the host writes to
+Target = VulkanBuffer | BorrowedBuffer
 #: a range of a buffer to copy to the start of staging memory: buffer, offset, staging memory, length
 Download = tuple[BackendBuffer, int, VulkanBuffer, int]
 
@@ -71,14 +73,14 @@ class Upload:
 
     __slots__ = ("at", "buffer", "length", "offset", "ordered")
 
-    def __init__(self, at: int, buffer: VulkanBuffer, offset: int, length: int, ordered: bool) -> None:
+    def __init__(self, at: int, buffer: Target, offset: int, length: int, ordered: bool) -> None:
         self.at = at
         self.buffer = buffer
         self.offset = offset
         self.length = length
         self.ordered = ordered
 
-    def meets(self, buffer: VulkanBuffer, offset: int, length: int) -> bool:
+    def meets(self, buffer: Target, offset: int, length: int) -> bool:
         return self.buffer is buffer and self.offset < offset + length and offset < self.offset + self.length
 
 
@@ -189,9 +191,9 @@ class Transfers:
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         """Copy `data`, which is the caller's again on return, ahead of the next submission."""
-        assert isinstance(buffer, VulkanBuffer)
+        assert isinstance(buffer, VulkanBuffer | BorrowedBuffer)
         self.settle()
-        if buffer.mirror is not None:
+        if isinstance(buffer, VulkanBuffer) and buffer.mirror is not None:
             buffer.mirror.number = 0
         if self.uploader is not None and data.size >= CHUNK_BYTES:
             self.uploader.write(self, buffer, offset, data)
@@ -201,7 +203,7 @@ class Transfers:
             if self._waiting >= CHUNK_BYTES or len(self._uploads) >= MOST_UPLOADS:
                 self.flush()
 
-    def _add(self, buffer: VulkanBuffer, offset: int, part: Bytes) -> None:
+    def _add(self, buffer: Target, offset: int, part: Bytes) -> None:
         at = self.fill(part)
         ordered = any([upload.meets(buffer, offset, part.size) for upload in self._uploads])
         self._waiting += part.size
@@ -391,7 +393,7 @@ class Transfers:
         self.commands.end(commands)
         return [commands]
 
-    def copy(self, commands: Handle, source: Any, start: int, target: VulkanBuffer, offset: int, length: int) -> None:
+    def copy(self, commands: Handle, source: Any, start: int, target: Target, offset: int, length: int) -> None:
         """Record one copy."""
         region = self._region[0]
         region.srcOffset, region.dstOffset, region.size = source.base + start, target.base + offset, length

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from orchestrion.hal.backend import Bytes, Point
 
 from .api import Handle
-from .buffer import VulkanBuffer
+from .buffer import BorrowedBuffer, VulkanBuffer
 from .recording import STAGE_TRANSFER
 from .semaphore import Timeline, VulkanSemaphore
 from .transfer import CommandBuffers, Transfers, chunks
@@ -52,7 +52,7 @@ class UploadQueue:
         """The main queue has a submission that waits."""
         self._joined = self._last
 
-    def write(self, transfers: Transfers, buffer: VulkanBuffer, offset: int, data: Bytes) -> None:
+    def write(self, transfers: Transfers, buffer: VulkanBuffer | BorrowedBuffer, offset: int, data: Bytes) -> None:
         earlier = transfers.flush()
         for start, part in chunks(data):
             at = transfers.fill(part)
