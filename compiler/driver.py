@@ -36,7 +36,9 @@ from orchestrion.compiler.pipeline import (
     phases_between,
     run_phases,
 )
+from orchestrion.compiler.profiles import confined, known_profile
 from orchestrion.compiler.rules.engine import check as check_phase
+from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.schema.attributes import problem
 from orchestrion.schema.profiles import PROFILES
 
@@ -60,13 +62,15 @@ def compile(
     report: Report | None = None,
     parameters: str | os.PathLike[str] | None = None,
     parameter_arguments: Sequence[str] = (),
+    max_allocation: int = MAX_ALLOCATION,
 ) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
     `source`: a path; StableHLO as text (a string with a line break or a parenthesis is text, any other a path) or
     bytes, or what `jax.export.Exported.serialize` makes of it; a `jax.stages.Lowered`, a `jax.export.Exported` or an
-    MLIR module of jaxlib. `targets`: names of `schema.profiles.PROFILES`, best first; all of them by default.
-    `encodings`: how the operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device
+    MLIR module of jaxlib. `targets`: names of target profiles, best first; all of
+    `schema.profiles.PROFILES` by default. `encodings`: how the operands of dots are laid out, a name of
+    `pipeline.ENCODINGS`. `machines`: the kinds of device
     that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
     each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, texts or
     bytes by key; those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
@@ -74,7 +78,9 @@ def compile(
     is raised (docs/placement.md).
     `parameters`: a safetensors file to be written, with all constants of 4 KiB and more, which the module then names
     instead. `parameter_arguments`: names of arguments (`w`, `arg0`, or `params` for all of `params[...]`) whose values
-    come from such files, too, when the module is loaded, not from callers (docs/parameters.md).
+    come from such files, too, when the module is loaded, not from callers (docs/parameters.md). `max_allocation`: bytes
+    above which intermediate values and small constants go into several allocations, for devices that allocate less at
+    once than others (docs/memory.md).
 
     The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
     program, when the source cannot be used, or when the trust store cannot and the module holds native code.
@@ -82,7 +88,7 @@ def compile(
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
-    job = _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments)
+    job = _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation)
     rows = job.write_parameters(job.rows(source))
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
@@ -99,15 +105,27 @@ def compile_to_file(
     report: Report | None = None,
     parameters: str | os.PathLike[str] | None = None,
     parameter_arguments: Sequence[str] = (),
+    max_allocation: int = MAX_ALLOCATION,
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
-    _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments).write(source, path)
+    job = _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation)
+    job.write(source, path)
 
 
 def holds_native_code(module: writer.Module) -> bool:
     """Whether a program of the module is for a profile with native code, or for one that is unknown."""
-    profiles = [PROFILES.get(program.profile) for program in module.programs]
-    return any(profile is None or profile.native_code for profile in profiles)
+    try:
+        return not all(confined(known_profile(program.profile)) for program in module.programs)
+    except CompileError:
+        return True
+
+
+def _check_declared_target(name: str) -> None:
+    """A package declares the profile and its target."""
+    from orchestrion.compiler.targets.target import target
+
+    known_profile(name)
+    target(name)
 
 
 def _wrong_attribute(key: str, value: str | bytes) -> str | None:
@@ -127,6 +145,7 @@ def _job(
     report: Report | None,
     parameters: str | os.PathLike[str] | None,
     parameter_arguments: Sequence[str],
+    max_allocation: int,
 ) -> Compilation:
     return Compilation(
         targets=tuple(PROFILES) if targets is None else tuple(targets),
@@ -136,6 +155,7 @@ def _job(
         report=report,
         parameters=None if parameters is None else Path(parameters),
         parameter_arguments=tuple(parameter_arguments),
+        max_allocation=max_allocation,
     )
 
 
@@ -144,7 +164,8 @@ class Compilation:
     """What is asked for. `start` is the phase the source is of; `dump` a folder that gets the text of each phase;
     `print_after` names of passes whose IR goes to `stream` when they have run; `attributes` are the module's; `report`
     is filled on the way to the last phase, from a phase that still has ops of the source; `parameters` is the file that
-    large constants go to, `parameter_arguments` the arguments that become parameters."""
+    large constants go to, `parameter_arguments` the arguments that become parameters; `max_allocation` bounds what
+    is allocated at once."""
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
@@ -157,19 +178,21 @@ class Compilation:
     report: Report | None = None
     parameters: Path | None = None
     parameter_arguments: tuple[str, ...] = ()
+    max_allocation: int = MAX_ALLOCATION
 
     def __post_init__(self) -> None:
-        known = ", ".join(PROFILES)
         if not self.targets:
-            raise CompileError(f"no target is given; targets are {known}")
-        unknown = [name for name in self.targets if name not in PROFILES]
-        if unknown:
-            raise CompileError(f"no target is called {', '.join(unknown)}; targets are {known}")
+            raise CompileError(f"no target is given; targets are {', '.join(PROFILES)}")
+        for name in self.targets:
+            if name not in PROFILES:
+                _check_declared_target(name)
         if len(set(self.targets)) != len(self.targets):
             raise CompileError(f"a target is given twice: {', '.join(self.targets)}")
         if self.encodings not in ENCODINGS:
             raise CompileError(f"no encodings are called {self.encodings}; there are {', '.join(ENCODINGS)}")
         self._check_machines()
+        if self.max_allocation < 1:
+            raise CompileError(f"the largest allocation is given as {self.max_allocation} bytes, 1 or more expected")
         wrong = [why for key, value in self.attributes.items() if (why := _wrong_attribute(key, value))]
         if wrong:
             raise CompileError("; ".join(wrong))
@@ -183,12 +206,29 @@ class Compilation:
 
     def _check_machines(self) -> None:
         given = ", ".join(self.machines)
-        if unknown := [name for name in self.machines if name not in MACHINES]:
-            raise CompileError(f"no machine is called {', '.join(unknown)}; there are {', '.join(MACHINES)}")
+        for name in self.machines:
+            if name not in MACHINES:
+                self._check_declared_machine(name)
         if not self.machines or len(set(self.machines)) != len(self.machines):
             raise CompileError(f"machines are given as [{given}]: each once, and one at least")
         if DEFAULT in self.machines[:-1]:
             raise CompileError(f"machines are given as [{given}]: any device takes {DEFAULT}, so it comes last")
+
+    def _check_declared_machine(self, machine: str) -> None:
+        """A package declares the machine, each target that is shaped for machines has a row for it, and it is the only
+        one: no feature tells devices which of several programs is for them.
+        """
+        from orchestrion.compiler.targets.target import target
+        from orchestrion.schema.plugins import declared
+
+        if machine not in declared("orchestrion.machines"):
+            names = [*MACHINES, *declared("orchestrion.machines")]
+            raise CompileError(f"no machine is called {machine}; there are {', '.join(names)}")
+        without = [name for name in self.targets if target(name).machines and target(name).machine(machine) is None]
+        if without:
+            raise CompileError(f"machine {machine} has no row for target {', '.join(without)}")
+        if len(self.machines) > 1:
+            raise CompileError(f"machine {machine} of another package is given with others: devices cannot choose")
 
     def rows(self, source: Source) -> writer.Module:
         """The rows of a module file, which `schema.writer` writes."""
@@ -262,8 +302,15 @@ class Compilation:
             self._make_folder()
         self._after_phase(self.start, module)
         recorder = self._recorder(module)
-        takes = self.parameters is not None
-        options = Options(self.targets, self.encodings, self.machines, recorder, takes, self.parameter_arguments)
+        options = Options(
+            self.targets,
+            self.encodings,
+            self.machines,
+            recorder,
+            self.parameters is not None,
+            self.parameter_arguments,
+            self.max_allocation,
+        )
         with paused():
             try:
                 run_phases(module, phases, options, self._after_pass(recorder), self._after_phase)

@@ -19,6 +19,7 @@ from orchestrion.compiler.ir.dims import UndecidedError
 from orchestrion.compiler.ir.garbage import collect
 from orchestrion.compiler.ir.verifier import check_own
 from orchestrion.compiler.kernel.machine import DEFAULT
+from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 
 if TYPE_CHECKING:
     from orchestrion.compiler.provenance import Recorder
@@ -49,7 +50,8 @@ class Options:
     """What a compilation is asked for. `targets` are names of `schema.profiles.PROFILES`, best first; `encodings` is
     one of `ENCODINGS`, `machines` are names of `kernel.machine.MACHINES`, best first. `recorder`: who is told what was
     decided, for a placement report. `parameters`: large constants lie outside the module, and so do the arguments
-    called `parameter_arguments`."""
+    called `parameter_arguments`. `max_allocation`: bytes above which an arena or a pool of constants is split into
+    several."""
 
     targets: tuple[str, ...]
     encodings: str = "default"
@@ -57,6 +59,7 @@ class Options:
     recorder: Recorder | None = None
     parameters: bool = False
     parameter_arguments: tuple[str, ...] = ()
+    max_allocation: int = MAX_ALLOCATION
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from orchestrion.schema.profiles import PROFILES
+from orchestrion.compiler.profiles import known_profile
 
 from .bytecode import vm
 from .errors import CompileError, Diagnostic
@@ -180,7 +180,7 @@ class Recorder:
 
     def _place(self, program: hl_seq.Program) -> None:
         name = program.sym_name.value
-        row = ProgramRow(name, program.profile, program.machine_name, PROFILES[program.profile].format)
+        row = ProgramRow(name, program.profile, program.machine_name, known_profile(program.profile).format)
         self.report.programs.append(row)
         entries = {ref: op for exe in program.walk() if isinstance(exe, ll_seq.Executable) for ref, op in exe.entries()}
         weak: list[tuple[Operation, Place]] = []

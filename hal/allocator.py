@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 GRANULE = 16
 
 
+def padded_size(size: int) -> int:
+    """Bytes of device memory that a buffer is charged for."""
+    return max(GRANULE, -(-size // GRANULE) * GRANULE)
+
+
 class Allocator:
     """`Device.allocator`: device memory within the device's limit."""
 
@@ -38,6 +43,11 @@ class Allocator:
         return self._accounts[0].limit
 
     @property
+    def accounts(self) -> tuple[Account, ...]:
+        """All that are charged for this device's memory, its own first."""
+        return self._accounts
+
+    @property
     def live_bytes(self) -> int:
         """Bytes in use, without those that nobody refers to any more."""
         self.device.device_state.collect()
@@ -46,6 +56,12 @@ class Allocator:
     @property
     def peak_bytes(self) -> int:
         return self._accounts[0].peak
+
+    @property
+    def room(self) -> int | None:
+        """Bytes that the limits leave, those of what the device is a share of included; None without a limit."""
+        left = [account.limit - account.live for account in self._accounts if account.limit is not None]
+        return max(0, min(left)) if left else None
 
     def allocate(self, size: int, use: MemoryUse = MemoryUse.ARENA) -> Buffer:
         """A buffer of `size` bytes, all zero. `MemoryLimitExceeded` above a limit, `DeviceOutOfMemory` when the device
@@ -62,7 +78,7 @@ class Allocator:
             raise InvalidArgument(f"allocation of {size} bytes")
         if not isinstance(use, MemoryUse):
             raise InvalidArgument(f"use {use!r} of an allocation is no MemoryUse")
-        padded = max(GRANULE, -(-size // GRANULE) * GRANULE)
+        padded = padded_size(size)
         if state.garbage or state.limbo:
             state.collect()
         self._charge(padded)
@@ -121,10 +137,14 @@ class Allocator:
         self.device.device_state.collect()
         for account in self._accounts:
             if account.limit is not None and account.live + size > account.limit:
+                relieve_limit(self.device.device_state, self.device, account)
+            if account.limit is not None and account.live + size > account.limit:
                 raise MemoryLimitExceeded(
                     f"{who} {size} bytes of scratch memory, which exceeds the limit of {account.limit} bytes "
                     f"({account.live} in use){account.origin}"
                 )
+        if self.device.streaming is not None:
+            self.device.streaming.leave_scratch(size)
 
     def _allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
         """From the driver; if that has no room, once more after everything was given back that can be."""

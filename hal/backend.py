@@ -1,4 +1,8 @@
-"""What a driver implements. Everybody else calls the front (`hal.device.Device` and its kin).
+"""The driver interface: what a driver implements. Everybody else calls the front (`hal.device.Device` and its kin).
+
+`API_VERSION` is the version of this interface: of this file and of the names in `hal.public.PUBLIC`. A driver states
+the version it was written for (`BackendDriver.api_version`). It runs if the major version is the same and the minor
+version is not newer than this one: a minor version only adds methods with a body, fields with a default, and names.
 
 Rules for both sides:
 - The front validates every argument and counts every call before a backend sees it; backends do neither.
@@ -12,7 +16,9 @@ Rules for both sides:
   work is done; a backend may rely on it. `release` is called exactly once, by the front.
 - Methods may be called from any thread; the front serialises calls on one queue. A queue that `overlaps` gets `wait`
   beside them, from several threads at once, and `create_executable` is called by several threads at once anyway.
-- A backend raises the errors of `hal.errors`, in words: fact first, both values.
+- A backend raises the errors of `hal.errors`, in words: fact first, both values. `DeviceOutOfMemory`: the front gives
+  back what it can, calls `trim`, and tries once more where nothing was done yet. `DeviceLost`: the device is of no more
+  use; the front then only waits, releases and closes.
 """
 
 from abc import ABC, abstractmethod
@@ -25,6 +31,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import HalError, Unsupported
+
+#: major and minor version of the driver interface
+API_VERSION = (1, 0)
+NO_LIMIT = 2**63 - 1
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -57,7 +67,7 @@ class MemoryUse(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Numbers a device states; 2**63 - 1 where it has no limit of its own."""
+    """Numbers a device states; `NO_LIMIT` where it has no limit of its own."""
 
     max_workgroup_count: tuple[int, int, int]
     max_workgroup_size: int
@@ -73,8 +83,11 @@ class Limits:
 class DeviceInfo:
     """A device as `--list_devices` shows it, and the profile that programs are matched against.
 
-    `formats` are the executable formats it runs, best first: "tensor-bytecode", "spirv", "opencl-c".
-    `features` are names from `schema.profiles.FEATURES`. `timestamps`: opened with profiling it times its commands.
+    `formats` are the executable formats it runs, best first: "tensor-bytecode", "spirv", "opencl-c", or one that a
+    package declares. `verified_formats`: those whose code `create_executable` verifies, so that it cannot reach outside
+    its bindings; code of strangers runs in these only, and only if the format is declared to be confined.
+    `features` are names from `schema.profiles.FEATURES`, or `vendor.feature` of a package. `timestamps`: opened with
+    profiling it times its commands. `control_flow`: recordings may hold loops and branches.
     """
 
     driver: str
@@ -88,6 +101,8 @@ class DeviceInfo:
     memory_bytes: int
     notes: tuple[str, ...] = field(default=())
     timestamps: bool = False
+    verified_formats: frozenset[str] = frozenset()
+    control_flow: bool = False
 
     @property
     def id(self) -> str:
@@ -167,6 +182,16 @@ class Binding(NamedTuple):
     offset: int
     length: int
 
+    def memory(self, table: Sequence[BackendBuffer]) -> Bytes:
+        """The range in the host's memory, with these buffers in the slots: for drivers whose buffers have `host`."""
+        buffer = table[self.source] if isinstance(self.source, int) else self.source
+        assert buffer.host is not None, "a buffer without host mapping"
+        return buffer.host[self.offset : self.offset + self.length]
+
+
+#: workgroup counts and parameters of an indirect dispatch
+IndirectArgument = tuple[tuple[int, int, int], bytes]
+
 
 class BackendCommandBuffer(ABC):
     """A recording that can be submitted any number of times. `finish` ends recording, after which it never changes."""
@@ -200,11 +225,89 @@ class BackendCommandBuffer(ABC):
     def barrier(self) -> None:
         """What is recorded after sees the writes of what was recorded before."""
 
+    def begin_loop(self, predicate: Binding) -> None:
+        """Begin a loop: what is recorded up to its `end` runs while the predicate, one byte, is not 0.
+
+        The device reads the predicate before each iteration, the first one included. Loops and branches nest. A barrier
+        stands before each read of a predicate or selector, before each iteration, and after each loop and branch.
+        Called only if the device states `control_flow`, as `begin_branch`, `next_arm` and `end`.
+        """
+        raise _no_control_flow(self)
+
+    def begin_branch(self, selector: Binding, arms: int) -> None:
+        """Begin a branch: of so many arms, with `next_arm` between two and `end` behind the last, one runs.
+
+        A selector of one byte is a predicate with two arms: the first runs if it is not 0. A selector of four bytes is
+        a signed index; one below 0 or above the last arm selects the last arm.
+        """
+        raise _no_control_flow(self)
+
+    def next_arm(self) -> None:
+        """End an arm of the innermost branch and begin the next one."""
+        raise _no_control_flow(self)
+
+    def end(self) -> None:
+        """End the innermost loop or branch."""
+        raise _no_control_flow(self)
+
+    def dispatch_indirect(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> None:
+        """Record a dispatch whose workgroup counts and parameters come with each instance.
+
+        Only for devices with `BackendDevice.indirect_dispatch`. The range of a slot may be longer than the buffer that
+        a table has there: it ends with the buffer.
+        """
+        raise Unsupported(f"{type(self).__name__} records no indirect dispatches")
+
+    def instance(self, arguments: Sequence[IndirectArgument | None], lengths: Sequence[int]) -> "BackendInstance":
+        """The finished recording with these for its indirect dispatches, in order; None: such a dispatch does not run.
+
+        `lengths`: the bytes of each copy and fill, in order, at most as many as were recorded; 0: none. Any number of
+        instances may be under way at once.
+        """
+        raise Unsupported(f"{type(self).__name__} records no indirect dispatches")
+
     @abstractmethod
     def finish(self) -> None: ...
 
     @abstractmethod
     def release(self) -> None: ...
+
+
+def _no_control_flow(commands: BackendCommandBuffer) -> Unsupported:
+    return Unsupported(f"{type(commands).__name__} records no loops and branches")
+
+
+class BackendInstance(BackendCommandBuffer):
+    """A recording with arguments for its indirect dispatches: submitted like a recording, and never recorded into.
+
+    Made by `BackendCommandBuffer.instance`. It owns nothing that `release` would have to give back; the front keeps the
+    recording alive.
+    """
+
+    def dispatch(
+        self,
+        executable: BackendExecutable,
+        entry: int,
+        groups: tuple[int, int, int],
+        bindings: Sequence[Binding],
+        parameters: bytes,
+    ) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def copy(self, source: Binding, target: Binding) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def fill(self, target: Binding, pattern: bytes) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def barrier(self) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def finish(self) -> None:
+        raise Unsupported("an instance is recorded already")
+
+    def release(self) -> None:
+        """Nothing to do."""
 
 
 class BackendSemaphore(ABC):
@@ -249,6 +352,12 @@ class Watcher(Protocol):
 BackendWork = tuple[BackendCommandBuffer, Sequence[BackendBuffer]]
 
 
+def _host_memory(queue: "BackendQueue", buffer: BackendBuffer) -> Bytes:
+    if buffer.host is None:
+        raise Unsupported(f"{type(queue).__name__} cannot copy to and from buffers without host mapping")
+    return buffer.host
+
+
 class BackendQueue(ABC):
     """Work in order. Submissions of one queue start in the order they were submitted.
 
@@ -278,14 +387,15 @@ class BackendQueue(ABC):
         on the host asks the watcher now and then, in a thread of its own: the `HalError` it raises ends the work.
         """
 
-    @abstractmethod
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
     ) -> None:
         """Submit and return when done: the hot path of a blocking call, one submission and one wait.
 
         A driver that works in the calling thread asks the watcher now and then; what it raises ends the work halfway.
+        This default is `execute_batch` of one recording.
         """
+        self.execute_batch([(commands, table)], watcher)
 
     @abstractmethod
     def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
@@ -327,13 +437,21 @@ class BackendQueue(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
 
-    @abstractmethod
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
-        """Copy from the host, in order with later submissions; `data` stays unchanged until the next wait."""
+        """Copy from the host, in order with later submissions; `data` stays unchanged until the next wait.
 
-    @abstractmethod
+        This default waits, and is for drivers whose buffers all have `host`.
+        """
+        self.wait_idle()
+        _host_memory(self, buffer)[offset : offset + data.size] = data
+
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
-        """Copy to the host after all earlier work; returns when `out` is filled."""
+        """Copy to the host after all earlier work; returns when `out` is filled.
+
+        This default is for drivers whose buffers all have `host`.
+        """
+        self.wait_idle()
+        out[:] = _host_memory(self, buffer)[offset : offset + out.size]
 
     @abstractmethod
     def wait_idle(self) -> None:
@@ -375,6 +493,8 @@ class BackendDevice(ABC):
     #: whether `create_executable` calls a compiler whose time and memory are not bounded; False where both are linear
     #: in the payload
     compiles: ClassVar[bool] = True
+    #: whether its command buffers record indirect dispatches (`BackendCommandBuffer.dispatch_indirect`)
+    indirect_dispatch: ClassVar[bool] = False
 
     @abstractmethod
     def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
@@ -460,7 +580,10 @@ class Conformance:
 class BackendDriver(ABC):
     """A driver as the entry-point group `orchestrion.hal` names it: a class without arguments."""
 
+    #: its entry point's name
     name: str
+    #: version of the driver interface that it was written for; a driver that states none was written for 1.0
+    api_version: ClassVar[tuple[int, int]] = (1, 0)
     conformance: Conformance = Conformance()
     #: whether it works in a process that was forked after the driver was used: one of the host alone does
     forks: bool = False

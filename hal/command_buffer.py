@@ -9,9 +9,9 @@ A recording keeps alive what it refers to. Zero workloads, copies and fills of n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from .backend import BackendCommandBuffer, Binding, Entry
+from .backend import BackendCommandBuffer, BackendExecutable, Binding, Entry, IndirectArgument
 from .buffer import WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
 from .executable import Executable
@@ -25,8 +25,14 @@ if TYPE_CHECKING:
 #: a buffer, or the number of the slot that a submit puts one into
 Source = Buffer | int
 Range = tuple[Source, int, int]  # source, offset, length
+#: workload and parameters of an indirect dispatch
+Argument = tuple[Grid, bytes]
 
 FILL_SIZES = (1, 2, 4, 8)
+#: bytes of a predicate and of an index that selects an arm
+PREDICATE_BYTES, INDEX_BYTES = 1, 4
+#: loops and branches inside each other
+MOST_NESTED = 64
 
 
 class Overlap:
@@ -39,11 +45,24 @@ class Overlap:
         self.target, self.target_offset = target, target_offset
         self.length = length
 
+    def of_length(self, length: int) -> Overlap:
+        """The same for as many bytes."""
+        return Overlap(self.source, self.source_offset, self.target, self.target_offset, length)
+
     def check(self, buffers: Sequence[Buffer]) -> None:
         source = buffers[self.source] if isinstance(self.source, int) else self.source
         target = buffers[self.target] if isinstance(self.target, int) else self.target
         if source is target:
             refuse_overlap(self.source_offset, self.target_offset, self.length)
+
+
+class _Transfer(NamedTuple):
+    """A copy or fill of a recording whose instances say how long it is: at most `most` bytes, in units of `pattern`."""
+
+    most: int
+    pattern: int
+    dropped: bool  #: of nothing, or of a range onto itself: the driver does not have it
+    overlap: Overlap | None
 
 
 def refuse_overlap(source: int, target: int, length: int) -> None:
@@ -62,24 +81,30 @@ class CommandBuffer:
 
     __slots__ = (
         "_alignment",
+        "_arms",
+        "_floors",
         "_held",
         "_limits",
         "_slots",
         "_state",
+        "_transfers",
         "backend",
         "bytes_copied",
         "device",
         "direct",
         "dispatches",
+        "indirect",
         "device_state",
         "ref",
         "needs",
         "overlaps",
     )
 
-    def __init__(self, device: Device, slots: int) -> None:
+    def __init__(self, device: Device, slots: int, indirect: bool = False) -> None:
         if slots < 0:
             raise InvalidArgument(f"command buffer with {slots} slots")
+        if indirect and not device.device_state.backend.indirect_dispatch:
+            raise Unsupported(f"device {device.info.id} has no indirect dispatch")
         self.device = device
         self.device_state = device.device_state
         self._limits = device.info.limits
@@ -93,8 +118,13 @@ class CommandBuffer:
         self.dispatches = 0
         self.bytes_copied = 0
         self._slots = [(0, 0)] * slots
+        self._transfers: list[_Transfer] = []  #: if it is made for indirect dispatches
+        self._floors = [0] * slots  #: least bytes that the code of indirect dispatches needs of each slot
+        #: code, entry and its row of each indirect dispatch; None where there cannot be any
+        self.indirect: list[tuple[BackendExecutable, int, Entry]] | None = [] if indirect else None
         self._held: list[object] = []  #: shared with submissions under way, so never cleared
         self.direct: list[Buffer] = []
+        self._arms: list[int] = []  #: of each open loop or branch the arms that are to follow; -1 for a loop
         self._state = "recording"
         device.live["command buffer"] += 1
 
@@ -117,9 +147,7 @@ class CommandBuffer:
             raise InvalidArgument(f"entry {entry} of an executable with {len(executable.entries)} entries")
         row = executable.entries[entry]
         if len(parameters) != 4 * row.parameter_words:
-            raise InvalidArgument(
-                f"entry {row.name}: {len(parameters)} bytes of parameters, expected {4 * row.parameter_words}"
-            )
+            raise _wrong_parameters(row, parameters)
         resolved = self._bind(row, bindings)
         groups = fold(divide(workload, row.workgroup_size), self._limits.max_workgroup_count)
         if 0 in groups:
@@ -132,6 +160,29 @@ class CommandBuffer:
         self._held.append(executable.ref)
         self.dispatches += 1
 
+    def dispatch_indirect(self, executable: Executable, entry: int, bindings: Sequence[Range]) -> None:
+        """Record a dispatch of an entry whose workload and parameters each instance has of its own.
+
+        Only in a command buffer made with `indirect`. Bindings are as for `dispatch`; a range of a slot may be longer
+        than the buffer that a submit puts there, and ends with the buffer.
+        """
+        backend = self._recording()
+        if self.indirect is None:
+            raise InvalidArgument("an indirect dispatch in a command buffer that was not made for any")
+        executable.check(self.device_state)
+        if not 0 <= entry < len(executable.entries):
+            raise InvalidArgument(f"entry {entry} of an executable with {len(executable.entries)} entries")
+        row = executable.entries[entry]
+        resolved = self._bind(row, bindings)
+        for binding, (_, least) in zip(resolved, row.bindings, strict=True):
+            slot = binding.source
+            if isinstance(slot, int):
+                self._floors[slot] = max(self._floors[slot], binding.offset + least)
+        with noticing_loss(self.device_state):
+            backend.dispatch_indirect(executable.backend, entry, resolved)
+        self.indirect.append((executable.backend, entry, row))
+        self._held.append(executable.ref)
+
     def copy(self, source: Source, source_offset: int, target: Source, target_offset: int, length: int) -> None:
         """Copy bytes between buffers or slots; the ranges must not overlap, or be the same: then nothing is copied."""
         backend = self._recording()
@@ -140,10 +191,15 @@ class CommandBuffer:
             refuse_overlap(source_offset, target_offset, length)
         taken = self._resolve(source, source_offset, length, 0)
         given = self._resolve(target, target_offset, length, WRITABLE)
-        if length == 0 or same and source_offset == target_offset:
+        dropped = length == 0 or same and source_offset == target_offset
+        overlap = None
+        if not dropped and not same and (isinstance(source, int) or isinstance(target, int)):
+            overlap = Overlap(source, source_offset, target, target_offset, length)
+            self.overlaps.append(overlap)
+        if self.indirect is not None:
+            self._transfers.append(_Transfer(length, 1, dropped, overlap))
+        if dropped:
             return
-        if not same and (isinstance(source, int) or isinstance(target, int)):
-            self.overlaps.append(Overlap(source, source_offset, target, target_offset, length))
         with noticing_loss(self.device_state):
             backend.copy(taken, given)
         self.bytes_copied += length
@@ -158,6 +214,8 @@ class CommandBuffer:
                 f"fill of {length} bytes at offset {offset} with a pattern of {len(pattern)}: not whole patterns"
             )
         given = self._resolve(target, offset, length, WRITABLE)
+        if self.indirect is not None:
+            self._transfers.append(_Transfer(length, len(pattern), length == 0, None))
         if length == 0:
             return
         with noticing_loss(self.device_state):
@@ -173,13 +231,123 @@ class CommandBuffer:
         with noticing_loss(self.device_state):
             self._recording().barrier()
 
+    def begin_loop(self, source: Source, offset: int) -> None:
+        """Begin a loop over what is recorded up to its `end`, while the byte at this offset, the predicate, is not 0.
+
+        The device reads the predicate before each iteration, the first one included, and sees there what was written
+        before. Loops and branches nest up to 64 deep. `Unsupported` unless the device states `control_flow`.
+        Statistics count each recorded command once, however often it runs.
+        """
+        backend = self._control_flow()
+        self._check_depth()
+        with noticing_loss(self.device_state):
+            backend.begin_loop(self._resolve(source, offset, PREDICATE_BYTES, 0))
+        self._arms.append(-1)
+
+    def begin_branch(self, source: Source, offset: int, arms: int = 2, indexed: bool = False) -> None:
+        """Begin a branch: one of so many arms runs, with `next_arm` between two and `end` behind the last.
+
+        Without `indexed` the byte at this offset decides between two arms: the first runs if it is not 0. With it the
+        four bytes there are a signed index; one below 0 or above the last arm selects the last arm.
+        """
+        backend = self._control_flow()
+        self._check_depth()
+        if arms < 1 or not indexed and arms != 2:
+            raise InvalidArgument(f"branch with {arms} arms, {'at least 1' if indexed else '2'} expected")
+        if indexed and offset % INDEX_BYTES:
+            raise InvalidArgument(f"branch: offset {offset} of the index is not a multiple of {INDEX_BYTES}")
+        length = INDEX_BYTES if indexed else PREDICATE_BYTES
+        with noticing_loss(self.device_state):
+            backend.begin_branch(self._resolve(source, offset, length, 0), arms)
+        self._arms.append(arms - 1)
+
+    def next_arm(self) -> None:
+        """End an arm of the innermost branch, and begin the next one."""
+        backend = self._control_flow()
+        if not self._arms or self._arms[-1] < 1:
+            raise InvalidArgument("next_arm outside of a branch, or behind its last arm")
+        with noticing_loss(self.device_state):
+            backend.next_arm()
+        self._arms[-1] -= 1
+
+    def end(self) -> None:
+        """End the innermost loop or branch."""
+        backend = self._control_flow()
+        if not self._arms or self._arms[-1] > 0:
+            missing = f": {self._arms[-1]} arms are missing" if self._arms else ": no loop or branch is open"
+            raise InvalidArgument(f"end{missing}")
+        with noticing_loss(self.device_state):
+            backend.end()
+        self._arms.pop()
+
     def finish(self) -> None:
         """End recording; from now on it can be submitted, and never changes."""
+        backend = self._recording()
+        if self._arms:
+            raise InvalidArgument(f"command buffer ends inside {len(self._arms)} loops and branches")
         with noticing_loss(self.device_state):
-            self._recording().finish()
-        self.needs = tuple(self._slots)
-        self._state = "finished"
+            backend.finish()
+        self.needs = tuple(self._slots) if self.indirect is None else None
+        self._state = "finished" if self.indirect is None else "a template"
         self.device.statistics.command_buffers_recorded += 1
+
+    def instance(
+        self, arguments: Sequence[Argument | None], transfers: Sequence[int], lengths: Sequence[int]
+    ) -> CommandBufferInstance:
+        """The recording with a workload and parameters for each indirect dispatch, in order, ready to be submitted.
+
+        None for a dispatch that does not run. `transfers`: the bytes of each copy and fill, in order, and `lengths`:
+        the least bytes of the buffer in each slot; both at most as many as were recorded. Nothing is recorded. Errors
+        are those of `dispatch`, `copy` and `fill`.
+        """
+        return CommandBufferInstance(self, arguments, transfers, lengths)
+
+    def _grids(self, arguments: Sequence[Argument | None]) -> list[IndirectArgument | None]:
+        """What the driver gets for `instance`: counts within the device's limits, None where nothing is to run."""
+        if self._state != "a template" or self.indirect is None:
+            raise InvalidArgument(f"command buffer is {self._state}, not a finished one for indirect dispatches")
+        if len(arguments) != len(self.indirect):
+            raise InvalidArgument(f"arguments for {len(arguments)} indirect dispatches, there are {len(self.indirect)}")
+        limits = self._limits.max_workgroup_count
+        grids: list[IndirectArgument | None] = []
+        for argument, (code, entry, row) in zip(arguments, self.indirect):  # noqa: B905  compared above
+            if argument is None:
+                grids.append(None)
+                continue
+            workload, parameters = argument
+            if len(parameters) != 4 * row.parameter_words:
+                raise _wrong_parameters(row, parameters)
+            groups = fold(divide(workload, row.workgroup_size), limits)
+            scratch = code.scratch_bytes(entry, parameters)
+            if scratch:
+                self.device.allocator.check_room(scratch, f"entry {row.name} needs")
+            grids.append(None if 0 in groups else (groups, parameters))
+        return grids
+
+    def _check_transfers(self, lengths: Sequence[int]) -> list[int]:
+        """`lengths` of those copies and fills that the driver has."""
+        if len(lengths) != len(self._transfers):
+            raise InvalidArgument(f"lengths of {len(lengths)} copies and fills, there are {len(self._transfers)}")
+        for length, (most, pattern, _, _) in zip(lengths, self._transfers, strict=True):
+            if not 0 <= length <= most or length % pattern:
+                raise InvalidArgument(f"a copy or fill of {length} bytes, {most} were recorded, in units of {pattern}")
+        return [length for length, row in zip(lengths, self._transfers, strict=True) if not row.dropped]
+
+    def _instance_overlaps(self, lengths: Sequence[int]) -> list[Overlap]:
+        """`overlaps` for these lengths of copies and fills."""
+        rows = [(row.overlap, length) for row, length in zip(self._transfers, lengths, strict=True)]
+        return [one.of_length(length) for one, length in rows if one is not None and length]
+
+    def _instance_needs(self, lengths: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """`needs` of an instance whose slots have at least `lengths` bytes."""
+        if len(lengths) != len(self._slots):
+            raise InvalidArgument(f"lengths of {len(lengths)} slots for a command buffer with {len(self._slots)}")
+        needs = []
+        for slot, (length, (most, rights), floor) in enumerate(zip(lengths, self._slots, self._floors, strict=True)):
+            if not 0 <= length <= most:
+                raise InvalidArgument(f"slot {slot}: {length} bytes, the recording uses {most}")
+            needs.append((max(length, floor), rights))
+        return tuple(needs)
 
     def release(self) -> None:
         """End of use; a second call does nothing."""
@@ -206,13 +374,23 @@ class CommandBuffer:
 
     @property
     def state(self) -> str:
-        """`recording`, `finished` or `released`."""
+        """`recording`, `finished`, `a template` (finished, and made for indirect dispatches) or `released`."""
         return self._state
 
     def _recording(self) -> BackendCommandBuffer:
         if self._state != "recording":
             raise InvalidArgument(f"command buffer is {self._state}, not recording")
         return self.backend
+
+    def _control_flow(self) -> BackendCommandBuffer:
+        backend = self._recording()
+        if not self.device.info.control_flow:
+            raise Unsupported(f"device {self.device.info.id} has no loops and branches in recordings (control_flow)")
+        return backend
+
+    def _check_depth(self) -> None:
+        if len(self._arms) >= MOST_NESTED:
+            raise Unsupported(f"{len(self._arms) + 1} loops and branches inside each other, the limit is {MOST_NESTED}")
 
     def _bind(self, row: Entry, bindings: Sequence[Range]) -> list[Binding]:
         if len(bindings) != len(row.bindings):
@@ -252,3 +430,44 @@ class CommandBuffer:
         least, known = self._slots[slot]
         self._slots[slot] = (max(least, offset + length), known | rights)
         return Binding(slot, offset, length)
+
+
+class CommandBufferInstance(CommandBuffer):
+    """A recording with indirect dispatches and what they get, to be submitted like any. See `CommandBuffer.instance`.
+
+    It holds the recording, and is not counted among the device's command buffers.
+    """
+
+    __slots__ = ("_template",)
+
+    def __init__(  # not that of the base: nothing is recorded
+        self,
+        template: CommandBuffer,
+        arguments: Sequence[Argument | None],
+        transfers: Sequence[int],
+        lengths: Sequence[int],
+    ) -> None:
+        grids = template._grids(arguments)
+        moved = template._check_transfers(transfers)
+        self.needs = template._instance_needs(lengths)
+        self.backend = template.backend.instance(grids, moved)
+        self._template = template
+        self.device, self.device_state = template.device, template.device_state
+        self.ref, self._held, self.direct = template.ref, template._held, template.direct
+        self.overlaps = template._instance_overlaps(transfers)
+        self.dispatches = template.dispatches + len(grids) - grids.count(None)
+        self.bytes_copied = sum(moved)
+        self.indirect = None
+        self._state = "finished"
+
+    def _end(self) -> None:
+        """The recording stays."""
+        self.needs = None
+        self._held, self.direct = [], []
+        self._state = "released"
+
+
+def _wrong_parameters(row: Entry, parameters: bytes) -> InvalidArgument:
+    return InvalidArgument(
+        f"entry {row.name}: {len(parameters)} bytes of parameters, expected {4 * row.parameter_words}"
+    )

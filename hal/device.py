@@ -12,7 +12,7 @@ import threading
 import warnings
 import weakref
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .allocator import Allocator
 from .backend import BackendDevice, DeviceInfo, Entry
@@ -27,6 +27,9 @@ from .queue import queue_of
 from .relief import Callback, with_relief
 from .semaphore import MAX_VALUE, Semaphore
 from .statistics import Statistics
+
+if TYPE_CHECKING:
+    from .residency import Pool
 
 #: one number per share ever made in this process
 _numbers = count(1)
@@ -68,6 +71,7 @@ class Device:
         self._why_closed = "is closed"
         self.executables = executables
         self.allocator = Allocator(self, accounts)
+        self.streaming: Pool | None = None  #: of the program that this is a share for
         self.queue = queue_of(self)
         self._accounts = accounts
         self._opened = _Opened(accounts, policy) if opened is None else opened
@@ -101,7 +105,9 @@ class Device:
         budgets = () if budget is None else (budget,)
         accounts = Account(memory_limit), *budgets, *self._accounts
         builds = self.builds if builds is None else builds
-        return Device(self.device_state, accounts, self.executables, self.policy, builds, self._opened)
+        made = Device(self.device_state, accounts, self.executables, self.policy, builds, self._opened)
+        made.streaming = self.streaming
+        return made
 
     def sibling(self, policy: Policy | None = None) -> Device:
         """Another user of the same device with the limits that the device was opened with, not those of this share.
@@ -130,7 +136,7 @@ class Device:
         self.check_open()
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
-        self.policy.check(format, digest)
+        self.policy.check(format, digest, self.info)
         with noticing_loss(self.device_state):
             return with_relief(
                 self.device_state, self, lambda: self.executables.get(self, format, payload, entries, digest)
@@ -157,10 +163,22 @@ class Device:
         builds.spend(seconds)
         return seconds
 
-    def create_command_buffer(self, slots: int = 0) -> CommandBuffer:
-        """Start recording; each submission gives one buffer per slot."""
+    def create_command_buffer(self, slots: int = 0, indirect: bool = False) -> CommandBuffer:
+        """Start recording; each submission gives one buffer per slot.
+
+        `indirect`: for indirect dispatches, whose arguments come with `CommandBuffer.instance`; the finished recording
+        is submitted by its instances only. `Unsupported` unless the device has `indirect_dispatch`.
+        """
         self.check_open()
-        return CommandBuffer(self, slots)
+        commands = CommandBuffer(self, slots, indirect)
+        if self.streaming is not None:
+            self.streaming.adopt(commands.backend, self.statistics)
+        return commands
+
+    @property
+    def indirect_dispatch(self) -> bool:
+        """Whether command buffers may have indirect dispatches."""
+        return self.device_state.backend.indirect_dispatch
 
     def create_semaphore(self, initial: int = 0) -> Semaphore:
         """A timeline semaphore with that value, 0 to 2**63 - 1."""

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from .buffer import Buffer
     from .command_buffer import CommandBuffer
     from .device import Device
+    from .streaming import StreamingDevice
 
 #: seconds that closing a device waits for its work by default
 CLOSE_SECONDS = 30.0
@@ -166,6 +167,7 @@ class DeviceState:
         "release_failures",
         "shares",
         "sources",
+        "streaming",
         "submitted",
         "timeline",
         "unsure",
@@ -214,6 +216,7 @@ class DeviceState:
         #: nothing is released before this number is reached
         self.barrier = 0
         self.close_seconds: float = CLOSE_SECONDS
+        self.streaming: StreamingDevice | None = None  #: the layer in `backend` that streams constants
         _sweep()
         _device_states.add(self)
         reaper.start()
@@ -370,6 +373,11 @@ class DeviceState:
                     self.driver.queue.wait_idle()
                     self.forget_sources(self.written)
         self.collect()
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether submitted work waits for a signal that may never come. The lock is held."""
+        return any([semaphore.value() < value for row in self.in_flight for semaphore, value in row.waits])
 
     def untrack(self) -> None:
         """The submission tracked last did not come about; the lock is held."""
@@ -545,13 +553,13 @@ class DeviceState:
         try:
             row.backend.release()
         except Exception as error:
-            self._failed(f"{type(row.backend).__name__} was not released", error)
+            self.release_failed(f"{type(row.backend).__name__} was not released", error)
         finally:
             for account in row.accounts:
                 account.refund(row.size)
         self.owned.discard(id(row.backend))
 
-    def _failed(self, what: str, error: Exception) -> None:
+    def release_failed(self, what: str, error: Exception) -> None:
         """Remember an error of the driver that nobody waits for; `_warn` tells of it once the lock is free."""
         self.release_failures += 1
         self._warnings.append(f"device {self.backend.info.id}: {what}: {type(error).__name__}: {error}")
@@ -591,11 +599,11 @@ class DeviceState:
             if self.timeline is not None:
                 self.timeline.release()
         except Exception as error:
-            self._failed("its timeline was not released", error)
+            self.release_failed("its timeline was not released", error)
         try:
             self.driver.close()
         except Exception as error:
-            self._failed("it was not closed", error)
+            self.release_failed("it was not closed", error)
 
 
 class noticing_loss:

@@ -1,8 +1,9 @@
 """Whether a module's code may run here, and whether the module is trusted.
 
-- A format is *confined* if verified code in it cannot reach outside its bindings, on any device that runs the format
-  (`native_code` of its profile is False). Confined code needs no trust.
-- Every other format is native code, also one that no profile declares: it can do whatever the process can.
+- Code is *confined* if it cannot reach outside its bindings. Two must say so: the package that declares the format
+  (`schema.profiles.Format.confined`), and the driver, which verifies the format (`DeviceInfo.verified_formats`).
+  Confined code needs no trust.
+- All other code is native code, also that of a format that nobody declares: it can do whatever the process can.
 - A module is *signed* for native code if the caller's trust policy says that its signers answer for that: then its
   native code may run, and its code is built in this process, as whoever may run native code here can do anything.
   It is not trusted for that alone: a signature says who made a module, not how long its initializers take.
@@ -11,21 +12,12 @@
   only modules that are not trusted have limits by default.
 """
 
-from collections.abc import Iterable
-
-from orchestrion.schema.profiles import PROFILES, Profile
+from orchestrion.schema.errors import PluginError
+from orchestrion.schema.profiles import find_format, is_confined
 from orchestrion.schema.trust.store import SharedFolder, TrustStore
 
+from .backend import DeviceInfo
 from .errors import PolicyRefused
-
-
-def confined_formats(profiles: Iterable[Profile]) -> frozenset[str]:
-    """The formats of verified, confined code. One that any profile says is native code is not among them."""
-    rows = list(profiles)
-    return frozenset(row.format for row in rows) - frozenset(row.format for row in rows if row.native_code)
-
-
-CONFINED_FORMATS = confined_formats(PROFILES.values())
 
 
 class Policy:
@@ -68,9 +60,11 @@ class Policy:
         except SharedFolder:
             return False
 
-    def check(self, format: str, digest: bytes | None) -> None:
-        """`PolicyRefused` unless code in this format from the module with this digest of its root may run."""
-        if self.allow_native_code or format in CONFINED_FORMATS or digest in self._signed:
+    def check(self, format: str, digest: bytes | None, info: DeviceInfo) -> None:
+        """`PolicyRefused` unless code in this format from the module with this digest of its root may run on a device
+        with this `info`.
+        """
+        if self.allow_native_code or format in info.verified_formats and is_confined(format) or digest in self._signed:
             return
         try:
             if self._vouched(digest):
@@ -79,14 +73,14 @@ class Policy:
             raise PolicyRefused(str(error)) from error
         origin = "code from no module" if digest is None else f"module {digest.hex()[:16]}"
         raise PolicyRefused(
-            f"{format} is native code and {origin} was not compiled on this machine by this user: "
+            f"{_why_native(format, info)} and {origin} was not compiled on this machine by this user: "
             "recompile it here, run it with --allow-native-code (allow_native_code=True), or choose another device"
         )
 
-    def refusal(self, format: str, digest: bytes | None) -> str:
+    def refusal(self, format: str, digest: bytes | None, info: DeviceInfo) -> str:
         """Why `check` refuses code in this format; empty where it does not."""
         try:
-            self.check(format, digest)
+            self.check(format, digest, info)
         except PolicyRefused as error:
             return str(error)
         return ""
@@ -111,3 +105,16 @@ class Policy:
             return digest is not None and digest in self.store
         except (OSError, RuntimeError):  # the store cannot be read, or this user has no state folder to look for it in
             return False
+
+
+def _why_native(format: str, info: DeviceInfo) -> str:
+    """Why code in a format is native code on a device, as the begin of a sentence."""
+    try:
+        row = find_format(format)
+    except PluginError as error:
+        return f"{format} is native code, as its declaration cannot be used ({error}),"
+    if row is None:
+        return f"{format} is native code, as no installed package declares the format,"
+    if row.confined:
+        return f"{format} is native code on device {info.id}, whose driver does not say that it verifies the format,"
+    return f"{format} is native code"

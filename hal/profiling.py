@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -181,7 +182,8 @@ class ProfilingDevice(BackendDevice):
     """Around a device that a driver opened with profiling."""
 
     def __init__(self, inner: BackendDevice) -> None:
-        self.info = inner.info
+        # each recorded command has one span, so nothing is recorded that runs again and again
+        self.info = replace(inner.info, control_flow=False) if inner.info.control_flow else inner.info
         self._inner = inner
         self.queue = self.profile = ProfilingQueue(inner.queue)
 

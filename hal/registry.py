@@ -1,18 +1,26 @@
 """Finds drivers and opens devices by name.
 
-A driver is a class without arguments, named by an entry point of the group `orchestrion.hal`; other packages add theirs
-the same way. The package's own four are also listed here, so that opening one of them does not pay for a scan of
-everything that is installed (tests keep both lists equal).
+A driver is a class without arguments, named by an entry point of the group `orchestrion.hal`; other packages add
+theirs the same way (`schema/plugins.py`). The package's own four are also listed here, so that opening one of them does
+not pay for a scan of everything that is installed (tests keep both lists equal).
+
+Whatever a driver raises while it is loaded, asked for devices or opened, becomes a `HalError` that names the driver and
+its package, so that a bad driver hides no other.
 
 A device is named `driver` or `driver:index`: `vulkan` is the first Vulkan device, `vulkan:1` the second.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 
-from .backend import BackendDevice, BackendDriver, DeviceInfo
+from orchestrion.schema.errors import PluginError
+from orchestrion.schema.profiles import find_feature
+
+from .backend import API_VERSION, BackendDriver, DeviceInfo
 from .device import Device
-from .errors import DriverUnavailable, InvalidArgument, Unsupported
+from .errors import DriverUnavailable, HalError, InvalidArgument, Unsupported
 from .fork import after_fork
 from .policy import Policy
 
@@ -28,38 +36,35 @@ BUILT_IN: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class DriverStatus:
-    """One driver: its devices, or why there are none."""
+    """One driver: its devices, or why there are none. `package`: name and version of its package; empty for our own."""
 
     name: str
     devices: tuple[DeviceInfo, ...]
     reason: str
+    package: str = ""
 
 
 def drivers() -> dict[str, str]:
     """Every driver's name and class, as `module:class`: the package's own, then those of other packages by name."""
-    from importlib.metadata import entry_points  # 20 ms, and only listing and foreign names need it
+    from orchestrion.schema.plugins import declared
 
-    found = {point.name: point.value for point in entry_points(group=GROUP)}
-    return BUILT_IN | {name: found[name] for name in sorted(found) if name not in BUILT_IN}
+    return BUILT_IN | {name: row.point.value for name, row in declared(GROUP).items() if name not in BUILT_IN}
 
 
 def load_driver(name: str) -> BackendDriver:
     """The driver of that name. `InvalidArgument` lists what exists.
 
-    `DriverUnavailable` when one of another package cannot be imported; our own import what they need when used.
+    `DriverUnavailable` if another package's cannot be loaded, or was written for another version of the driver
+    interface; our own import what they need when used.
     """
     if name in BUILT_IN:
-        return _make(BUILT_IN[name])
-    known = drivers()
-    if name not in known:
-        raise InvalidArgument(f"no driver {name!r}: there are {', '.join(known)}")
+        module, _, attribute = BUILT_IN[name].partition(":")
+        made: BackendDriver = getattr(import_module(module), attribute)()
+        return made
     try:
-        driver = _make(known[name])
-    except (ImportError, AttributeError) as error:
-        raise DriverUnavailable(f"driver {name} at {known[name]} cannot be loaded: {error}") from error
-    if not isinstance(driver, BackendDriver):
-        raise DriverUnavailable(f"driver {name} at {known[name]} is not a BackendDriver")
-    return driver
+        return _load_plugin(name)
+    except PluginError as error:
+        raise DriverUnavailable(str(error)) from error
 
 
 def list_devices() -> tuple[DriverStatus, ...]:
@@ -68,15 +73,34 @@ def list_devices() -> tuple[DriverStatus, ...]:
 
 
 def open_device(
-    name: str, memory_limit: int | None = None, policy: Policy | None = None, profiling: bool = False
+    name: str,
+    memory_limit: int | None = None,
+    policy: Policy | None = None,
+    profiling: bool = False,
+    streaming: bool = False,
 ) -> Device:
     """Open `driver` or `driver:index`. `memory_limit` in bytes; `policy` decides on native code.
 
     `profiling`: the device times what it runs (`hal.profiling`); `Unsupported` where it has no timestamps.
+    `streaming`: programs may have more constants than device memory (`hal.streaming`).
     """
     driver, info = find_device(name)
-    backend = _open_profiled(driver, info) if profiling else driver.open(info)
-    return Device.of(backend, memory_limit, policy)
+    if profiling:
+        _require_timestamps(info)
+    with _contained(driver, "open"):
+        backend = driver.open_profiled(info) if profiling else driver.open(info)
+    layer = None
+    if streaming:
+        from .streaming import StreamingDevice
+
+        backend = layer = StreamingDevice(backend, profiling)
+    if profiling:
+        from .profiling import ProfilingDevice
+
+        backend = ProfilingDevice(backend)
+    device = Device.of(backend, memory_limit, policy)
+    device.device_state.streaming = layer
+    return device
 
 
 def find_device(name: str) -> tuple[BackendDriver, DeviceInfo]:
@@ -86,23 +110,17 @@ def find_device(name: str) -> tuple[BackendDriver, DeviceInfo]:
         raise InvalidArgument(f"device name {name!r}: the index after ':' is not a number")
     driver = load_driver(driver_name)
     index = int(number) if colon else 0
-    infos = _devices(driver)
+    infos = devices_of(driver)
     if index >= len(infos):
         there = ", ".join(f"{info.id} ({info.name})" for info in infos) or "none"
         raise InvalidArgument(f"no device {name!r}: driver {driver_name} has {there}")
     return driver, infos[index]
 
 
-def _open_profiled(driver: BackendDriver, info: DeviceInfo) -> BackendDevice:
-    from .profiling import ProfilingDevice
-
-    if not info.timestamps:
-        raise Unsupported(f"device {info.id} ({info.name}) has no timestamps: it cannot be opened with profiling")
-    return ProfilingDevice(driver.open_profiled(info))
-
-
-def _devices(driver: BackendDriver) -> list[DeviceInfo]:
-    """What the driver finds. `DriverUnavailable`: its library runs in the process that this one was forked from."""
+def devices_of(driver: BackendDriver) -> list[DeviceInfo]:
+    """What the driver finds. `DriverUnavailable`: it fails, what it gives is malformed, or its library runs in the
+    process that this one was forked from.
+    """
     if driver.name in _left_behind:
         raise DriverUnavailable(
             f"driver {driver.name} was in use in process {_left_behind[driver.name]}, of which this one is a fork, and "
@@ -110,7 +128,91 @@ def _devices(driver: BackendDriver) -> list[DeviceInfo]:
         )
     if not driver.forks:
         _used.add(driver.name)
-    return driver.devices()
+    with _contained(driver, "devices"):
+        infos = driver.devices()
+        _check_infos(driver, infos)
+    return infos
+
+
+def _require_timestamps(info: DeviceInfo) -> None:
+    if not info.timestamps:
+        raise Unsupported(f"device {info.id} ({info.name}) has no timestamps: it cannot be opened with profiling")
+
+
+def _load_plugin(name: str) -> BackendDriver:
+    from orchestrion.schema.plugins import contained, declared, load
+
+    plugin = declared(GROUP).get(name)
+    if plugin is None:
+        raise InvalidArgument(f"no driver {name!r}: there are {', '.join(drivers())}")
+    kind = load(plugin)
+    if not isinstance(kind, type) or not issubclass(kind, BackendDriver):
+        raise PluginError(f"{plugin}: {plugin.point.value} is not a subclass of BackendDriver")
+    if why := _version_refusal(kind):
+        raise PluginError(f"{plugin} {why}")
+    with contained(f"{plugin} cannot be created"):
+        driver: BackendDriver = kind()
+        if driver.name != name:
+            raise PluginError(f"{plugin} calls itself {driver.name!r}: entry point and class must have one name")
+    return driver
+
+
+def _version_refusal(kind: type[BackendDriver]) -> str:
+    """Why a driver does not fit this version of the driver interface; empty if it does."""
+    stated: object = kind.api_version
+    if not (isinstance(stated, tuple) and len(stated) == 2 and all(type(part) is int for part in stated)):
+        return f"states the api_version {stated!r}, not a pair of numbers such as (1, 0)"
+    text, ours = ".".join(map(str, stated)), ".".join(map(str, API_VERSION))
+    if stated[0] == API_VERSION[0] and stated[1] <= API_VERSION[1]:
+        return ""
+    cure = "orchestrion" if stated > API_VERSION else "the package"
+    return f"was written for version {text} of the driver interface, this is version {ours}: update {cure}"
+
+
+@contextmanager
+def _contained(driver: BackendDriver, method: str) -> Iterator[None]:
+    """Whatever the driver raises, but for errors of the interface, becomes `DriverUnavailable`."""
+    try:
+        yield
+    except (HalError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        from orchestrion.schema.plugins import said
+
+        raise DriverUnavailable(
+            f"{_origin(driver.name)} failed in {method}(): {type(error).__name__}: {said(error)}"
+        ) from error
+
+
+def _origin(name: str) -> str:
+    """A driver with the package that it is of."""
+    if name in BUILT_IN:
+        return f"driver {name}"
+    from orchestrion.schema.plugins import declared
+
+    plugin = declared(GROUP).get(name)
+    return f"driver {name}" if plugin is None else str(plugin)
+
+
+def _check_infos(driver: BackendDriver, infos: Sequence[DeviceInfo]) -> None:
+    """Other packages' descriptions of devices have the right type, name and indices, and features that are declared."""
+    if driver.name in BUILT_IN:
+        return
+    if not isinstance(infos, list) or not all(isinstance(info, DeviceInfo) for info in infos):
+        raise DriverUnavailable(f"{_origin(driver.name)}: devices() gave {infos!r:.200}, not a list of DeviceInfo")
+    for index, info in enumerate(infos):
+        if (info.driver, info.index) != (driver.name, index):
+            raise DriverUnavailable(f"{_origin(driver.name)}: device {index} calls itself {info.driver}:{info.index}")
+        for feature in sorted(info.features):
+            if (why := _feature_problem(feature)) is not None:
+                raise DriverUnavailable(f"{_origin(driver.name)}: device {info.id} states feature {feature}, {why}")
+
+
+def _feature_problem(name: str) -> str | None:
+    try:
+        return "which no installed package declares" if find_feature(name) is None else None
+    except PluginError as error:
+        return f"which cannot be used: {error}"
 
 
 #: drivers that do not outlive a fork: asked for devices here, and in the process this one was forked from
@@ -124,14 +226,12 @@ def _leave(parent: int) -> None:
     _used.clear()
 
 
-def _make(target: str) -> BackendDriver:
-    module, _, attribute = target.partition(":")
-    made: BackendDriver = getattr(import_module(module), attribute)()
-    return made
-
-
 def _status(name: str) -> DriverStatus:
+    from orchestrion.schema.plugins import declared
+
+    plugin = None if name in BUILT_IN else declared(GROUP)[name]
+    package = "" if plugin is None else " and ".join(plugin.packages)
     try:
-        return DriverStatus(name, tuple(_devices(load_driver(name))), "")
-    except DriverUnavailable as error:
-        return DriverStatus(name, (), str(error))
+        return DriverStatus(name, tuple(devices_of(load_driver(name))), "", package)
+    except HalError as error:
+        return DriverStatus(name, (), str(error), package)

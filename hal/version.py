@@ -4,7 +4,6 @@ import os
 import sys
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import Distribution, PackageNotFoundError
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,6 +18,8 @@ def runtime_version() -> str:
 
     Takes a few milliseconds, once in a process.
     """
+    from importlib.metadata import Distribution, PackageNotFoundError  # takes milliseconds, and few programs need it
+
     try:
         distribution = Distribution.from_name("orchestrion")
     except PackageNotFoundError:

@@ -1,8 +1,8 @@
 """The errors that bytes from outside may raise while a module is opened, decoded, verified or trusted.
 
-Whose fault: `ModuleError` the module's, `KeysError` that of a key or a keys file. The caller's mistakes, the device's
-failures and our own have types of their own (`orchestrion.hal.errors`, `orchestrion.vm.errors`,
-`orchestrion.compiler.errors`).
+Whose fault: `ModuleError` the module's, `KeysError` that of a key or a keys file, `PluginError` another package's. The
+caller's mistakes, the device's failures and our own have types of their own (`orchestrion.hal.errors`,
+`orchestrion.vm.errors`, `orchestrion.compiler.errors`).
 """
 
 
@@ -23,3 +23,7 @@ class Untrusted(ModuleError):
 
 class KeysError(Exception):
     """A key, a password or a keys file is bad, or what reads keys is not installed. It never holds what is secret."""
+
+
+class PluginError(Exception):
+    """Something that another package declares cannot be used: the package's fault. The message names both."""

@@ -1,10 +1,16 @@
-"""Target profiles: what a program in a module is compiled for, and the names of what a device may have.
+"""Target profiles: what a program in a module is compiled for, the formats of their code, the features of devices.
 
 A module's program names one profile; a variant of an executable may ask for more features. The loader takes the
 first program, in the order of the module, whose format and features the chosen device has.
+
+Other packages add formats, profiles and features by entry points (`schema/plugins.py`). `find_format`, `find_profile`
+and `find_feature` know those as well; they look for them only if no table here has the name.
 """
 
+import re
 from dataclasses import dataclass
+
+from .errors import PluginError
 
 #: feature -> its one meaning, for every driver. The position is the feature's bit in a module: append only.
 FEATURES: dict[str, str] = {
@@ -25,23 +31,115 @@ def feature_names(bits: int) -> tuple[str, ...]:
     return tuple(name for bit, name in enumerate(FEATURES) if bits >> bit & 1)
 
 
+#: a feature of another package; the names of `FEATURES` have no dot, so neither can ever take the other's
+_FOREIGN_FEATURE = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """An executable format. `confined`: code in it cannot reach outside its bindings once the driver has verified it;
+    any other format is native code, which only runs where the policy allows it. `text`: its payloads are UTF-8 text.
+    """
+
+    name: str
+    confined: bool
+    doc: str
+    text: bool = False
+
+
+FORMATS: dict[str, Format] = {
+    row.name: row
+    for row in (
+        Format("tensor-bytecode", True, "instructions over whole tensors, which NumPy interprets"),
+        Format("spirv", True, "SPIR-V 1.3 compute shaders, of a subset that can be verified"),
+        Format("opencl-c", False, "OpenCL C 1.2 source", text=True),
+    )
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One target: its name on the command line, the format of its executables, the driver it is meant for."""
+    """One target: its name on the command line, the format of its executables, the driver it is meant for.
+
+    `library_calls`: its executables may call library functions, which the device looks up by name. `features`: what
+    every device for it has, of a profile of another package; those of this package state features per program.
+    """
 
     name: str
     format: str
     driver: str
-    native_code: bool  #: not confined by verification, so policy decides whether it may run
-    library_calls: bool  #: its executables may call library functions, which the device looks up by name
     doc: str
+    library_calls: bool = False
+    features: frozenset[str] = frozenset()
 
 
 PROFILES: dict[str, Profile] = {
     row.name: row
     for row in (
-        Profile("reference", "tensor-bytecode", "reference", False, True, "NumPy interpreter, always there"),
-        Profile("spirv", "spirv", "vulkan", False, False, "SPIR-V 1.3 compute shaders for Vulkan 1.1 and later"),
-        Profile("opencl", "opencl-c", "opencl", True, False, "OpenCL C 1.2 source, built by the device's own compiler"),
+        Profile("reference", "tensor-bytecode", "reference", "NumPy interpreter, always there", library_calls=True),
+        Profile("spirv", "spirv", "vulkan", "SPIR-V 1.3 compute shaders for Vulkan 1.1 and later"),
+        Profile("opencl", "opencl-c", "opencl", "OpenCL C 1.2 source, built by the device's own compiler"),
     )
 }
+
+
+def find_format(name: str) -> Format | None:
+    """The format of that name, also one of another package; None if nobody declares it. `PluginError`: its package
+    cannot be used.
+    """
+    row = FORMATS.get(name)
+    if row is not None:
+        return row
+    from .plugins import find
+
+    row = find("orchestrion.formats", name, Format)
+    if row is not None and row.name != name:
+        raise PluginError(f"executable format {name} is declared as {row.name}: both must have one name")
+    return row
+
+
+def find_profile(name: str) -> Profile | None:
+    """The profile of that name, also one of another package; None if nobody declares it. `PluginError`: its package
+    cannot be used, or it names a format or a feature that nobody declares.
+    """
+    row = PROFILES.get(name)
+    if row is not None:
+        return row
+    from .plugins import find
+
+    row = find("orchestrion.profiles", name, Profile)
+    if row is None:
+        return None
+    if row.name != name:
+        raise PluginError(f"target profile {name} is declared as {row.name}: both must have one name")
+    if find_format(row.format) is None:
+        raise PluginError(f"target profile {name} is of format {row.format}, which no package declares")
+    unknown = [feature for feature in sorted(row.features) if find_feature(feature) is None]
+    if unknown:
+        raise PluginError(f"target profile {name} wants feature {', '.join(unknown)}, which no package declares")
+    return row
+
+
+def find_feature(name: str) -> str | None:
+    """The meaning of a feature, also of one of another package; None if nobody declares it.
+
+    `PluginError`: its package cannot be used, or its name is not of the form `vendor.feature`.
+    """
+    doc = FEATURES.get(name)
+    if doc is not None:
+        return doc
+    from .plugins import find
+
+    doc = find("orchestrion.features", name, str)
+    if doc is not None and not _FOREIGN_FEATURE.fullmatch(name):
+        raise PluginError(f"device feature {name} of another package must be called vendor.feature")
+    return doc
+
+
+def is_confined(format: str) -> bool:
+    """Whether a format is declared to be confined. False for one that nobody declares or whose package is broken."""
+    try:
+        row = find_format(format)
+    except PluginError:
+        return False
+    return row is not None and row.confined

@@ -1,5 +1,6 @@
 """The built wheel in a clean environment, without the repository: a module from here runs there."""
 
+import json
 import subprocess
 import sys
 import venv
@@ -45,3 +46,20 @@ def test_the_wheel_stands_alone(wheel: Path, tmp_path: Path) -> None:
     listed = run(python.parent / "vm-run", "--list_devices", cwd=tmp_path)
     assert "pip install orchestrion[opencl]" in listed.stdout.replace("'", "")
     assert "pip install orchestrion[vulkan]" in listed.stdout.replace("'", "")
+    check_conformance_suite(python, tmp_path)
+
+
+def check_conformance_suite(python: Path, folder: Path) -> None:
+    """The command runs where pytest is not, and the suite by pytest where it is; both write the report."""
+    done = run(python, "-m", "orchestrion.hal.cts", "--device=null", "--report=by_command", cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "null: conforms: " in done.stdout
+    done = run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pytest", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    options = ("--hal-driver=null", "--cts-report=by_pytest", "-p", "no:cacheprovider", "-q")
+    done = run(python, "-m", "pytest", "--pyargs", "orchestrion.hal.cts", *options, cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for way in ("by_command", "by_pytest"):
+        (device,) = json.loads((folder / way / "conformance.json").read_text())["devices"]
+        assert device["conforms"], device
+        assert (folder / way / "conformance.html").stat().st_size > 10_000

@@ -33,6 +33,7 @@ def bench(options: argparse.Namespace) -> int:
         load_limits=cli.load_limits(options),
         profiling=options.profile,
         build_deadline=options.build_deadline,
+        **cli.device_memory(options),
         **cli.parameters(options),
         **cli.policy(options),
         **cli.part(options),
@@ -116,6 +117,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--seconds", metavar="S", type=float, default=1.0, help="how long to call (default: 1)")
     made.add_argument("--profile", action="store_true", help="a row for each dispatch: where it comes from, how long")
     made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
+    cli.add_device_memory(made)
     cli.add_load_limits(made)
     cli.add_parameters(made)
     cli.add_build_deadline(made)

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
         asked = subject(read(options.module), sets)
     except ModuleError as error:
         raise cli.InputError(f"{options.module}: {Verdict.NOT} on any device: {error}") from None
-    answers = [check(asked, info, options.allow_native_code, policy=rules) for info in infos]
+    answers = [check(asked, info, options.allow_native_code, options.native, rules) for info in infos]
     for line in (*map(str, answers), *missing):
         print(line)
     if all(answer.verdict == Verdict.NOT for answer in answers):

@@ -145,11 +145,7 @@ def policy(options: argparse.Namespace) -> dict[str, Any]:
         return {}
     from orchestrion import vm
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"warning: {message}", file=sys.stderr)
-
-    warnings.simplefilter("always", vm.TrustWarning)
-    warnings.showwarning = show
+    _show(vm.TrustWarning)
     return {"policy": options.policy, "signature": options.signature}
 
 
@@ -161,6 +157,35 @@ def add_part(made: argparse.ArgumentParser) -> None:
 
 def part(options: argparse.Namespace) -> dict[str, Any]:
     return {"offset": options.offset, "length": options.length}
+
+
+def _show(category: type[Warning]) -> None:
+    """From now on print such warnings, and others, as one line."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"warning: {message}", file=sys.stderr)
+
+    warnings.simplefilter("always", category)
+    warnings.showwarning = show
+
+
+def add_device_memory(made: argparse.ArgumentParser) -> None:
+    """The flag for the limit on device memory; `device_memory` gives it to `vm.load`."""
+    made.add_argument(
+        "--device-memory",
+        metavar="BYTES",
+        type=int,
+        help="most device memory held; constants that do not fit are copied to the device in each call",
+    )
+
+
+def device_memory(options: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of `vm.load` for the flag."""
+    if options.device_memory is not None:
+        from orchestrion import vm
+
+        _show(vm.StreamingWarning)
+    return {"device_memory": options.device_memory}
 
 
 def add_load_limits(made: argparse.ArgumentParser) -> None:
@@ -227,7 +252,7 @@ def run(
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        if not _expected(error):
+        if not is_expected(error):
             raise
         if options.verbose:
             traceback.print_exc()
@@ -235,7 +260,7 @@ def run(
         return BAD_INPUT
 
 
-def _expected(error: Exception) -> bool:
+def is_expected(error: Exception) -> bool:
     """Errors that say what is wrong with input or machine. Any other is a fault of ours and keeps its traceback.
 
     Types are looked up by where they were loaded, so that a command does not import what it does not use.
@@ -245,6 +270,7 @@ def _expected(error: Exception) -> bool:
     names = (
         ("orchestrion.schema.errors", "ModuleError"),
         ("orchestrion.schema.errors", "KeysError"),
+        ("orchestrion.schema.errors", "PluginError"),
         ("orchestrion.hal.errors", "HalError"),
         ("orchestrion.vm.errors", "VmError"),
         ("orchestrion.compiler.errors", "CompileError"),

@@ -15,6 +15,7 @@ from orchestrion.compiler.driver import LATE, Compilation
 from orchestrion.compiler.ir.garbage import paused
 from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
 from orchestrion.compiler.pipeline import ENCODINGS, PASSES, PHASES
+from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
 from orchestrion.schema.profiles import PROFILES
 
 from . import cli
@@ -24,10 +25,15 @@ if TYPE_CHECKING:
     from orchestrion.compiler.placement import Report
 
 
-def names_of(kind: str, known: Sequence[str], text: str) -> tuple[str, ...]:
-    """A list of names separated by commas, each known and there once."""
+def names_of(kind: str, known: Sequence[str], text: str, group: str = "") -> tuple[str, ...]:
+    """A list of names separated by commas, each there once and known, or declared in the plugin group."""
     found = tuple(text.split(","))
     unknown = [name for name in found if name not in known]
+    if unknown and group:
+        from orchestrion.schema.plugins import declared
+
+        known = [*known, *declared(group)]
+        unknown = [name for name in found if name not in known]
     if unknown:
         raise argparse.ArgumentTypeError(f"no {kind} {', '.join(unknown)}: there are {', '.join(known)}")
     if len(set(found)) < len(found):
@@ -60,6 +66,7 @@ def compile_(options: argparse.Namespace) -> int:
         report=new_report() if options.report else None,
         parameters=None if options.parameters is None else Path(options.parameters),
         parameter_arguments=options.parameter_arguments,
+        max_allocation=options.max_allocation,
     )
     source = cli.read_bytes("-") if options.input == "-" else Path(options.input)
     if options.compile_to is not None:
@@ -102,9 +109,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument(
         "--target",
         metavar="NAME,...",
-        type=lambda text: names_of("target", list(PROFILES), text),
+        type=lambda text: names_of("target", list(PROFILES), text, "orchestrion.profiles"),
         default=tuple(PROFILES),
-        help=f"targets, best first: {', '.join(PROFILES)} (default: all)",
+        help=f"targets, best first: {', '.join(PROFILES)} (default: all of these), and those of installed packages",
     )
     made.add_argument(
         "--encodings",
@@ -117,7 +124,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument(
         "--machine",
         metavar="NAME,...",
-        type=lambda text: names_of("machine", list(MACHINES), text),
+        type=lambda text: names_of("machine", list(MACHINES), text, "orchestrion.machines"),
         default=(DEFAULT,),
         help=f"kinds of device to make programs for; each takes its own (default: {DEFAULT}, which comes last; "
         "a target's only program runs on all): " + "; ".join(f"{name}, {doc}" for name, doc in MACHINES.items()),
@@ -153,6 +160,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=(),
         help="arguments whose values come from parameter files when the module is loaded: w, arg0, or params for all "
         "of params[...]",
+    )
+    made.add_argument(
+        "--max-allocation",
+        metavar="BYTES",
+        type=int,
+        default=MAX_ALLOCATION,
+        help="intermediate values that take more go into several allocations, for devices that allocate less at once "
+        f"(default: {MAX_ALLOCATION})",
     )
     if argv is not None:
         return cli.run("vm-compile", made, compile_, argv)

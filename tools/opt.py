@@ -34,7 +34,7 @@ def passed(options: argparse.Namespace) -> "Module":
     from orchestrion.compiler.ir.parser import parse
     from orchestrion.compiler.ir.verifier import check_body, check_input
     from orchestrion.compiler.pipeline import Options, named, run_passes
-    from orchestrion.schema.profiles import PROFILES
+    from orchestrion.compiler.profiles import known_profile
 
     names = [name for names in options.passes for name in names.split(",") if name]
     try:
@@ -42,9 +42,11 @@ def passed(options: argparse.Namespace) -> "Module":
     except CompileError as error:
         raise cli.UsageError(str(error)) from None
     targets = tuple(options.target.split(","))
-    unknown = [name for name in targets if name not in PROFILES]
-    if unknown:
-        raise cli.UsageError(f"no target is called {', '.join(unknown)}; targets are {', '.join(PROFILES)}")
+    try:
+        for target in targets:
+            known_profile(target)
+    except CompileError as error:
+        raise cli.UsageError(str(error)) from None
     try:
         text = cli.read_bytes(options.input).decode()
     except UnicodeDecodeError as error:

@@ -14,7 +14,7 @@ from . import cli
 #: what only a call has; `--compare` and `--replay` step through dispatches, and refuse it
 OF_CALLS = (
     "list_functions", "output", "expected_output", "repeat", "print_statistics", "trace", "fuel", "deadline", "memory",
-    "report",
+    "device-memory", "report",
 )  # fmt: skip
 #: flags of loading, which `--replay` does not do: it only creates an executable
 OF_LOADING = ("load-fuel", "load-deadline", "load-memory", "parameters", "adapter", "extra-parameters")
@@ -24,8 +24,8 @@ OF_PARTS = ("offset", "length", "modules")
 SPELLED = {"modules": "module"}
 #: flag -> the flags that mean nothing beside it
 ALONE = {
-    "compare": ("replay", *OF_PARTS, *OF_CALLS),
-    "replay": ("input", "function", *OF_PARTS, *OF_LOADING, *OF_CALLS),
+    "compare": ("replay", "native", *OF_PARTS, *OF_CALLS),
+    "replay": ("input", "function", "native", *OF_PARTS, *OF_LOADING, *OF_CALLS),
     "check": ("compare", "replay", "input", "function", *OF_PARTS, *OF_LOADING, *OF_CALLS),
 }
 
@@ -40,12 +40,14 @@ def list_devices() -> int:
 
     for driver in found():
         if not driver.devices:
-            print(f"{driver.name}: not available: {driver.reason}")
+            print(f"{driver.name}: not available: {driver.reason or 'it has no devices'}")
         for info in driver.devices:
             print(f"{info.id}: {info.name} ({info.vendor}, {info.version})")
             print(f"  runs {', '.join(info.formats)}; features {', '.join(sorted(info.features)) or 'none'}")
             for note in info.notes:
                 print(f"  {note}")
+            if driver.package:
+                print(f"  of package {driver.package}")
     return cli.DONE
 
 
@@ -66,6 +68,10 @@ def run(options: argparse.Namespace) -> int:
         return list_devices()
     if options.list_libraries:
         return list_libraries()
+    if options.list_plugins:
+        from .plugins import list_plugins
+
+        return list_plugins()
     if options.module is None:
         raise cli.UsageError("MODULE.fb is missing")
     refuse_together(options)
@@ -111,6 +117,8 @@ def load(options: argparse.Namespace) -> "Program":
             load_limits=cli.load_limits(options),
             profiling=options.trace is not None,
             build_deadline=options.build_deadline,
+            **cli.device_memory(options),
+            natives=options.native,
             **cli.parameters(options),
             **cli.policy(options),
             **cli.part(options),
@@ -321,6 +329,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     made.add_argument("--replay", metavar="DIR", help="run only the dispatch that --compare saved there")
     made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
+    made.add_argument(
+        "--native",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="let the module call this native module of an installed package; repeat (--list_plugins names them)",
+    )
     made.add_argument("--fuel", metavar="N", type=int, help="most instructions of a call, counted at loops and calls")
     made.add_argument("--deadline", metavar="SECONDS", type=float, help="longest time of a call")
     cli.add_build_deadline(made)
@@ -328,6 +343,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli.add_part(made)
     cli.add_modules(made)
     made.add_argument("--memory", metavar="BYTES", type=int, help="most memory held, host and device together")
+    cli.add_device_memory(made)
     cli.add_load_limits(made)
     cli.add_report(
         made,
@@ -336,6 +352,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     cli.add_parameters(made)
     made.add_argument("--list_devices", action="store_true", help="list drivers and devices, and why one is missing")
+    made.add_argument("--list_plugins", action="store_true", help="list what installed packages add, and what is wrong")
     made.add_argument("--list_libraries", action="store_true", help="list the library functions that programs may call")
     made.add_argument("--list_functions", action="store_true", help="list the exports with their signatures")
     return cli.run("vm-run", made, run, argv)

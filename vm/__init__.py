@@ -13,6 +13,7 @@ from .file_part import FilePart
 from .program import Program, load
 
 if TYPE_CHECKING:
+    from orchestrion.hal.residency import StreamingWarning
     from orchestrion.schema.trust.policy import TrustedKey, TrustPolicy
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "ModuleError",
     "ParameterError",
     "Program",
+    "StreamingWarning",
     "TrustPolicy",
     "TrustWarning",
     "TrustedKey",
@@ -36,7 +38,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """What only loads with a policy need is imported when it is asked for."""
+    """What few loads need is imported when it is asked for."""
+    if name == "StreamingWarning":
+        from orchestrion.hal import residency
+
+        return residency.StreamingWarning
     if name not in ("TrustPolicy", "TrustedKey"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from orchestrion.schema.trust import policy as trust_policy

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchestrion.hal.device import Device
-from orchestrion.hal.policy import CONFINED_FORMATS
 from orchestrion.schema.container import Container
 from orchestrion.schema.files import read_whole
 from orchestrion.schema.module import Module
+from orchestrion.schema.profiles import is_confined
 from orchestrion.schema.trust.guard import Guard
 from orchestrion.schema.trust.policy import TrustPolicy
 from orchestrion.schema.trust.signature_set import MOST_BYTES, Part, part
@@ -158,6 +158,6 @@ def needs_of(module: Module) -> frozenset[str]:
     if module.constants:
         needs.add("weights")
     formats = {row.format for row in module.variants}
-    if any([module.strings[format] not in CONFINED_FORMATS for format in formats]):
+    if not all([is_confined(module.strings[format]) for format in formats]):
         needs.add("native")
     return frozenset(needs)

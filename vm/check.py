@@ -15,8 +15,9 @@ from orchestrion.hal.errors import InvalidArgument, LibraryUnavailable, PolicyRe
 from orchestrion.hal.executable import check_entries
 from orchestrion.hal.libraries.registry import find
 from orchestrion.hal.policy import Policy
+from orchestrion.schema.errors import PluginError
 from orchestrion.schema.module import Module
-from orchestrion.schema.profiles import PROFILES
+from orchestrion.schema.profiles import find_profile
 from orchestrion.schema.shipping.manifest import MOST_ROWS, Executable, Manifest, Program, Variant
 from orchestrion.schema.signature import parse_signature
 from orchestrion.schema.tensor_bytecode import FORMAT
@@ -26,7 +27,7 @@ from orchestrion.schema.versions import KNOWN_FEATURES, MAJOR, MINOR
 
 from .describe import describe, rows_of, signed_subject
 from .errors import UnresolvedImport
-from .native import ImportRow, NativeModule, resolve
+from .native import ImportRow, NativeModule, native_modules, resolve
 from .selection import explain_programs, explain_variants
 
 #: executables that a reason names
@@ -77,7 +78,7 @@ def check(
     asked: Subject,
     info: DeviceInfo,
     allow_native_code: bool = False,
-    natives: Sequence[NativeModule] = (),
+    natives: Sequence[NativeModule | str] = (),
     policy: TrustPolicy | None = None,
 ) -> Answer:
     """What `vm.load` would do with the module on this device, given the same arguments.
@@ -96,8 +97,8 @@ def check(
     chosen = list(_chosen(asked, ordinal, info))
     against = [
         *([asked.problems[ordinal]] if ordinal in asked.problems else []),
-        *_against(program, [variant for _, variant, _ in chosen], info, natives),
-        *_policies(asked, [variant for _, variant, _ in chosen], allow_native_code, policy),
+        *_against(program, [variant for _, variant, _ in chosen], info, native_modules(natives)),
+        *_policies(asked, [variant for _, variant, _ in chosen], allow_native_code, policy, info),
     ]
     if against:
         return Answer(info.id, Verdict.NOT, program.name, tuple(against))
@@ -158,7 +159,7 @@ def _extremes(program: Program, variants: Sequence[Variant]) -> Iterator[Entry]:
 
 
 def _policies(
-    asked: Subject, variants: Sequence[Variant], allow_native_code: bool, policy: TrustPolicy | None
+    asked: Subject, variants: Sequence[Variant], allow_native_code: bool, policy: TrustPolicy | None, info: DeviceInfo
 ) -> Iterator[str]:
     """Why the module, or its native code, may not run here."""
     facts = asked.facts
@@ -172,7 +173,7 @@ def _policies(
             yield trust.refusal
     for format in dict.fromkeys([row.format for row in variants]):
         try:
-            Policy(allow_native_code).check(format, digest)
+            Policy(allow_native_code).check(format, digest, info)
         except PolicyRefused as error:
             yield str(error)
 
@@ -191,7 +192,11 @@ def _slower(
 
 
 def _format_of(program: Program) -> str:
-    profile = PROFILES.get(program.profile)
+    """The format of a program's profile; empty for a profile that is unknown or cannot be used."""
+    try:
+        profile = find_profile(program.profile)
+    except PluginError:
+        return ""
     return "" if profile is None else profile.format
 
 

@@ -48,6 +48,7 @@ class Code:
         "_entry",
         "link",
         "arguments",
+        "counts",
         "decoded",
         "length",
         "name",
@@ -79,6 +80,7 @@ class Code:
         self.ordinal = ordinal
         self.name = name
         self.arguments = arguments
+        self.counts = counts  #: registers per bank
         self.results = results
         self.parameters = parameters
         self.decoded = decoded
@@ -90,6 +92,20 @@ class Code:
         self.zeros: list[Any] = [0] * (i32 + i64) + [0.0] * (f32 + f64) + [None] * ref
         self.template: list[Any] = self.zeros + [None] * HIDDEN
         self.weight = len(self.template) + _FRAME_WEIGHT
+
+    def linked(self, link: Link) -> "Code":
+        """The same function with other imports. It is not among the codes of `link`."""
+        return Code(
+            link,
+            self.ordinal,
+            self.name,
+            self.counts,
+            self.arguments,
+            self.results,
+            self.parameters,
+            self.decoded,
+            self.plain,
+        )
 
     def entry(self) -> Block:
         """The first block."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .lane import Lane
     from .linker import LinkedProgram
     from .parallel_builds import ParallelBuilds
+    from .rooms import ResultRooms
     from .straight import Translation
 
 
@@ -95,6 +96,7 @@ class Context:
         "memory_pressure_callbacks",
         "parent",
         "program",
+        "result_rooms",
     )
 
     def __init__(
@@ -112,10 +114,12 @@ class Context:
         self.device = device
         self.execute = _no_device if device is None else device.queue.execute
         self.parent = parent
-        self.kept = Kept(self.memory)  #: by `call.cached`
+        #: by `call.cached`
+        self.kept = Kept(self.memory, program if device is not None and device.indirect_dispatch else None)
         self.globals: list[Any] = list(program.globals if parent is None else parent.globals)
         #: `callback(busy)`, of this context's objects: see `on_memory_pressure`
         self.memory_pressure_callbacks: list[weakref.WeakMethod[Callable[[bool], bool]]] = []
+        self.result_rooms: ResultRooms | None = None  #: for results that the running call allocates
         self.cancelled = False
         self.facts = LoadFacts()
         self.builds: ParallelBuilds | None = None  #: while the program's initializers run

@@ -1,8 +1,8 @@
 """Everything that can end a call or a load, split by whose fault it is. All are `VmError`.
 
 An error raised while bytecode runs says where: function, pc, source location if the module carries one, and the chain
-of callers, innermost first. A context is usable after every one of them. What is wrong with the file itself is
-`orchestrion.schema.errors.ModuleError`.
+of callers, innermost first. A context is usable after every one of them but `DeviceLost`. What is wrong with the file
+itself is `orchestrion.schema.errors.ModuleError`.
 """
 
 from typing import ClassVar, NamedTuple

@@ -11,11 +11,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import prod
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from orchestrion.hal.allocator import padded_size
 from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.schema.dtypes import DType
@@ -83,6 +85,15 @@ class Export(NamedTuple):
     def is_sized(self) -> bool:
         """Whether sizes come with each call."""
         return any([-1 in value.shape for value in (*self.arguments, *self.results)])
+
+    @property
+    def slot_bytes(self) -> int:
+        """Device memory that the slots of a context take for it, as far as shapes are static."""
+        found = 0
+        for value in (*self.arguments, *self.results):
+            if -1 not in value.shape:
+                found += padded_size(value.dtype.itemsize * prod(value.shape))
+        return found
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{value.name}: {value}" for value in self.arguments)

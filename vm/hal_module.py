@@ -14,7 +14,7 @@ import numpy as np
 
 from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import Buffer, BufferView
-from orchestrion.hal.command_buffer import CommandBuffer, Range
+from orchestrion.hal.command_buffer import FILL_SIZES, CommandBuffer, Range
 from orchestrion.hal.device import Device
 from orchestrion.hal.executable import Executable
 from orchestrion.hal.semaphore import Fence
@@ -31,15 +31,17 @@ from .refs import OBJECT_BYTES
 from .tensors import describe, fits
 
 if TYPE_CHECKING:
+    from orchestrion.hal.residency import Pool
+
     from .submit import SubmittedCall
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 #: NumPy has no array of more dimensions or bytes
 _MAX_RANK, _MAX_BYTES = 64, 2**63 - 1
 #: slots of one recording, and bytes charged for each
-_MAX_SLOTS, _SLOT_BYTES = 1 << 16, 64
+MAX_SLOTS, SLOT_BYTES = 1 << 16, 64
 #: bytes charged for a recorded command, and for each of its bindings
-_COMMAND_BYTES, _BINDING_BYTES = 512, 256
+COMMAND_BYTES, BINDING_BYTES = 512, 256
 #: bytes of code that one unit of fuel pays for: to read and verify them takes longer than to copy them
 _CODE_BYTES_PER_UNIT = 8
 #: submissions under way before a further one waits
@@ -175,6 +177,10 @@ class HalModule(NativeModule):
         if imported is not None:
             call.spend_object()
             return imported
+        pool = _device(call).streaming
+        if pool is not None and length:
+            call.spend_object()
+            return pool.constant(_device(call), array)
         buffer: Buffer = allocator.allocate(length, MemoryUse.CONSTANT)
         call.spend_bytes(length)
         buffer.wait(call)
@@ -184,7 +190,12 @@ class HalModule(NativeModule):
 
     @_hal("allocate")
     def allocate(self, call: Call, size: int) -> Buffer:
-        """The bytecode names no use: a program's own memory is arenas, transients and states."""
+        """The bytecode names no use: a program's own memory is arenas, transients and states. Initializers of the
+        program compute constants in theirs.
+        """
+        device = _device(call)
+        if device.streaming is not None and call.context.parent is None and size > 0:
+            return _allocate_streamed(call, device, device.streaming, size)
         return _allocate(call, size, MemoryUse.ARENA)
 
     @_hal("view.check", inline=_inline_check, pure=True)
@@ -204,7 +215,7 @@ class HalModule(NativeModule):
         size = element.itemsize
         for dim in dims:
             size *= dim
-        return BufferView(_allocate(call, size, MemoryUse.OUTPUT), element, dims)
+        return BufferView(_allocate_result(call, size), element, dims)
 
     @_hal("view.buffer", inline=_inline_buffer, pure=True)
     def view_buffer(self, call: Call, view: BufferView) -> Buffer:
@@ -246,12 +257,12 @@ class HalModule(NativeModule):
 
     @_hal("recording.create")
     def recording_create(self, call: Call, slots: int) -> Recording:
-        if slots > _MAX_SLOTS:
-            raise Trap(f"a recording with {slots} slots, {_MAX_SLOTS} are the most")
+        if slots > MAX_SLOTS:
+            raise Trap(f"a recording with {slots} slots, {MAX_SLOTS} are the most")
         call.spend_object()
-        call.spend_bytes(_SLOT_BYTES * slots)
+        call.spend_bytes(SLOT_BYTES * slots)
         recording = Recording(_device(call).create_command_buffer(slots), call.memory)
-        recording.charge(OBJECT_BYTES + _COMMAND_BYTES + _SLOT_BYTES * slots)
+        recording.charge(OBJECT_BYTES + COMMAND_BYTES + SLOT_BYTES * slots)
         return recording
 
     @_hal("recording.parameters")
@@ -263,7 +274,7 @@ class HalModule(NativeModule):
     def recording_dispatch(
         self, call: Call, recording: Recording, executable: Executable, entry: int, x: int, y: int, z: int, *groups: Any
     ) -> None:
-        recording.charge(_COMMAND_BYTES + _BINDING_BYTES * (len(groups) // 4))
+        recording.charge(COMMAND_BYTES + BINDING_BYTES * (len(groups) // 4))
         sources, slots, offsets, lengths = groups[0::4], groups[1::4], groups[2::4], groups[3::4]
         bindings: list[Range] = [
             (slot if source is None else source, offset, length)
@@ -287,7 +298,7 @@ class HalModule(NativeModule):
         target_offset: int,
         length: int,
     ) -> None:
-        recording.charge(_COMMAND_BYTES)
+        recording.charge(COMMAND_BYTES)
         recording.commands.copy(
             source_slot if source is None else source,
             source_offset,
@@ -308,17 +319,17 @@ class HalModule(NativeModule):
         pattern: int,
         pattern_bytes: int,
     ) -> None:
-        if pattern_bytes not in (1, 2, 4, 8):
+        if pattern_bytes not in FILL_SIZES:
             raise Trap(f"fill pattern of {pattern_bytes} bytes, 1, 2, 4 or 8 wanted")
         data = (pattern & (1 << 8 * pattern_bytes) - 1).to_bytes(pattern_bytes, "little")
         taken = recording.commands.fill_bytes(offset, length, data)
         call.spend_bytes(taken)
-        recording.charge(_COMMAND_BYTES + taken)
+        recording.charge(COMMAND_BYTES + taken)
         recording.commands.fill(slot if target is None else target, offset, length, data)
 
     @_hal("recording.barrier")
     def recording_barrier(self, call: Call, recording: Recording) -> None:
-        recording.charge(_COMMAND_BYTES)
+        recording.charge(COMMAND_BYTES)
         recording.commands.barrier()
 
     @_hal("recording.finish")
@@ -412,6 +423,27 @@ def _allocate(call: Call, size: int, use: MemoryUse) -> Buffer:
     buffer: Buffer = _device(call).allocator.allocate(size, use)
     call.spend_object(size)
     return buffer
+
+
+def _allocate_streamed(call: Call, device: Device, pool: "Pool", size: int) -> Buffer:
+    """Host memory for a constant that is computed, which the device gets when it runs what binds it."""
+    call.spend_object(size)
+    call.memory.charge(size)
+    try:
+        return pool.allocate(device, size, call.memory.accounts)
+    except BaseException:
+        call.memory.refund(size)
+        raise
+
+
+def _allocate_result(call: Call, size: int) -> Buffer:
+    """Memory for a result: where the caller has some that earlier calls left, that."""
+    rooms = call.context.result_rooms
+    if rooms is None:
+        return _allocate(call, size, MemoryUse.OUTPUT)
+    if rooms.find(size) is None:
+        call.spend_object(size)
+    return rooms.take(_device(call), size)
 
 
 def _device(call: Call) -> Device:

@@ -8,10 +8,16 @@ references at once. An entry is charged to the context's memory; what it refers 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from .memory import Memory
 from .refs import NUMBER_BYTES, OBJECT_BYTES
+
+if TYPE_CHECKING:
+    from .call import Call
+    from .indirect_setup import IndirectSetups
+    from .linker import LinkedProgram
 
 #: results kept of one function
 MOST = 8
@@ -26,10 +32,13 @@ class Uncached(Exception):
 class Kept:
     """The results that one context keeps, by function and arguments."""
 
-    __slots__ = ("_functions", "_latest", "_memory")
+    __slots__ = ("_functions", "_latest", "_memory", "_program", "setups")
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, program: LinkedProgram | None = None) -> None:
+        """`program`: whose functions may get results from `setups`; None on devices without indirect dispatch."""
         self._memory = memory
+        self._program = program
+        self.setups: IndirectSetups | None = None  #: once they are asked for
         self._functions: dict[int, _Entries] = {}
         self._latest: dict[int, tuple[tuple[int, ...], tuple[Any, ...]]] = {}  #: the entry used last of each function
 
@@ -45,11 +54,24 @@ class Kept:
             self._latest[function] = arguments, found
         return found
 
-    def get(self, function: int, arguments: tuple[int, ...]) -> tuple[Any, ...]:
-        """As `find`; `Uncached` where there are none."""
-        found = self.find(function, arguments)
+    def get(self, function: int, arguments: tuple[int, ...], call: Call) -> tuple[Any, ...]:
+        """As `find` or `serve`; `Uncached` where neither gives any."""
+        found = self.find(function, arguments) or self.serve(function, arguments, call)
         if found is None:
             raise Uncached
+        return found
+
+    def serve(self, function: int, arguments: tuple[int, ...], call: Call) -> tuple[Any, ...] | None:
+        """Results for new arguments from what was made for others, kept from now on; None: the function has to run."""
+        if self.setups is None:
+            if self._program is None:
+                return None
+            from .indirect_setup import IndirectSetups  # few programs need it
+
+            self.setups = IndirectSetups(self._program)
+        found = self.setups.serve(call, function, arguments, partial(self._drop, function))
+        if found is not None:
+            self.keep(function, arguments, found)
         return found
 
     def keep(self, function: int, arguments: tuple[int, ...], results: tuple[Any, ...]) -> None:
@@ -66,12 +88,17 @@ class Kept:
 
     def clear(self) -> bool:
         """Drop everything; whether there was anything."""
-        self._latest.clear()
-        functions, self._functions = self._functions, {}
-        for entries in functions.values():
-            for arguments, results in entries.items():
-                self._memory.refund(_bytes(arguments, results))
-        return bool(functions)
+        functions = list(self._functions)
+        for function in functions:
+            self._drop(function)
+        prepared = self.setups is not None and self.setups.release()
+        return bool(functions) or prepared
+
+    def _drop(self, function: int) -> None:
+        """Drop the results of one function."""
+        self._latest.pop(function, None)
+        for arguments, results in self._functions.pop(function, {}).items():
+            self._memory.refund(_bytes(arguments, results))
 
 
 def _bytes(arguments: tuple[int, ...], results: tuple[Any, ...]) -> int:

@@ -51,6 +51,11 @@ class Memory:
         self._host.refund(size)
 
     @property
+    def accounts(self) -> tuple[Account, ...]:
+        """What `charge` charges."""
+        return self.budget, self._host
+
+    @property
     def peak_host_bytes(self) -> int:
         """The most that the contexts of the program ever held at one time."""
         return self._host.peak

@@ -1,5 +1,8 @@
 """Native modules: Python classes whose functions bytecode may import, and the resolution of imports.
 
+A package declares its native modules by entry points of the group `orchestrion.natives`; a module gets those that its
+caller names (`natives=["clock"]`, `vm-run --native=clock`), and no others: they can do whatever the process can.
+
     class Clock(NativeModule):
         name = "clock"
         types = {"clock.stamp": Stamp}
@@ -24,10 +27,13 @@ from dataclasses import dataclass
 from itertools import starmap
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
+from orchestrion.schema.errors import PluginError
 from orchestrion.schema.signature import Signature, parse_signature
 
-from .errors import UnresolvedImport, shorten
+from .errors import CallerError, UnresolvedImport, shorten
 from .refs import TYPES
+
+GROUP = "orchestrion.natives"
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 #: texts of the arguments -> condition, value; the running call is `call`
@@ -128,6 +134,32 @@ class NativeModule:
         return NativeFunction(name, row.signature, function, row.nullable, begin, row.inline, row.alone, row.pure)
 
 
+def native_modules(given: Sequence[NativeModule | str]) -> list[NativeModule]:
+    """The modules that a caller gives, those by name made anew: entry points of the group `orchestrion.natives`.
+
+    `CallerError`: no package declares one of that name, or it cannot be used.
+    """
+    return [_declared_module(one) if isinstance(one, str) else one for one in given]
+
+
+def _declared_module(name: str) -> NativeModule:
+    from orchestrion.schema.plugins import contained, declared, find
+
+    try:
+        kind = find(GROUP, name, type)
+        if kind is None:
+            there = ", ".join(declared(GROUP)) or "none"
+            raise CallerError(f"no installed package declares native module {name!r}; there are {there}")
+        plugin = declared(GROUP)[name]
+        if not issubclass(kind, NativeModule) or kind.name != name:
+            raise CallerError(f"{plugin}: {kind.__qualname__} is not a NativeModule of that name")
+        with contained(f"{plugin} cannot be created"):
+            made: NativeModule = kind()
+    except PluginError as error:
+        raise CallerError(str(error)) from error
+    return made
+
+
 class Functions(Protocol):
     """Where imports are found: a native module, or a loaded program in the place of one."""
 
@@ -170,9 +202,21 @@ def resolve(imports: Sequence[ImportRow | None], modules: Sequence[Functions]) -
         names = ", ".join(module.name for module in modules) or "none"
         listed = "; ".join(starmap(_problem, problems[:_LISTED]))
         more = f"; and {len(problems) - _LISTED} more" if len(problems) > _LISTED else ""
-        hint = "functions of other modules: modules=, --module=NAME=FILE"
+        hint = f"functions of other modules: modules=, --module=NAME=FILE{_installed(problems)}"
         raise UnresolvedImport(f"unresolved imports: {listed}{more} (native modules: {names}; {hint})")
     return found
+
+
+def _installed(problems: Sequence[tuple[ImportRow, NativeFunction | None]]) -> str:
+    """How to give the module those native modules that installed packages declare."""
+    from orchestrion.schema.plugins import declared
+
+    missing = dict.fromkeys(row.name.partition(".")[0] for row, function in problems if function is None)
+    there = [name for name in missing if name in declared(GROUP)]
+    if not there:
+        return ""
+    flags = " ".join(f"--native={name}" for name in there)
+    return f"; of installed packages: natives={there}, {flags}"
 
 
 def _problem(row: ImportRow, function: NativeFunction | None) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.printable import printable
-from orchestrion.schema.profiles import PROFILES, feature_names
+from orchestrion.schema.profiles import feature_names, find_profile
 
 from .dispatches import dispatches
 from .errors import shorten
@@ -146,8 +146,9 @@ def _placement(module: Module, info: DeviceInfo, policy: Policy, facts: LoadFact
     if ordinal is not None:
         row = module.programs[ordinal]
         executables = tuple(_executables(module, ordinal, row, info, facts))
-        profile = PROFILES[module.strings[row.profile]]
-        refusal = policy.refusal(profile.format, module.container.digest) if executables else ""
+        profile = find_profile(module.strings[row.profile])
+        assert profile is not None, "a program was chosen without a profile"
+        refusal = policy.refusal(profile.format, module.container.digest, info) if executables else ""
     derived = list(facts.derived.values()) if facts is not None else []
     return Placement(
         device=info.id,

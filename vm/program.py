@@ -41,7 +41,7 @@ from .linker import LinkedProgram
 from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Check, Loader
 from .memory import Memory
-from .native import Functions, NativeModule
+from .native import Functions, NativeModule, native_modules
 from .parallel_builds import building
 from .request import Request
 from .scalars import ScalarFunction
@@ -147,6 +147,12 @@ class Program(ProgramContext):
         self.exports: tuple[Export, ...] = linked.exports
         context = self._context(base.limits, found)
         super().__init__(context, self.exports, self._log_of(context))
+        if self.device.streaming is not None:
+            try:
+                self.device.streaming.prepare(self.device, sum(export.slot_bytes for export in self.exports))
+            except BaseException:
+                context.close()
+                raise
         self._load = self._loading(context, perf_counter() - started)
 
     @property
@@ -260,10 +266,18 @@ class Program(ProgramContext):
             raise public(error) from error
 
     def statistics(self) -> dict[str, Any]:
-        """What loading and the last calls cost, and the most memory held; see `statistics.py`."""
+        """What loading and the last calls cost, and the most memory held; see `statistics.py`.
+
+        `sizes`, where recordings serve many sizes (`indirect_setup.py`): a row for each function that makes what calls
+        of new sizes need, with the sizes that memory and recordings are made for, how often they were made, how many
+        sets of sizes they served, how many took recordings of their own, and why.
+        """
+        setups = self.context.kept.setups
+        sizes = [] if setups is None else [facts._asdict() for facts in setups.facts()]
         return {
             "load": dict(self._load),
             "calls": self._log.rows(),
+            **({"sizes": sizes} if sizes else {}),
             "memory": {
                 "peak_device_bytes": self.device.allocator.peak_bytes,
                 "peak_host_bytes": self._base.memory.peak_host_bytes,
@@ -361,11 +375,12 @@ def load(
     device: str | Device | None = None,
     *,
     allow_native_code: bool = False,
-    natives: Sequence[NativeModule] = (),
+    natives: Sequence[NativeModule | str] = (),
     fuel: float | None = None,
     deadline: float | None = None,
     memory: float | None = None,
     depth: int = 1000,
+    device_memory: int | None = None,
     load_limits: Limits | None = None,
     profiling: bool = False,
     build_deadline: float | None = None,
@@ -384,7 +399,8 @@ def load(
     that is stored without compression. Up to the end of the file if `length` is None.
 
     Without `device` it is `reference`. `allow_native_code` lets code of a stranger run that a native compiler takes in
-    (OpenCL C); an open device has its policy already. `natives` are further native modules. `profiling`: every
+    (OpenCL C); an open device has its policy already. `natives` are further native modules, or names of those that
+    installed packages declare (`vm/native.py`). `profiling`: every
     dispatch, copy and fill is timed, for `Program.profile`; an open device must have been opened so. `build_deadline`:
     the seconds in which the program's device code must be built. None is a default for modules that are not trusted,
     and no limit for others; `math.inf` is no limit (`hal/building.py`).
@@ -394,6 +410,10 @@ def load(
     holds; where that is None as well, a default, or no limit for trusted modules (compiled on this machine, or
     `allow_native_code`). `math.inf` is no limit. Limits that the module declares hold where they are tighter. All of
     this is in docs/limits.md.
+
+    `device_memory`: bytes of device memory for the program, its contexts and what it imports; None: no limit. Constants
+    that do not fit are streamed: copied to the device in each call, with a `StreamingWarning`. An open device must have
+    been opened with `streaming=True`. See docs/limits.md.
 
     `parameters` are safetensors files, folders of them, or arrays by name, with the values of the module's parameters;
     None: the file that the compiler wrote, beside the module. `adapters` are low-rank adapters, added to them in order.
@@ -421,6 +441,7 @@ def load(
         calls=Limits(fuel, deadline, memory, depth),
         load_limits=load_limits,
         profiling=profiling,
+        device_memory=device_memory,
         build_deadline=build_deadline,
         parameters=parameters,
         adapters=tuple(adapters),
@@ -439,8 +460,15 @@ def load_request(request: Request, device: Device | None, frames: int) -> Progra
     started = perf_counter()
     calls, admission, profiling, file = request.calls, request.admission, request.profiling, request.file
     limits, builds = finite(calls), BuildBudget(request.build_deadline)
+    further = native_modules(request.natives) if request.natives else ()
     share, budget = _open(
-        device or request.device, request.allow_native_code, limits, profiling, builds, request.modules
+        device or request.device,
+        request.allow_native_code,
+        limits,
+        profiling,
+        builds,
+        request.device_memory,
+        request.modules,
     )
     request.device_id = share.info.id
     imported: Sequence[ImportedModule] = ()
@@ -452,9 +480,9 @@ def load_request(request: Request, device: Device | None, frames: int) -> Progra
             imported = load_modules(request.modules, share.sibling(), partial(load, **request.further))
             check = checking(imported, check)
         linked, profiler = (
-            _profiled(file, share, (*request.natives, *imported), check)
+            _profiled(file, share, (*further, *imported), check)
             if profiling
-            else (_LOADER.link(file, share.info, (*request.natives, *imported), check), None)
+            else (_LOADER.link(file, share.info, (*further, *imported), check), None)
         )
         linked.imported = imported
         trust = None if admission is None else admission.grant(share, frames)
@@ -562,6 +590,7 @@ def _open(
     limits: Limits,
     profiling: bool,
     builds: BuildBudget,
+    device_memory: int | None,
     modules: Mapping[str, Program | ModuleSource],
 ) -> tuple[Device, Memory]:
     """A share of the device for the program, charged to the memory of the program's own context."""
@@ -571,13 +600,32 @@ def _open(
             raise CallerError("allow_native_code is of no use with an open device, which has its policy already")
         if profiling:
             _require_profiled(device)
-        return device.share(budget=memory.budget, builds=builds), memory
+        if device_memory is not None:
+            _require_streaming(device)
+        return _share(device, device_memory, memory, builds), memory
+    policy = Policy(allow_native_code)
     loaded = _first_program(modules)
     if not device and loaded is not None:
-        with loaded.device.sibling(Policy(allow_native_code)) as opened:
-            return opened.share(budget=memory.budget, builds=builds), memory
-    with open_device(device or "reference", policy=Policy(allow_native_code), profiling=profiling) as opened:
-        return opened.share(budget=memory.budget, builds=builds), memory
+        if device_memory is not None:
+            _require_streaming(loaded.device)
+        with loaded.device.sibling(policy) as opened:
+            return _share(opened, device_memory, memory, builds), memory
+    with open_device(device or "reference", device_memory, policy, profiling, device_memory is not None) as opened:
+        return _share(opened, None, memory, builds), memory
+
+
+def _share(device: Device, device_memory: int | None, memory: Memory, builds: BuildBudget) -> Device:
+    """For one program, which streams its constants if the device was opened for that."""
+    share = device.share(device_memory, memory.budget, builds)
+    layer = device.device_state.streaming
+    if layer is not None:
+        share.streaming = layer.create_pool(share)
+    return share
+
+
+def _require_streaming(device: Device) -> None:
+    if device.device_state.streaming is None:
+        raise CallerError(f"device_memory needs the device {device.info.id} to be opened with streaming=True")
 
 
 def _dtype(dtype: np.dtype[Any]) -> DType:

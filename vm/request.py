@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .context import Limits
     from .linker import LinkedProgram, Values
     from .memory import Memory
-    from .native import Functions
+    from .native import NativeModule
     from .parameters import File, Source
     from .program import ModuleSource, Program
 
@@ -39,10 +39,12 @@ class Request:
     folder: Path | None
     device: str | None
     allow_native_code: bool
-    natives: Sequence[Functions]
+    #: as the caller gave them: instances, or names of those that packages declare
+    natives: Sequence[NativeModule | str]
     calls: Limits
     load_limits: Limits | None
     profiling: bool
+    device_memory: int | None
     build_deadline: float | None
     parameters: Source | Sequence[Source] | None
     adapters: Sequence[File]

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchestrion.hal.backend import DeviceInfo, Entry
+from orchestrion.schema.errors import PluginError
 from orchestrion.schema.module import Module
-from orchestrion.schema.profiles import FEATURES, PROFILES, feature_names
+from orchestrion.schema.profiles import FEATURES, Profile, feature_names, find_profile
 from orchestrion.schema.rows import ACCESSES, Executable, Program, Variant
 from orchestrion.schema.versions import BYTECODE_MINOR, FORMAT_MINORS, needs
 
@@ -39,8 +40,10 @@ def skipped_programs(module: Module, ordinal: int, info: DeviceInfo) -> list[tup
     """Of the programs before `ordinal`, those whose format and features the device has, and why each was skipped."""
     found = []
     for row in module.programs[:ordinal]:
-        profile = PROFILES.get(module.strings[row.profile])
-        if profile is not None and profile.format in info.formats and not _lacking_features(row.features, info):
+        profile = _profile(module.strings[row.profile])
+        if isinstance(profile, str) or _lacking_declared(profile, info) or profile.format not in info.formats:
+            continue
+        if not _lacking_features(row.features, info):
             found.append((module.strings[row.name], _lacking(module, row, info)))
     return found
 
@@ -54,11 +57,13 @@ def explain_variants(module: Module, row: Executable, info: DeviceInfo) -> list[
 def _lacking(module: Module, row: Program, info: DeviceInfo) -> str:
     """Why a program does not run; empty when it does."""
     name = module.strings[row.profile]
-    profile = PROFILES.get(name)
-    if profile is None:
-        return f"its profile {shorten(name)} is unknown to this version"
+    profile = _profile(name)
+    if isinstance(profile, str):
+        return profile
     if profile.format not in info.formats:
         return f"wants {profile.format}, the device runs {', '.join(info.formats) or 'nothing'}"
+    if profile.features and (reason := _lacking_declared(profile, info)):
+        return reason
     if row.bytecode_minor > BYTECODE_MINOR:
         return needs("bytecode", row.bytecode_minor, BYTECODE_MINOR)
     if row.devices != 1:
@@ -68,6 +73,20 @@ def _lacking(module: Module, row: Program, info: DeviceInfo) -> str:
         if reason:
             return reason
     return _unusable_executable(module, row, info) or ("" if module.container.complete else _taken_out(module, row))
+
+
+def _profile(name: str) -> Profile | str:
+    """The profile of that name, or why there is none."""
+    try:
+        return find_profile(name) or f"its profile {shorten(name)} is unknown to this version and to installed packages"
+    except PluginError as error:
+        return f"its profile {shorten(name)} cannot be used: {error}"
+
+
+def _lacking_declared(profile: Profile, info: DeviceInfo) -> str:
+    """The features of another package that its profile wants and the device lacks."""
+    missing = sorted(profile.features - info.features)
+    return f"wants {', '.join(missing)}, which the device lacks" if missing else ""
 
 
 def _lacking_features(bits: int, info: DeviceInfo) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir.attributes import DictAttr, SymbolRef, UnitAttr, attribute_of
@@ -16,10 +17,11 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region
 from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.types import FunctionType
+from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.targets.target import target
 from orchestrion.schema.hal_imports import HAL_IMPORTS
-from orchestrion.schema.profiles import FEATURES, PROFILES
+from orchestrion.schema.profiles import FEATURES
 
 from . import vm
 from .body import convert_body
@@ -72,7 +74,7 @@ class _Program:
 
     def __init__(self, program: hl_seq.Program, imports: set[str], features: set[str]) -> None:
         self.program = program
-        self.profile = PROFILES[program.profile]
+        self.profile = known_profile(program.profile)
         self.imports = imports
         self.block = Block()
         self.features = features
@@ -107,12 +109,18 @@ class _Program:
 
     def _executable(self, op: ll_seq.Executable) -> None:
         payload = target(self.profile.name).serialize(op)
-        self.features |= payload.features
+        own = payload.features - self.profile.features
+        if unknown := own - FEATURES.keys():
+            raise CompileError(
+                f"target {self.profile.name} wants feature {', '.join(sorted(unknown))} of the device, which its "
+                "profile does not state"
+            )
+        self.features |= own
         self.executables[op.sym_name.value] = op
         built = vm.Executable.build(
             sym_name=op.sym_name,
             format=self.profile.format,
-            features=_sorted(set(payload.features)),
+            features=_sorted(set(own)),
             shared_memory=payload.shared_memory_bytes,
             entries=[_entry(entry) for _, entry in op.entries()],
             payload=payload_attribute(payload.data, self.profile.format),

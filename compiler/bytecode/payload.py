@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from orchestrion.compiler.ir.attributes import DenseElements, StringAttr
 from orchestrion.compiler.ir.types import Attribute, tensor
-
-#: formats whose payload is text
-TEXT_FORMATS: Final = frozenset({"opencl-c"})
+from orchestrion.schema.profiles import find_format
 
 
 def payload_attribute(data: bytes, format: str) -> Attribute:
-    if format in TEXT_FORMATS:
+    row = find_format(format)
+    if row is not None and row.text:
         return StringAttr(data.decode())
     return DenseElements(tensor((len(data),), "ui8"), data)
 

@@ -3,6 +3,7 @@
 The rows of `cpu` were measured; those of `gpu` follow from how GPUs are made (docs/decisions/blocked-dot.md).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,3 +57,24 @@ class Machine:
 
 #: one that loads and computes element by element
 PLAIN = Machine()
+
+
+@dataclass(frozen=True, slots=True)
+class MachineKind:
+    """A kind of device that another package declares: what it is, and a row for each target that is shaped for it.
+
+    No feature tells devices of it from others, so a module has no other machine beside it.
+    """
+
+    doc: str
+    rows: Mapping[str, Machine]
+
+
+def find_machine(name: str) -> MachineKind | None:
+    """The kind of device of that name that another package declares; None if none does.
+
+    `PluginError`: its package cannot be used.
+    """
+    from orchestrion.schema.plugins import find
+
+    return find("orchestrion.machines", name, MachineKind)

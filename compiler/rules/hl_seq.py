@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.flow.util import (
@@ -29,6 +30,7 @@ from orchestrion.compiler.ir.parameters import bytes_of
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, TensorType, Type
 from orchestrion.compiler.kernel.machine import DEFAULT, program_name
+from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer.hl_seq import (
     Clone,
     Dispatch,
@@ -48,7 +50,6 @@ from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
 from orchestrion.compiler.stablehlo.func import Func, Return
 from orchestrion.compiler.stablehlo.function_dims import dims_of
 from orchestrion.compiler.targets.target import target
-from orchestrion.schema.profiles import PROFILES
 
 from . import dims
 from .blocks import blocks
@@ -192,10 +193,13 @@ def programs(module: Operation) -> Iterator[str]:
 
 def made_for(name: str, profile: str, machine: str) -> Iterator[str]:
     """The target that a program's name says, and its machine."""
-    if profile not in PROFILES:
-        yield f"no target is called {profile}; targets are {', '.join(PROFILES)}"
+    try:
+        known_profile(profile)
+        row = target(profile).machine(machine)
+    except CompileError as error:
+        yield str(error)
         return
-    if machine != DEFAULT and machine not in target(profile).machines:
+    if machine != DEFAULT and row is None:
         yield f"target {profile} has no machine {machine}; it has {', '.join(target(profile).machines) or 'none'}"
     if name != program_name(profile, machine):
         yield f"a program of {profile} for {machine} is called {program_name(profile, machine)}, not {name}"

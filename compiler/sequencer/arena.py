@@ -7,6 +7,8 @@ greedy strategy of Pisarchyk and Lee, "Efficient Memory Management for Deep Neur
 length of life together, and by the time of birth. Where none reaches what must be live at one time, the tenant that
 lies on top is placed first of all, and again. Equal input gives equal offsets: ties go by the position in the list.
 
+A device has a largest allocation. `pack_parts` packs into several arenas where one would be larger than that.
+
 Sizes that are expressions over the sizes of a call stand behind all others, in slots: a tenant takes one that is free,
 and as large for all sizes of a call as far as is known, else a new one. So the packing holds for every call.
 
@@ -23,6 +25,9 @@ from .positions import spans
 
 #: The most that Vulkan lets a device ask of a storage buffer's offset; no OpenCL device asks for more.
 ALIGNMENT = 256
+#: bytes of the largest arena, and of the largest buffer of pooled constants. Every Vulkan device allocates 1 GiB at
+#: once, a WebGPU device 256 MiB unless it says more, an OpenCL device a quarter of its memory
+MAX_ALLOCATION = 256 << 20
 #: how often an order is improved, and for how many tenants
 MOST_TRIES, FEW_TENANTS = 24, 200
 
@@ -72,6 +77,41 @@ def pack(tenants: Sequence[Tenant]) -> tuple[list[int], int]:
             order = [top, *(i for i in order if i != top)]
     assert best is not None
     return best
+
+
+def pack_parts(tenants: Sequence[Tenant], most: int) -> tuple[list[tuple[int, int]], list[int]]:
+    """The arena and the offset in it of each tenant, in the order given, and the sizes of the arenas.
+
+    One arena where it has at most `most` bytes. Else tenants go, large ones first, each into the first arena that has
+    room for it. A tenant that is larger than `most` has an arena of its own. Sizes that are expressions are not split.
+    """
+    offsets, total = pack(tenants)
+    if isinstance(total, Dim) or total <= most:
+        return [(0, offset) for offset in offsets], [total]
+    places: dict[int, tuple[int, int]] = {}
+    sizes: list[int] = []
+    for index in sorted(range(len(tenants)), key=lambda index: (-tenants[index].size, index)):
+        tenant = tenants[index]
+        places[index] = part, offset = _first_part(places, sizes, tenants, tenant, most)
+        sizes[part] = max(sizes[part], offset + align(tenant.size))
+    return [places[index] for index in range(len(tenants))], sizes
+
+
+def _first_part(
+    places: dict[int, tuple[int, int]], sizes: list[int], tenants: Sequence[Tenant], tenant: Tenant, most: int
+) -> tuple[int, int]:
+    """The first arena with room for a tenant, and the offset there. Makes one if there is none."""
+    for part in range(len(sizes)):
+        taken = sorted(
+            (offset, offset + align(tenants[other].size))
+            for other, (place, offset) in places.items()
+            if place == part and tenants[other].live & tenant.live
+        )
+        offset = _best_fit(taken, align(tenant.size))
+        if offset + align(tenant.size) <= max(most, sizes[part]):
+            return part, offset
+    sizes.append(0)
+    return len(sizes) - 1, 0
 
 
 @dataclass(slots=True)

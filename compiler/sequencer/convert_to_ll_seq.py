@@ -31,13 +31,13 @@ ZERO: Final = DenseElements(tensor((), "i8"), bytes(1))
 def run(module: Module, options: Options) -> None:
     for program in module.block:
         if isinstance(program, hl_seq.Program):
-            _convert(program)
+            _convert(program, options.max_allocation)
 
 
-def _convert(program: hl_seq.Program) -> None:
+def _convert(program: hl_seq.Program, most: int) -> None:
     block = program.body.block
     variables = [op for op in block if isinstance(op, util.Global)]
-    constants = Constants([v for v in variables if v.is_constant])
+    constants = Constants([v for v in variables if v.is_constant], most)
     body = Block()
     builder = Builder(body, loc=program.loc)
     others = [v for v in variables if not v.is_constant and hl_seq.size_of(v.type)]

@@ -34,7 +34,7 @@ def odd_layout(encoding: Encoding, shape: tuple[int, ...]) -> Layout:
 def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
     """How a program's target resolves symbolic encodings under an option (`pipeline.ENCODINGS`)."""
     made_for = target(program.profile)
-    machine = made_for.machines.get(program.machine_name)
+    machine = made_for.machine(program.machine_name)
     packs = machine is None or machine.packs
     layouts: dict[str, Callable[[Encoding, tuple[int, ...]], Layout | None]] = {
         "default": lambda encoding, shape: made_for.layout(encoding, shape) if packs else None,
@@ -57,7 +57,7 @@ def resolver(program: hl_seq.Program, encodings: str) -> Resolve:
 def row_major_because(program: hl_seq.Program, encodings: str, encoding: Encoding, shape: tuple[int, ...]) -> str:
     """Why `resolver` gives an encoding row-major order, for a placement report; empty where it does not."""
     made_for = target(program.profile)
-    machine = made_for.machines.get(program.machine_name)
+    machine = made_for.machine(program.machine_name)
     match encodings:
         case "none":
             return "--encodings=none"

@@ -137,9 +137,13 @@ def used(op: Operation) -> Iterator[Value]:
 
 
 def _share_arena(instance: ll_seq.Instance) -> None:
+    """Functions take turns in one arena; one that has several shares each with those of the same label."""
     arenas = [op for op in instance.body.block if isinstance(op, ll_seq.Allocate) and op.lifetime.value == "transient"]
-    for other in arenas[1:]:
-        first = arenas[0]
+    shared: dict[str, ll_seq.Allocate] = {}
+    for other in arenas:
+        first = shared.setdefault(other.label.value, other)
+        if first is other:
+            continue
         first.size = max(first.size, other.size)
         other.output.replace_by(first.output)
         other.erase()

@@ -1,5 +1,7 @@
 """pack-arena: the transients of a function become ranges of one allocation, and so do those of initializers.
 
+Where that would be larger than `Options.max_allocation`, they become ranges of several.
+
 The lifetimes are written on the allocations; `arena.py` gives the offsets.
 """
 
@@ -13,7 +15,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block
 
 from . import ll_seq
-from .arena import Tenant, pack
+from .arena import Tenant, pack_parts
 from .positions import union
 
 if TYPE_CHECKING:
@@ -24,14 +26,14 @@ def run(module: Module, options: Options) -> None:
     for op in list(module.walk()):
         match op:
             case ll_seq.Serve():
-                _pack(op.body.blocks[0], "arena")
+                _pack(op.body.blocks[0], "arena", options.max_allocation)
             case ll_seq.Instance():
-                _pack(op.body.block, "setup")
+                _pack(op.body.block, "setup", options.max_allocation)
             case _:
                 pass
 
 
-def _pack(block: Block, label: str) -> None:
+def _pack(block: Block, label: str, most: int) -> None:
     """Packs the allocations in a block that say when they live."""
     tenants: list[tuple[ll_seq.Allocate, Tenant]] = []
     for op in block:
@@ -40,14 +42,17 @@ def _pack(block: Block, label: str) -> None:
     if not tenants:
         return
     first = tenants[0][0]
-    offsets, size = pack([tenant for _, tenant in tenants])
-    arena = Builder.before(first).build(
-        ll_seq.Allocate, label=label, size=size, lifetime=first.lifetime, output=ll_seq.BUFFER
-    )
-    for (old, _), offset in zip(tenants, offsets, strict=True):
+    places, sizes = pack_parts([tenant for _, tenant in tenants], most)
+    front = Builder.before(first)
+    labels = [label, *(f"{label}_{part}" for part in range(1, len(sizes)))]
+    arenas = [
+        front.build(ll_seq.Allocate, label=name, size=size, lifetime=first.lifetime, output=ll_seq.BUFFER)
+        for name, size in zip(labels, sizes, strict=True)
+    ]
+    for (old, _), (part, offset) in zip(tenants, places, strict=True):
         for user, index in old.output.uses:
             ll_seq.shift(user, index, offset)
-        old.output.replace_by(arena.output)
+        old.output.replace_by(arenas[part].output)
         old.erase()
 
 

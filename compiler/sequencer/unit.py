@@ -18,7 +18,7 @@ from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region
 from orchestrion.compiler.ir.parameters import bytes_of
 
 from . import hl_seq, ll_seq
-from .arena import align
+from .arena import MAX_ALLOCATION, align
 from .lifetimes import COMMANDS
 from .positions import spans
 from .storage import Group, Home, Storage
@@ -36,10 +36,11 @@ class Constants:
     POOLED_BELOW = 64 * 1024
     POOL = "constants"
 
-    def __init__(self, variables: Iterable[util.Global]) -> None:
+    def __init__(self, variables: Iterable[util.Global], most: int = MAX_ALLOCATION) -> None:
+        """`most`: bytes of a pool, of which there may be several."""
         self.places: dict[str, tuple[str, int]] = {}
         self.buffers: dict[str, Content | DictAttr] = {}
-        pooled: Content = []
+        pool, pooled = self.POOL, list[tuple[DenseElements, int]]()
         end = 0
         for variable in variables:
             name, value = variable.sym_name.value, variable.value
@@ -52,11 +53,14 @@ class Constants:
                 self.places[name] = name, 0
                 self.buffers[name] = [(value, 0)]
                 continue
-            self.places[name] = self.POOL, end
+            if end + value.nbytes > most and pooled:
+                self.buffers[pool] = pooled
+                pool, pooled, end = f"{self.POOL}_{len(self.buffers)}", [], 0
+            self.places[name] = pool, end
             pooled.append((value, end))
             end += align(value.nbytes)
         if pooled:
-            self.buffers[self.POOL] = pooled
+            self.buffers[pool] = pooled
 
 
 def constant(label: str, content: Content | DictAttr, builder: Builder) -> Value:

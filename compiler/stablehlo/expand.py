@@ -13,8 +13,8 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, UnregisteredOp
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.profiles import known_profile
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
-from orchestrion.schema.profiles import PROFILES
 
 from . import (
     batch_norm,
@@ -52,7 +52,7 @@ _IDENTITIES: Final = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardTo
 
 def run(module: Module, options: Options) -> None:
     patterns = dict(PATTERNS)
-    if not all(PROFILES[target].library_calls for target in options.targets):
+    if not all(known_profile(target).library_calls for target in options.targets):
         patterns["stablehlo.custom_call"] += lapack_loops.PATTERNS["stablehlo.custom_call"]
     rewrite(module, patterns)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.stablehlo.custom_call import CustomCall
 from orchestrion.schema.profiles import PROFILES, Profile
@@ -43,7 +44,7 @@ def run(module: Module, options: Options) -> None:
 def _lower(entry: ll_seq.Entry, program: hl_seq.Program, recorder: Recorder | None) -> list[Diagnostic]:
     """Lower an entry, or say why its target does not."""
     made_for, machine = target(program.profile), program.machine_name
-    if calls := list(_library_calls(entry, PROFILES[program.profile])):
+    if calls := list(_library_calls(entry, known_profile(program.profile))):
         return calls
     plan = () if recorder is None else made_for.plan(entry, machine)
     try:

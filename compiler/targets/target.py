@@ -1,5 +1,9 @@
 """What a target is: how the bodies of entries become code for one executable format.
 
+Other packages declare targets by entry points of the group `orchestrion.targets`, each named like its profile, for an
+instance of `Target`. This interface is provisional: its minor version changes with every change, and a target of
+another version than `API_VERSION` is refused.
+
 The `executables` phase calls `lower` on every `ll_seq.entry` of a program, the `bytecode` phase `serialize` on every
 `ll_seq.executable`. Nothing passes between the two but the IR: its text, read back, serializes to the same bytes.
 """
@@ -9,17 +13,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from typing import ClassVar
 
+from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.flow.layout import ROLES, Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
-from orchestrion.compiler.kernel.machine import DEFAULT, Machine
+from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES, Machine, find_machine
 from orchestrion.compiler.kernel.plan import EntryPlan
+from orchestrion.schema.errors import PluginError
+from orchestrion.schema.plugins import declared, load
+
+#: version of this interface; 0: provisional
+API_VERSION = (0, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
     """An executable as the module file holds it: its bytes, the features (`schema.profiles.FEATURES`) that its device
-    must have, the shared memory that a workgroup of its most demanding entry takes."""
+    must have beside those of the profile, the shared memory that a workgroup of its most demanding entry takes."""
 
     data: bytes
     features: frozenset[str]
@@ -27,15 +38,37 @@ class Payload:
 
 
 class Target(ABC):
-    """One executable format. `name` is the profile's in `schema.profiles.PROFILES`; `tiles`: how many rows of the left
+    """One executable format. `name` is its profile's; `api_version`: the version of this interface that a target of
+    another package was written for; `tiles`: how many rows of the left
     operand of a dot, and columns of the right one, lie side by side when they lie in tiles; `most_entries`: how many
     entries an executable may have, since drivers build it as a whole; `machines`: the rows of
     `kernel.machine.MACHINES`, of a target whose code is shaped for a kind of device."""
 
     name: str
+    api_version: ClassVar[tuple[int, int] | None] = None
     tiles: tuple[int, int] = (1, 1)
     most_entries: int = 1
     machines: Mapping[str, Machine] = {}
+
+    def machine(self, name: str) -> Machine | None:
+        """The target's row for a kind of device, also one that another package declares; None where it has none.
+
+        `CompileError`: the package cannot be used.
+        """
+        row = self.machines.get(name)
+        if row is not None or name in MACHINES or not self.machines:
+            return row
+        try:
+            kind = find_machine(name)
+        except PluginError as error:
+            raise CompileError(str(error)) from error
+        return None if kind is None else kind.rows.get(self.name)
+
+    def row(self, machine: str) -> Machine:
+        """The row for a kind of device that the target is known to be shaped for."""
+        found = self.machine(machine)
+        assert found is not None, f"target {self.name} has no row for machine {machine}"
+        return found
 
     @abstractmethod
     def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
@@ -69,6 +102,8 @@ class Target(ABC):
         """The code of an `ll_seq.executable` whose entries are lowered. Equal IR gives equal bytes."""
 
 
+GROUP = "orchestrion.targets"
+
 #: profile -> the module whose `TARGET` it is
 TARGETS: dict[str, str] = {
     "reference": "orchestrion.compiler.targets.reference.target",
@@ -79,6 +114,30 @@ TARGETS: dict[str, str] = {
 
 @cache
 def target(name: str) -> Target:
-    """The target of a profile; KeyError for a name that has no row."""
-    found: Target = import_module(TARGETS[name]).TARGET
+    """The target of a profile. `CompileError`: no package declares one, it cannot be loaded, or it was written for
+    another version of this interface.
+    """
+    if name in TARGETS:
+        found: Target = import_module(TARGETS[name]).TARGET
+        return found
+    try:
+        return _declared(name)
+    except PluginError as error:
+        raise CompileError(str(error)) from error
+
+
+def _declared(name: str) -> Target:
+    plugin = declared(GROUP).get(name)
+    if plugin is None:
+        raise PluginError(f"no installed package declares the compiler target of profile {name}")
+    found = load(plugin)
+    if not isinstance(found, Target):
+        raise PluginError(f"{plugin} is a {type(found).__name__}, not a Target")
+    if found.name != name:
+        raise PluginError(f"{plugin} calls itself {found.name!r}: entry point and target must have one name")
+    if found.api_version != API_VERSION:
+        raise PluginError(
+            f"{plugin} was written for version {found.api_version} of the target interface, this is version "
+            f"{API_VERSION}: the interface is provisional, and a target must state this very version"
+        )
     return found

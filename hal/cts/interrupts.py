@@ -13,7 +13,6 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-import pytest
 
 import orchestrion.hal.queue as front
 from orchestrion.hal.buffer import Buffer
@@ -21,16 +20,15 @@ from orchestrion.hal.command_buffer import CommandBuffer
 from orchestrion.hal.semaphore import Fence
 
 from .case import Group
+from .expect import warns
 from .rig import Rig
 
-case = Group("interrupts")
+case = Group("interrupts", __doc__)
 
 #: bytes of a buffer; large enough that work is still under way when the exception comes
 SIZE = 1 << 20
 #: places of one call that are tried, spread evenly over those there are
 PLACES = 24
-#: seconds, far more than anything here takes
-PATIENCE = 20.0
 HAL = str(Path(front.__file__).parent)
 CTS = str(Path(__file__).parent)
 
@@ -147,6 +145,7 @@ def host_access_after_an_interrupted_call(rig: Rig) -> None:
 
 @case
 def batches_and_transfers(rig: Rig) -> None:
+    """After an interrupted batch, submission, write or read, the next call is right."""
     buffer, first, second = rig.zeros(SIZE), filling(rig, 1), filling(rig, 2)
     data = np.full(SIZE, 3, np.uint8)
     queue = rig.device.queue
@@ -186,7 +185,7 @@ def what_a_submission_promised(rig: Rig) -> None:
         rig.run(first, buffer)
         if done.promised:
             try:
-                done.wait(PATIENCE)
+                done.wait(rig.patience)
             except Exception as error:
                 assert "interrupted" in str(error)
         holds(buffer, 1)
@@ -209,9 +208,8 @@ def interrupted_twice(rig: Rig) -> None:
 @case
 def close_after_an_interrupted_call(rig: Rig) -> None:
     """Handles may be released at once; closing the last share waits for work under way."""
-    assert rig.driver is not None
     for place in (20, 40, 60, 80, 100):
-        own = Rig(rig.device.of(rig.driver.open(rig.device.info), policy=rig.device.policy), rig.computes, rig.driver)
+        own = rig.reopened()
         buffer, commands = own.zeros(SIZE), filling(own, 1)
         own.run(commands, buffer)
         struck(lambda own=own, c=commands, b=buffer: own.run(c, b), place)  # type: ignore[misc]
@@ -228,7 +226,7 @@ def close_while_it_is_interrupted(rig: Rig) -> None:
     """After an exception in `close`, a second `close` does the rest."""
     for place in range(1, 40, 3):
         device = rig.device.share()
-        share = Rig(device, rig.computes)
+        share = rig.on(device)
         buffer, commands = share.zeros(SIZE), filling(share, 1)
         device.queue.submit(commands, (buffer,))
         buffer.release()
@@ -241,18 +239,17 @@ def close_while_it_is_interrupted(rig: Rig) -> None:
 @case
 def close_waits_within_a_bound(rig: Rig) -> None:
     """`close` warns of work that does not end, and releases nothing that the work uses."""
-    assert rig.driver is not None
-    device = rig.device.of(rig.driver.open(rig.device.info), policy=rig.device.policy)
-    own = Rig(device, rig.computes, rig.driver)
+    own = rig.reopened()
+    device = own.device
     state, gate, buffer, commands = device.device_state, device.create_semaphore(), own.zeros(SIZE), filling(own, 1)
     device.close_seconds = 0.05
     device.queue.submit(commands, (buffer,), Fence([(gate, 1)]))
     opened = gate.backend
     for handle in (gate, buffer, commands):
         handle.release()
-    with pytest.warns(ResourceWarning, match="closed while 1 submission was not over after 0.05 s"):
+    with warns(ResourceWarning, match="closed while 1 submission was not over after 0.05 s"):
         assert device.close() == ()
     assert state.owned and not state.abandoned
     opened.signal(1)
-    state.wait_submitted(state.submitted, PATIENCE)
+    state.wait_submitted(state.submitted, rig.patience)
     assert state.abandoned and not state.owned

@@ -1,5 +1,8 @@
 """The code that cases dispatch: three entries, in every executable format.
 
+A package that declares a format declares these kernels in it, too: an entry point of the group
+`orchestrion.conformance`, named like the format, for a function that gives a `Kernel` for (n, value).
+
 All work on 32-bit unsigned words for `n` elements. Formats with parameters take `n` and `value` as two parameter words,
 guard `i < n` and use the linear workgroup index; their texts stand in `payloads/`. Tensor bytecode
 has no parameters: there each (n, value) is a program of its own.
@@ -10,12 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
 from orchestrion.hal.backend import Entry
 from orchestrion.schema import tensor_encoding
 from orchestrion.schema.dtypes import BY_NAME
+from orchestrion.schema.errors import PluginError
 from orchestrion.schema.tensor_bytecode import EntryCode
 from orchestrion.schema.tensor_shapes import TensorType
 
@@ -81,3 +86,20 @@ FORMATS: dict[str, Callable[[int, int], Kernel]] = {
     "spirv": _words("spirv", "kernels.spv"),
     "opencl-c": _words("opencl-c", "kernels.cl"),
 }
+
+
+def find_kernels(format: str) -> Callable[[int, int], Kernel] | None:
+    """The kernels in a format, also those that another package declares; None if nobody has them in this format.
+
+    `PluginError`: the package that declares them cannot be used.
+    """
+    found = FORMATS.get(format)
+    if found is not None:
+        return found
+    from orchestrion.schema.plugins import find
+
+    declared: Any = find("orchestrion.conformance", format, object)
+    if declared is not None and not callable(declared):
+        raise PluginError(f"conformance kernels {format}: {declared!r:.200} is not a function of (n, value)")
+    made: Callable[[int, int], Kernel] | None = declared
+    return made

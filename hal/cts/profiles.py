@@ -3,23 +3,22 @@
 import threading
 
 import numpy as np
-import pytest
 
 from orchestrion.hal import profiling
+from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import CommandBuffer
 from orchestrion.hal.errors import InvalidArgument, Unsupported
 from orchestrion.hal.profiling import Submission
 from orchestrion.hal.semaphore import Fence
 from orchestrion.hal.timing import now
 
-from .case import Case, Group
+from .case import Function, Group
+from .expect import raises
 from .kernels import ADD, INCREMENT
-from .rig import Rig
+from .rig import Rig, Words
 
-case = Group("profiles")
+case = Group("profiles", __doc__)
 
-#: seconds after which a wait that must end is taken for a hang
-PATIENCE = 20.0
 COMMANDS = [("fill", "fill", (256,)), ("dispatch", "increment", (256,)), ("copy", "copy", (256, 256))]
 
 
@@ -42,34 +41,40 @@ def check(found: Submission, begin: int, end: int) -> None:
     assert len(found.spans) == len(COMMANDS) and moments == sorted(moments), moments
 
 
-@case
+@case.needing("no-timestamps")
 def refused_without_timestamps(rig: Rig) -> None:
-    if rig.device.info.timestamps:
-        return
-    with pytest.raises(Unsupported):
+    """A device without timestamps refuses to be opened with profiling."""
+    with raises(Unsupported):
         assert rig.driver is not None
         rig.driver.open_profiled(rig.device.info)
 
 
 @case
 def off_by_default(rig: Rig) -> None:
-    with pytest.raises(InvalidArgument, match="not opened with profiling"):
+    """A device that was not opened with profiling refuses to give times."""
+    with raises(InvalidArgument, match="not opened with profiling"):
         profiling.take(rig.device)
 
 
-def timed(function: Case) -> Case:
+def computed(rig: Rig, buffer: Buffer, want: Words) -> None:
+    """As `Rig.computed`, where dispatches are executed: the others are timed, too."""
+    if rig.computes:
+        rig.computed(buffer, want)
+
+
+def timed(function: Function) -> Function:
     """A case of the profiled device, where it has timestamps."""
 
     def run(rig: Rig) -> None:
-        if rig.device.info.timestamps:
-            rig.profiled(function)
+        rig.profiled(function)
 
-    case.add(function.__name__, run)
+    case.add(function.__name__, run, function.__doc__, "timestamps")
     return run
 
 
 @timed
 def executed(rig: Rig) -> None:
+    """A blocking call has a span per command, between its submission and its end."""
     source, target = rig.zeros(256), rig.zeros(256)
     commands = mixed(rig, 6)
     for _ in range(3):
@@ -77,7 +82,7 @@ def executed(rig: Rig) -> None:
         rig.run(commands, source, target)
         (found,) = profiling.take(rig.device)
         check(found, begin, now())
-    rig.computed(target, np.full(64, 7, np.uint32))
+    computed(rig, target, np.full(64, 7, np.uint32))
     rig.holds(source, rig.contents(target))
     assert profiling.take(rig.device) == []
 
@@ -93,7 +98,7 @@ def submitted(rig: Rig) -> None:
         rig.device.queue.submit(commands, pair, Fence([(gate, 1)]), Fence([(done, number)]))
     assert profiling.take(rig.device) == []
     gate.signal(1)
-    done.wait(3, PATIENCE)
+    done.wait(3, rig.patience)
     rig.device.queue.wait_idle()
     found = profiling.take(rig.device)
     assert len(found) == 3
@@ -102,7 +107,7 @@ def submitted(rig: Rig) -> None:
     starts = [one.spans[0][0] for one in found]
     assert starts == sorted(starts)
     for _, target in pairs:
-        rig.computed(target, np.full(64, 2, np.uint32))
+        computed(rig, target, np.full(64, 2, np.uint32))
 
 
 @timed
@@ -124,7 +129,7 @@ def batches(rig: Rig) -> None:
         moments = [moment for span in spans for moment in span]
         assert moments == sorted(moments)
     for value, (_, target) in zip((2, 2, 3), pairs, strict=True):
-        rig.computed(target, np.full(64, value, np.uint32))
+        computed(rig, target, np.full(64, value, np.uint32))
 
 
 @timed
@@ -153,7 +158,7 @@ def owners_take_their_own(rig: Rig) -> None:
     def work(value: int) -> None:
         try:
             with rig.device.share() as device:
-                _ten_times(Rig(device, rig.computes), value)
+                _ten_times(rig.on(device), value)
         except BaseException as failure:
             failures.append(failure)
 
@@ -182,7 +187,7 @@ def _ten_times(rig: Rig, value: int) -> None:
     assert len(found) == 10
     for one in found:
         check(one, begin, now())
-    rig.computed(table[1], np.full(64, value + 1, np.uint32))
+    computed(rig, table[1], np.full(64, value + 1, np.uint32))
 
 
 @timed

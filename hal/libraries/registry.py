@@ -18,7 +18,9 @@ import numpy.typing as npt
 
 from orchestrion.hal.errors import InvalidArgument, LibraryUnavailable
 from orchestrion.hal.fork import new_rlock
+from orchestrion.schema.errors import PluginError
 from orchestrion.schema.library_call import Value, name_problem
+from orchestrion.schema.plugins import contained
 
 GROUP = "orchestrion.libraries"
 BUILT_IN: dict[str, str] = {
@@ -143,9 +145,10 @@ def _of_package(library: str) -> dict[str, Function]:
 def _imported(library: str, place: str) -> dict[str, Function]:
     module, _, attribute = place.partition(":")
     try:
-        return _functions(library, getattr(import_module(module), attribute))
-    except (ImportError, AttributeError, InvalidArgument) as error:
-        raise LibraryUnavailable(f"library {library} at {place} cannot be loaded: {error}") from error
+        with contained(f"library {library} at {place} cannot be loaded"):
+            return _functions(library, getattr(import_module(module), attribute))
+    except PluginError as error:
+        raise LibraryUnavailable(str(error)) from error
 
 
 def _functions(library: str, given: object) -> dict[str, Function]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendExecutable, Binding, Bytes
+from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendExecutable, Binding
 
 Table = Sequence[BackendBuffer]
 
@@ -27,7 +27,7 @@ class NullCommandBuffer(BackendCommandBuffer):
 
     def copy(self, source: Binding, target: Binding) -> None:
         def step(table: Table) -> None:
-            _memory(target, table)[:] = _memory(source, table)
+            target.memory(table)[:] = source.memory(table)
 
         self._steps.append(step)
 
@@ -35,7 +35,7 @@ class NullCommandBuffer(BackendCommandBuffer):
         word = np.frombuffer(pattern, np.uint8)
 
         def step(table: Table) -> None:
-            _memory(target, table).reshape(-1, word.size)[:] = word
+            target.memory(table).reshape(-1, word.size)[:] = word
 
         self._steps.append(step)
 
@@ -51,9 +51,3 @@ class NullCommandBuffer(BackendCommandBuffer):
 
     def release(self) -> None:
         self._steps.clear()
-
-
-def _memory(binding: Binding, table: Table) -> Bytes:
-    buffer = table[binding.source] if isinstance(binding.source, int) else binding.source
-    assert buffer.host is not None
-    return buffer.host[binding.offset : binding.offset + binding.length]

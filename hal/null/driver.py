@@ -7,12 +7,10 @@ folder to copy for a new driver: the same file names hold the same nouns in ever
 
 import numpy as np
 
-from orchestrion.hal.backend import BackendDevice, BackendDriver, Conformance, DeviceInfo, Limits
+from orchestrion.hal.backend import NO_LIMIT, BackendDevice, BackendDriver, Conformance, DeviceInfo, Limits
 from orchestrion.schema.profiles import FEATURES, PROFILES
 
 from .device import NullDevice
-
-NO_LIMIT = 2**63 - 1
 
 INFO = DeviceInfo(
     driver="null",
@@ -34,6 +32,7 @@ INFO = DeviceInfo(
     ),
     memory_bytes=NO_LIMIT,
     timestamps=True,
+    verified_formats=frozenset(profile.format for profile in PROFILES.values()),  # it runs none of them
     notes=("accepts every dispatch and executes none: results are not computed",),
 )
 

@@ -8,7 +8,7 @@ time instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendExecutable, Binding, Bytes
 from orchestrion.hal.errors import DeviceOutOfMemory
 
+from .control_flow import ControlFlow, Jump
 from .executable import ReferenceExecutable, Words, words_of
 from .interrupt import STRIDE
 from .kernels import Poll
@@ -30,11 +31,12 @@ MOST_KEPT = 1 << 16
 
 
 class ReferenceCommandBuffer(BackendCommandBuffer):
-    __slots__ = ("_before", "_bound", "_commands", "_limit", "_poll", "_registers", "_since_poll", "_table")
+    __slots__ = ("_before", "_bound", "_commands", "_flow", "_limit", "_poll", "_registers", "_since_poll", "_table")
 
     def __init__(self, limit: int, poll: Poll) -> None:
         """`limit`: bytes of memory the device has. `poll` is called between commands that take long."""
         self._commands: list[Command] = []
+        self._flow: ControlFlow | None = None  #: None where commands run one after the other
         self._limit = limit
         self._poll = poll
         self._since_poll = 0
@@ -98,6 +100,35 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
     def barrier(self) -> None:
         """Commands run one after the other anyway."""
 
+    def begin_loop(self, predicate: Binding) -> None:
+        self._control_flow().begin_loop(len(self._commands))
+        self._read(predicate)
+
+    def begin_branch(self, selector: Binding, arms: int) -> None:
+        self._control_flow().begin_branch(len(self._commands), arms)
+        self._read(selector)
+
+    def next_arm(self) -> None:
+        self._control_flow().next_arm(len(self._commands))
+        self._commands.append(lambda table: ((), []))
+
+    def end(self) -> None:
+        """The watcher is asked in each iteration."""
+        self._control_flow().end(len(self._commands))
+        poll = self._poll
+        steps = (lambda registers: poll(),)
+        self._commands.append(lambda table: (steps, []))
+
+    def _control_flow(self) -> ControlFlow:
+        if self._flow is None:
+            self._flow = ControlFlow()
+        return self._flow
+
+    def _read(self, what: Binding) -> None:
+        """Record a command whose one register is the memory of a predicate or selector."""
+        self._registers += 1
+        self._commands.append(lambda table: ((), [_memory(table, what)]))
+
     def finish(self) -> None:
         return
 
@@ -107,6 +138,9 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         if kept and table != self._table:
             self._bind(table)
         try:
+            if self._flow is not None:
+                self._run_jumps(self._flow.jumps, table, kept)
+                return
             for steps, registers in self._bound if kept else self._one_by_one(table):
                 for step in steps:
                     step(registers)
@@ -115,6 +149,15 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
             if isinstance(error, MemoryError):
                 raise DeviceOutOfMemory(f"the system has no more memory: {error}") from error
             raise
+
+    def _run_jumps(self, jumps: Mapping[int, Jump], table: Table, kept: bool) -> None:
+        number = 0
+        while number < len(self._commands):
+            steps, registers = self._bound[number] if kept else self._commands[number](table)
+            for step in steps:
+                step(registers)
+            jump = jumps.get(number)
+            number = number + 1 if jump is None else jump(registers)
 
     def unbind(self) -> None:
         """Let go of the views of the last runs."""

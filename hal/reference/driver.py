@@ -43,6 +43,8 @@ class ReferenceDriver(BackendDriver):
                 ),
                 memory_bytes=_memory_bytes(),
                 timestamps=True,
+                verified_formats=frozenset({FORMAT}),
+                control_flow=True,
             )
         ]
 

@@ -12,12 +12,20 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding, MemoryUse
+from orchestrion.hal.backend import (
+    BackendCommandBuffer,
+    BackendExecutable,
+    BackendInstance,
+    Binding,
+    IndirectArgument,
+    MemoryUse,
+)
 from orchestrion.hal.errors import Unsupported
 
 from .buffer import VulkanBuffer
 from .executable import VulkanExecutable
-from .recording import Barrier, Copy, Dispatch, Fill, Program, Recording, limit_barriers
+from .parameters import Block, Place
+from .recording import EMPTY_BYTES, EMPTY_STEP, Barrier, Copy, Dispatch, Fill, Program, Recording, limit_barriers
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
@@ -28,8 +36,6 @@ RECORDINGS = 16
 COMMANDS = 1 << 16
 #: a pattern that vkCmdFillBuffer cannot repeat is copied from a buffer that holds at most this many bytes of it
 PATTERN_BYTES = 1 << 20
-#: bytes that a command buffer binds for bindings of no length, since Vulkan has no empty ranges
-EMPTY_BYTES = 32
 
 Key = tuple[int, ...]
 
@@ -52,6 +58,11 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._table: Sequence[Any] | None = None
         self._recording: Any = None  # of this table
         self._timeline = device.timeline
+        self._blocks: list[Block] = []
+        self._words: list[int] = []  #: numbers of the fills that repeat a word
+        self._fixed = b""  #: parameters of all dispatches, if none is indirect
+        self._data = b""  #: that `_recording` reads
+        self._lengths: tuple[int, ...] = ()  #: of its copies and fills
 
     def dispatch(
         self,
@@ -61,7 +72,23 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         bindings: Sequence[Binding],
         parameters: bytes,
     ) -> None:
+        place = self._program.parameters.add(parameters) if parameters else None
+        self._dispatch(executable, entry, bindings, place, groups)
+
+    def dispatch_indirect(self, executable: BackendExecutable, entry: int, bindings: Sequence[Binding]) -> None:
+        place = self._program.parameters.add_indirect(4 * executable.entries[entry].parameter_words)
+        self._dispatch(executable, entry, bindings, place, None)
+
+    def _dispatch(
+        self,
+        executable: BackendExecutable,
+        entry: int,
+        bindings: Sequence[Binding],
+        place: Place | None,
+        groups: tuple[int, int, int] | None,
+    ) -> None:
         assert isinstance(executable, VulkanExecutable)
+        program, device = self._program, self._device
         pipeline, layout = executable.pipelines[entry], executable.layouts[entry]
         for position, (binding, least) in enumerate(zip(bindings, executable.least_bytes[entry], strict=False)):
             if 0 < binding.length < least:
@@ -70,24 +97,29 @@ class VulkanCommandBuffer(BackendCommandBuffer):
                     f"binding {position} of entry {name}: {binding.length} bytes are less than one element of {least}, "
                     "which a device without robust buffer access 2 cannot bound"
                 )
-        if self._program.empty is None and not all([binding.length for binding in bindings]):
-            self._program.empty = self._device.allocator.allocate(EMPTY_BYTES, MemoryUse.ARENA)
-        bound = self._program.bound(layout, tuple(bindings))
-        self._program.commands.append(Dispatch(self._device, pipeline, layout.pipeline, bound, parameters, groups))
+            if groups is None and isinstance(binding.source, int):
+                floor = max(program.floors.get(binding.source, 0), binding.offset + least)
+                program.floors[binding.source] = floor
+        if groups is not None and program.empty is None and not all([binding.length for binding in bindings]):
+            program.empty = device.allocator.allocate(EMPTY_BYTES, MemoryUse.ARENA)
+        bound = program.bound(layout, tuple(bindings))
+        program.commands.append(Dispatch(device, program, pipeline, layout.pipeline, bound, place, groups))
 
     def copy(self, source: Binding, target: Binding) -> None:
-        self._program.commands.append(Copy(self._device, source, target))
+        self._program.commands.append(Copy(self._device, self._program, source, target))
 
     def fill(self, target: Binding, pattern: bytes) -> None:
         length = self.fill_bytes(target, pattern)
         if not length:
-            self._program.commands.append(Fill(self._device, target, int.from_bytes((pattern * 4)[:4], "little")))
+            word = int.from_bytes((pattern * 4)[:4], "little")
+            self._words.append(self._program.transfers)
+            self._program.commands.append(Fill(self._device, self._program, target, word))
             return
         buffer = self._device.allocator.allocate_staging(length)
         self._patterns.append(buffer)
         assert buffer.host is not None, "host-visible memory is mapped"
         buffer.host.reshape(-1, len(pattern))[:] = list(pattern)
-        self._program.commands.append(Copy(self._device, Binding(buffer, 0, length), target))
+        self._program.commands.append(Copy(self._device, self._program, Binding(buffer, 0, length), target))
 
     def fill_bytes(self, target: Binding, pattern: bytes) -> int:
         """Of the buffer from which a pattern is copied, 0 where the device repeats a word by itself."""
@@ -107,28 +139,50 @@ class VulkanCommandBuffer(BackendCommandBuffer):
             commands.pop()
         commands.append(Barrier(self._device, last=True))
         limit_barriers(commands)
+        program = self._program
+        if program.parameters.size and not program.parameters.indirect:
+            self._fixed = program.parameters.pack(())
+        count = sum(len(bindings) for _, bindings in program.sets)
+        if program.parameters.indirect and count:
+            if program.empty is not None:
+                program.empty.release()
+            program.empty = self._device.allocator.allocate(EMPTY_STEP * count, MemoryUse.ARENA)
+
+    def instance(self, arguments: Sequence[IndirectArgument | None], lengths: Sequence[int]) -> VulkanInstance:
+        for number in self._words:
+            if lengths[number] % 4:
+                raise Unsupported(f"a fill of {lengths[number]} bytes in a recording that fills whole words")
+        return VulkanInstance(self, self._program.parameters.pack(arguments), tuple(lengths))
 
     def recording(self, table: Sequence[Any]) -> Recording:
-        """The program encoded for this table; for the one before it is at hand."""
-        if table != self._table:
+        """The program encoded for this table, with the parameters that were recorded."""
+        return self.recording_of(table, self._fixed, ())
+
+    def recording_of(self, table: Sequence[Any], data: bytes, lengths: tuple[int, ...]) -> Recording:
+        """The program encoded for this table, with a block that holds `data`; for those before they are at hand.
+
+        `lengths`: of copies and fills, empty if they are those that were recorded. The caller submits the recording,
+        or sets its `pending`, before it asks for another one.
+        """
+        if table != self._table or data is not self._data or lengths != self._lengths:
             self._table = None  # for when this fails halfway
-            self._recording = self._find(table)
-            self._table = table
+            self._recording = self._find(table, data, lengths)
+            self._table, self._data, self._lengths = table, data, lengths
         recording: Recording = self._recording
         return recording
 
     def trim(self) -> bool:
         """Release the recordings that are not under way, but for that of the latest table; whether there were any."""
-        reached, latest = self._timeline.poll(), self._recording if self._table is not None else None
-        idle = [one for one in self._recordings.items() if one[1] is not latest and one[1].pending <= reached]
+        latest, busy = self._recording if self._table is not None else None, self._under_way()
+        idle = [one for one in self._recordings.items() if one[1] is not latest and one[1] not in busy]
         for key, recording in idle:
             del self._recordings[key]
             recording.release()
-        spare = [one for one in self._spare if one.pending <= reached]
-        self._spare = [one for one in self._spare if one.pending > reached]
+        spare = [one for one in self._spare if one not in busy]
+        self._spare = [one for one in self._spare if one in busy]
         for recording in spare:
             recording.release()
-        return bool(idle or spare)
+        return bool(idle)
 
     def release(self) -> None:
         device = self._device
@@ -137,38 +191,81 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         device.vk.vkDestroyCommandPool(device.handle, self._pool, device.api.null)
         for buffer in self._patterns:
             buffer.release()
+        for block in self._blocks:
+            block.buffer.release()
         if self._program.empty is not None:
             self._program.empty.release()
 
-    def _find(self, table: Sequence[Any]) -> Recording:
-        key = tuple([buffer.place for buffer in table])
+    def block(self, data: bytes) -> Block | None:
+        """A block that holds `data`; None if the program has no parameters. No work under way reads what is written."""
+        if not data:
+            return None
+        for block in self._blocks:
+            if block.data is data:
+                return block
+        busy = {recording.block for recording in self._under_way()}
+        free = next((block for block in self._blocks if block not in busy), None)
+        if free is None:
+            free = Block(self._device.allocator, len(self._blocks), self._program.parameters.size)
+            self._blocks.append(free)
+        free.write(data)
+        return free
+
+    def _find(self, table: Sequence[Any], data: bytes, lengths: tuple[int, ...]) -> Recording:
+        block = self.block(data)
+        key: Key = (*lengths, *[buffer.place for buffer in table])
+        if block is not None:
+            key += (block.number,)
+        if self._program.parameters.indirect:  # ranges end with the buffer: a place may have been freed and taken again
+            key += tuple([buffer.size for buffer in table])
         recording = self._recordings.get(key)
         if recording is None:
-            return self._encode(key, table)
+            return self._encode(key, table, block, lengths)
         self._recordings.move_to_end(key)
         return recording
 
-    def _encode(self, key: Key, table: Sequence[Any]) -> Recording:
+    def _encode(self, key: Key, table: Sequence[Any], block: Block | None, lengths: tuple[int, ...]) -> Recording:
         most = max(2, min(RECORDINGS, COMMANDS // len(self._program.commands)))
         if len(self._recordings) >= most:
             self._spare.append(self._recordings.popitem(last=False)[1])
         recording = self._take_spare() or Recording(self._device, self._pool, self._program)
         try:
-            recording.encode(table)
+            recording.encode(table, block, lengths or None)
         except BaseException:
             recording.release()  # it may be half encoded, and cannot be begun again then
             raise
         self._recordings[key] = recording
         return recording
 
+    def _under_way(self) -> set[Recording]:
+        """The recordings that work under way uses: submitted, or launched by a thread that waits for them."""
+        launched = {recording for ticket in self._device.tickets for recording in ticket.recordings}
+        reached = self._timeline.poll()
+        known = (*self._recordings.values(), *self._spare)
+        return {recording for recording in known if recording.pending > reached or recording in launched}
+
     def _take_spare(self) -> Recording | None:
         """One that is not under way, if there is one; more of them are left over from a busier time, and go."""
         if not self._spare:
             return None
-        launched = {recording for ticket in self._device.tickets for recording in ticket.recordings}
-        reached = self._timeline.poll()
-        idle = [spare for spare in self._spare if spare.pending <= reached and spare not in launched]
+        busy = self._under_way()
+        idle = [spare for spare in self._spare if spare not in busy]
         self._spare = [spare for spare in self._spare if spare not in idle]
         for spare in idle[1:]:
             spare.release()
         return idle[0] if idle else None
+
+
+class VulkanInstance(BackendInstance):
+    """A recording with indirect dispatches and what they get. It owns nothing: its bytes go into a block of the
+    recording's when it is submitted.
+    """
+
+    def __init__(self, commands: VulkanCommandBuffer, data: bytes, lengths: tuple[int, ...]) -> None:
+        self._commands = commands
+        self._data = data
+        self._lengths = lengths
+
+    def recording(self, table: Sequence[Any]) -> Recording:
+        """See `VulkanCommandBuffer.recording`."""
+        return self._commands.recording_of(table, self._data, self._lengths)

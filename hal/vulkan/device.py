@@ -16,9 +16,10 @@ from .allocator import Allocator
 from .api import Api, Handle
 from .buffer import BorrowedBuffer, ImportedBuffer, VulkanBuffer
 from .command_buffer import VulkanCommandBuffer
-from .executable import Layout, VulkanExecutable
+from .executable import Layout, VulkanExecutable, set_layout
 from .physical import PhysicalDevice, feature_chain
 from .queue import VulkanQueue
+from .recording import DESCRIPTOR_UNIFORM_BUFFER_DYNAMIC
 from .semaphore import VulkanSemaphore
 
 
@@ -34,6 +35,7 @@ class VulkanHandles(NamedTuple):
 class VulkanDevice(BackendDevice):
     """`api` and `vk` are the loader and this device's functions; siblings use what has no underscore."""
 
+    indirect_dispatch: ClassVar[bool] = True
     queue_class: ClassVar[type[VulkanQueue]] = VulkanQueue
     command_buffer_class: ClassVar[type[VulkanCommandBuffer]] = VulkanCommandBuffer
 
@@ -55,7 +57,9 @@ class VulkanDevice(BackendDevice):
         #: those of the front, for `trim`
         self._command_buffers: weakref.WeakSet[VulkanCommandBuffer] = weakref.WeakSet()
         self._command_buffers_lock = new_lock()
-        self._layouts: dict[tuple[int, int], Layout] = {}
+        self._layouts: dict[tuple[int, bool], Layout] = {}
+        #: the VkDescriptorSetLayout of all entries' parameters
+        self.parameter_set = set_layout(api, self.handle, self.vk, DESCRIPTOR_UNIFORM_BUFFER_DYNAMIC, 1)
         self._layouts_lock = new_lock()
 
     @staticmethod
@@ -111,12 +115,13 @@ class VulkanDevice(BackendDevice):
         physical = self.physical
         return VulkanHandles(physical.handle, self.handle, self._queue.handle, physical.queue_family)
 
-    def layout(self, bindings: int, parameter_words: int) -> Layout:
-        """The one layout of entries with so many bindings and parameters."""
+    def layout(self, bindings: int, parameters: bool) -> Layout:
+        """The one layout of entries with so many bindings, and with or without parameters."""
         with self._layouts_lock:
-            key = bindings, parameter_words
+            key = bindings, parameters
             if key not in self._layouts:
-                self._layouts[key] = Layout(self.api, self.handle, self.vk, bindings, parameter_words)
+                second = self.parameter_set if parameters else None
+                self._layouts[key] = Layout(self.api, self.handle, self.vk, bindings, second)
             return self._layouts[key]
 
     def trim(self) -> bool:
@@ -129,5 +134,6 @@ class VulkanDevice(BackendDevice):
         self._close_queue()
         for layout in self._layouts.values():
             layout.release()
+        self.vk.vkDestroyDescriptorSetLayout(self.handle, self.parameter_set, self.api.null)
         self.allocator.close()
         self.vk.vkDestroyDevice(self.handle, self.api.null)

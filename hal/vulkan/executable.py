@@ -1,9 +1,9 @@
 """Executables: SPIR-V words to compute pipelines, one per entry.
 
 Before the driver sees the words, they are verified (`spirv_check`), their needs are compared with the device's
-features, and protections that the device lacks are added (`spirv_harden`). Binding `i` of an entry is set 0, binding
-`i`; parameters are push constants. The driver's pipelines are kept in the user's cache by content, device and driver
-version.
+features, protections that the device lacks are added (`spirv_harden`), and parameters move into a uniform buffer
+(`spirv_parameters`). Binding `i` of an entry is set 0, binding `i`; its parameters are set 1. The driver's pipelines
+are kept in the user's cache by content, device and driver version.
 """
 
 from __future__ import annotations
@@ -21,39 +21,46 @@ from .recording import DESCRIPTOR_STORAGE_BUFFER, SHADER_STAGE_COMPUTE
 from .spirv_check import Summary, verify
 from .spirv_harden import harden
 from .spirv_limits import check_limits
+from .spirv_parameters import buffer_parameters
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
 
 
 class Layout:
-    """How an entry is bound: `sets`, its VkDescriptorSetLayout, and `pipeline`, its VkPipelineLayout."""
+    """How an entry is bound: `sets`, its VkDescriptorSetLayout, and `pipeline`, its VkPipelineLayout.
 
-    def __init__(self, api: Api, device: Handle, functions: Any, bindings: int, parameter_words: int) -> None:
+    `parameters` is the VkDescriptorSetLayout of set 1, which the caller owns; None for entries without parameters.
+    """
+
+    def __init__(self, api: Api, device: Handle, functions: Any, bindings: int, parameters: Handle | None) -> None:
         self._api = api
         self._device = device
         self._vk = functions
-        rows = api.ffi.new("VkDescriptorSetLayoutBinding[]", bindings)
-        for index in range(bindings):
-            rows[index].binding = index
-            rows[index].descriptorType = DESCRIPTOR_STORAGE_BUFFER
-            rows[index].descriptorCount = 1
-            rows[index].stageFlags = SHADER_STAGE_COMPUTE
-        info = api.new("VkDescriptorSetLayoutCreateInfo", bindingCount=bindings, pBindings=rows)
-        self.sets = api.create(functions.vkCreateDescriptorSetLayout, device, info, "a descriptor set layout")
-        words = api.new("VkPushConstantRange", stageFlags=SHADER_STAGE_COMPUTE, offset=0, size=4 * parameter_words)
+        self.sets = set_layout(api, device, functions, DESCRIPTOR_STORAGE_BUFFER, bindings)
+        sets = [self.sets] if parameters is None else [self.sets, parameters]
         info = api.new(
             "VkPipelineLayoutCreateInfo",
-            setLayoutCount=1,
-            pSetLayouts=api.ffi.new("VkDescriptorSetLayout[1]", [self.sets]),
-            pushConstantRangeCount=1 if parameter_words else 0,
-            pPushConstantRanges=words,
+            setLayoutCount=len(sets),
+            pSetLayouts=api.ffi.new("VkDescriptorSetLayout[]", sets),
         )
         self.pipeline = api.create(functions.vkCreatePipelineLayout, device, info, "a pipeline layout")
 
     def release(self) -> None:
         self._vk.vkDestroyPipelineLayout(self._device, self.pipeline, self._api.null)
         self._vk.vkDestroyDescriptorSetLayout(self._device, self.sets, self._api.null)
+
+
+def set_layout(api: Api, device: Handle, functions: Any, kind: int, bindings: int) -> Handle:
+    """A VkDescriptorSetLayout of bindings 0 to `bindings - 1`, one descriptor of type `kind` each."""
+    rows = api.ffi.new("VkDescriptorSetLayoutBinding[]", bindings)
+    for index in range(bindings):
+        rows[index].binding = index
+        rows[index].descriptorType = kind
+        rows[index].descriptorCount = 1
+        rows[index].stageFlags = SHADER_STAGE_COMPUTE
+    info = api.new("VkDescriptorSetLayoutCreateInfo", bindingCount=bindings, pBindings=rows)
+    return api.create(functions.vkCreateDescriptorSetLayout, device, info, "a descriptor set layout")
 
 
 class VulkanExecutable(BackendExecutable):
@@ -75,7 +82,9 @@ class VulkanExecutable(BackendExecutable):
             clamp_buffers=clamped,
             shared=any(summary.shared_bytes.values()),
         )
-        self.layouts = [device.layout(len(entry.bindings), entry.parameter_words) for entry in entries]
+        if any([entry.parameter_words for entry in entries]):
+            code = buffer_parameters(code)
+        self.layouts = [device.layout(len(entry.bindings), bool(entry.parameter_words)) for entry in entries]
         self.pipelines: list[Handle] = []
         try:
             self._build(payload, code)

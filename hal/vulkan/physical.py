@@ -247,6 +247,7 @@ class _Probe:
             memory_bytes=memory_bytes,
             notes=self._notes(types),
             timestamps=self.timestamp_bits > 0,
+            verified_formats=frozenset({"spirv"}),
         )
         uuid = bytes(self.properties.pipelineCacheUUID).hex()
         return PhysicalDevice(
@@ -274,7 +275,7 @@ class _Probe:
             max_bindings=min(
                 int(limits.maxPerStageDescriptorStorageBuffers),
                 int(limits.maxDescriptorSetStorageBuffers),
-                int(limits.maxPerStageResources),
+                int(limits.maxPerStageResources) - 1,  # the buffer of parameters
             ),
             max_parameter_bytes=int(limits.maxPushConstantsSize),
             shared_memory_bytes=int(limits.maxComputeSharedMemorySize),

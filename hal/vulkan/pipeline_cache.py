@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from .device import VulkanDevice
 
 HEADER_BYTES = 32
+#: changes when the words that a driver gets for a payload change, or how its pipelines are bound
+REVISION = "2"
 
 
 def cache_key(device: VulkanDevice, payload: memoryview) -> tuple[str, str, bytes]:
-    """All that a driver's pipelines for a payload depend on: device and driver version, features, SHA-256."""
-    enabled = ",".join(sorted(device.physical.enabled))
+    """All that a driver's pipelines for a payload depend on: device and driver, features and revision, SHA-256."""
+    enabled = ",".join([*sorted(device.physical.enabled), REVISION])
     return device.physical.identity, enabled, hashlib.sha256(payload).digest()
 
 

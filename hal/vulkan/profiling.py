@@ -29,6 +29,7 @@ from orchestrion.hal.timing import HostClock, Timing, Timings, now
 from .api import Api, Handle
 from .command_buffer import Key, VulkanCommandBuffer
 from .device import VulkanDevice
+from .parameters import Block
 from .physical import PhysicalDevice
 from .queue import VulkanQueue
 from .recording import Barrier, Command, Program, Recording
@@ -106,9 +107,9 @@ class ProfiledRecording(Recording):
         info = device.api.new("VkQueryPoolCreateInfo", queryType=QUERY_TIMESTAMP, queryCount=max(1, 2 * program.timed))
         self._queries = device.api.create(device.vk.vkCreateQueryPool, device.handle, info, "a query pool")
 
-    def encode(self, table: Table) -> None:
+    def encode(self, table: Table, block: Block | None = None, lengths: Sequence[int] | None = None) -> None:
         self._profiled.queries = self._queries
-        super().encode(table)
+        super().encode(table, block, lengths)
 
     def read(self) -> list[Span]:
         """The spans of the last submission, which is over, in nanoseconds of the device."""
@@ -181,7 +182,7 @@ class ProfiledCommandBuffer(VulkanCommandBuffer):
             recording = ProfiledRecording(self._device, self._pool, self._timed)
             self._all.append(recording)
         if recording.key != key:
-            recording.encode(table)
+            recording.encode(table, self.block(self._fixed))
             recording.key = key
         recording.busy = True
         return recording
@@ -286,6 +287,7 @@ class ProfiledQueue(VulkanQueue):
 
 
 class ProfiledDevice(VulkanDevice):
+    indirect_dispatch = False  # each submission is timed by queries of its own recording
     queue_class = ProfiledQueue
     command_buffer_class = ProfiledCommandBuffer
 

@@ -17,8 +17,11 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestrion.hal.backend import Binding
+from orchestrion.hal.errors import Unsupported
 
 from .api import Api, Handle
+from .parameters import Block, ParameterLayout, Place
+from .spirv_parameters import PARAMETER_SET
 
 if TYPE_CHECKING:
     from .buffer import BorrowedBuffer, ImportedBuffer, VulkanBuffer
@@ -30,9 +33,13 @@ if TYPE_CHECKING:
 
 STAGE_COMPUTE, STAGE_TRANSFER, STAGE_HOST = 0x800, 0x1000, 0x4000
 STAGES = STAGE_COMPUTE | STAGE_TRANSFER
+#: bytes that a command buffer binds for bindings of no length, since Vulkan has no empty ranges, and the distance of
+#: such bytes of two bindings
+EMPTY_BYTES, EMPTY_STEP = 32, 256
 #: stage -> how it reads and writes memory; the host writes before a submission, which waits for that by itself
 ACCESSES = ((STAGE_COMPUTE, 0x20, 0x40), (STAGE_TRANSFER, 0x800, 0x1000), (STAGE_HOST, 0x2000, 0))
-BIND_POINT_COMPUTE, SHADER_STAGE_COMPUTE, DESCRIPTOR_STORAGE_BUFFER = 1, 0x20, 7
+BIND_POINT_COMPUTE, SHADER_STAGE_COMPUTE = 1, 0x20
+DESCRIPTOR_STORAGE_BUFFER, DESCRIPTOR_UNIFORM_BUFFER_DYNAMIC = 7, 8
 
 
 class Command(Protocol):
@@ -42,82 +49,104 @@ class Command(Protocol):
 
 
 class Dispatch:
-    """A launch. `bound` is the number of its descriptor set in the program, -1 without bindings."""
+    """A launch of `groups` workgroups; None: the counts that the block of parameters has at `place`.
 
-    __slots__ = ("_bound", "_groups", "_layout", "_null", "_parameters", "_pipeline", "_size", "_vk")
+    `bound` is the number of its descriptor set in the program, -1 without bindings. `place` is None for a launch with
+    recorded counts and without parameters.
+    """
+
+    __slots__ = ("_bound", "_groups", "_layout", "_null", "_offset", "_pipeline", "_place", "_program", "_vk")
     stage = STAGE_COMPUTE
 
     def __init__(
         self,
         device: VulkanDevice,
+        program: Program,
         pipeline: Handle,
         layout: Handle,
         bound: int,
-        parameters: bytes,
-        groups: tuple[int, int, int],
+        place: Place | None,
+        groups: tuple[int, int, int] | None,
     ) -> None:
         self._vk = device.vk
         self._null = device.api.null
+        self._program = program
         self._pipeline = pipeline
         self._layout = layout
         self._bound = bound
-        self._parameters = device.api.ffi.new("char[]", parameters)
-        self._size = len(parameters)
+        self._place = place
         self._groups = groups
+        parameters = place is not None and place.parameters
+        self._offset = device.api.ffi.new("uint32_t[1]", [place.offset]) if place and parameters else None
 
     def encode(self, buffer: Handle, sets: Any, table: Table) -> None:
-        vk, layout = self._vk, self._layout
+        vk, layout, program = self._vk, self._layout, self._program
         vk.vkCmdBindPipeline(buffer, BIND_POINT_COMPUTE, self._pipeline)
         if self._bound >= 0:
             where = sets + self._bound
             vk.vkCmdBindDescriptorSets(buffer, BIND_POINT_COMPUTE, layout, 0, 1, where, 0, self._null)
-        if self._size:
-            vk.vkCmdPushConstants(buffer, layout, SHADER_STAGE_COMPUTE, 0, self._size, self._parameters)
-        vk.vkCmdDispatch(buffer, *self._groups)
+        if self._offset is not None:
+            where = sets + len(program.sets)
+            vk.vkCmdBindDescriptorSets(buffer, BIND_POINT_COMPUTE, layout, PARAMETER_SET, 1, where, 1, self._offset)
+        if self._groups is not None:
+            vk.vkCmdDispatch(buffer, *self._groups)
+            return
+        assert self._place is not None and program.block is not None, "an indirect launch has a place in a block"
+        block = program.block.buffer
+        vk.vkCmdDispatchIndirect(buffer, block.handle, block.base + self._place.counts)
 
 
 class Copy:
-    """Copies `length` bytes, repeating the source as often as it takes to fill the target; a range onto itself not."""
+    """Copies `length` bytes, repeating the source as often as it takes to fill the target; a range onto itself not.
 
-    __slots__ = ("_count", "_regions", "_source", "_target", "_vk")
+    Where each instance has a length of its own, it is `program.lengths[number]`.
+    """
+
+    __slots__ = ("_number", "_program", "_regions", "_source", "_target", "_vk")
     stage = STAGE_TRANSFER
 
-    def __init__(self, device: VulkanDevice, source: Binding, target: Binding) -> None:
+    def __init__(self, device: VulkanDevice, program: Program, source: Binding, target: Binding) -> None:
         self._vk = device.vk
+        self._program = program
+        self._number = program.add_transfer()
         self._source = source
         self._target = target
-        self._count = -(-target.length // source.length)
-        self._regions = device.api.ffi.new("VkBufferCopy[]", self._count)
-        for index in range(self._count):
-            self._regions[index].size = min(source.length, target.length - index * source.length)
+        self._regions = device.api.ffi.new("VkBufferCopy[]", -(-target.length // source.length))
 
     def encode(self, buffer: Handle, sets: Any, table: Table) -> None:
         source, target = resolve(self._source, table), resolve(self._target, table)
         taken, given = source.base + self._source.offset, target.base + self._target.offset
-        if source.handle == target.handle and taken == given:
+        length = self._program.length(self._number, self._target)
+        if source.handle == target.handle and taken == given or not length:
             return
         regions, step = self._regions, self._source.length
-        for index in range(self._count):
+        count = -(-length // step)
+        for index in range(count):
             regions[index].srcOffset = taken
             regions[index].dstOffset = given + index * step
-        self._vk.vkCmdCopyBuffer(buffer, source.handle, target.handle, self._count, regions)
+            regions[index].size = min(step, length - index * step)
+        self._vk.vkCmdCopyBuffer(buffer, source.handle, target.handle, count, regions)
 
 
 class Fill:
-    """Repeats a 32-bit word over a word-aligned range."""
+    """Repeats a 32-bit word over a word-aligned range; its length as that of `Copy`."""
 
-    __slots__ = ("_target", "_vk", "_word")
+    __slots__ = ("_number", "_program", "_target", "_vk", "_word")
     stage = STAGE_TRANSFER
 
-    def __init__(self, device: VulkanDevice, target: Binding, word: int) -> None:
+    def __init__(self, device: VulkanDevice, program: Program, target: Binding, word: int) -> None:
         self._vk = device.vk
+        self._program = program
+        self._number = program.add_transfer()
         self._target = target
         self._word = word
 
     def encode(self, buffer: Handle, sets: Any, table: Table) -> None:
         where = self._target
         target = resolve(where, table)
-        self._vk.vkCmdFillBuffer(buffer, target.handle, target.base + where.offset, where.length, self._word)
+        length = self._program.length(self._number, where)
+        if length:
+            self._vk.vkCmdFillBuffer(buffer, target.handle, target.base + where.offset, length, self._word)
 
 
 class Barrier:
@@ -166,18 +195,42 @@ def resolve(binding: Binding, table: Table) -> AnyBuffer:
     return table[source] if isinstance(source, int) else source  # type: ignore[return-value]
 
 
+def covered(binding: Binding, buffer: AnyBuffer) -> int:
+    """Bytes of a range that the buffer has. Only a slot of a program with indirect dispatches may have fewer."""
+    return min(binding.length, max(0, buffer.size - binding.offset))
+
+
 class Program:
     """What was recorded: `commands`, and `sets`, the distinct (layout, bindings) that dispatches refer to by number.
 
-    `empty`: memory of this command buffer alone that bindings of no length get; None if it has no such binding.
+    `empty`: memory of this command buffer alone that bindings of no length get; None if it has no such binding. With
+    indirect dispatches each binding has bytes of its own there: dispatches of no workgroups are recorded, too, between
+    which no barrier may stand.
+    `parameters`: the places of the dispatches' parameters and counts. `block`: where they are in the recording that is
+    being encoded, and `lengths` the bytes of its copies and fills, None if they are those that were recorded. `floors`:
+    by slot, the least bytes of a buffer that the code of its bindings can be bounded by.
     """
 
-    __slots__ = ("commands", "empty", "sets")
+    __slots__ = ("block", "commands", "empty", "floors", "lengths", "parameters", "sets", "transfers")
 
     def __init__(self) -> None:
         self.commands: list[Command] = []
         self.sets: dict[tuple[Layout, tuple[Binding, ...]], int] = {}
         self.empty: VulkanBuffer | None = None
+        self.parameters = ParameterLayout()
+        self.block: Block | None = None
+        self.floors: dict[int, int] = {}
+        self.transfers = 0  #: copies and fills so far
+        self.lengths: Sequence[int] | None = None
+
+    def add_transfer(self) -> int:
+        """The number of a further copy or fill."""
+        self.transfers += 1
+        return self.transfers - 1
+
+    def length(self, number: int, target: Binding) -> int:
+        """Bytes of a copy or fill in the recording that is being encoded."""
+        return target.length if self.lengths is None else self.lengths[number]
 
     def bound(self, layout: Layout, bindings: tuple[Binding, ...]) -> int:
         if not bindings:
@@ -186,7 +239,7 @@ class Program:
 
 
 class Recording:
-    """A program encoded for a table. `submit_info` submits it alone."""
+    """A program encoded for a table and a block of parameters. `submit_info` submits it alone."""
 
     __slots__ = (
         "_buffers",
@@ -197,6 +250,7 @@ class Recording:
         "_program",
         "_sets",
         "_writes",
+        "block",
         "buffer",
         "pending",
         "submit_info",
@@ -208,6 +262,7 @@ class Recording:
         self._program = program
         self._pool = None
         self.pending = 0
+        self.block: Block | None = None
         self._command_pool = command_pool
         self._buffers = buffers = api.ffi.new("VkCommandBuffer[1]")
         info = api.new("VkCommandBufferAllocateInfo", commandPool=command_pool, commandBufferCount=1)
@@ -215,22 +270,29 @@ class Recording:
         api.check(result, "a command buffer")
         self.buffer = buffers[0]
         self.submit_info = api.new("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=buffers)
-        self._sets = api.ffi.new("VkDescriptorSet[]", max(1, len(program.sets)))
-        self._infos = api.ffi.new("VkDescriptorBufferInfo[]", sum(len(bindings) for _, bindings in program.sets))
-        self._writes = api.ffi.new("VkWriteDescriptorSet[]", len(program.sets))
-        if program.sets:
+        kinds = [(DESCRIPTOR_STORAGE_BUFFER, layout.sets, len(bindings)) for layout, bindings in program.sets]
+        if program.parameters.range:
+            kinds.append((DESCRIPTOR_UNIFORM_BUFFER_DYNAMIC, device.parameter_set, 1))
+        self._sets = api.ffi.new("VkDescriptorSet[]", max(1, len(kinds)))
+        self._infos = api.ffi.new("VkDescriptorBufferInfo[]", sum(count for _, _, count in kinds))
+        self._writes = api.ffi.new("VkWriteDescriptorSet[]", len(kinds))
+        if kinds:
             try:
-                self._allocate_sets()
+                self._allocate_sets(kinds)
             except BaseException:
                 self.release()
                 raise
 
-    def encode(self, table: Table) -> None:
-        """Record anew, for these buffers; no earlier submission is under way."""
-        api, vk, buffer = self._device.api, self._device.vk, self.buffer
+    def encode(self, table: Table, block: Block | None = None, lengths: Sequence[int] | None = None) -> None:
+        """Record anew, for these buffers, this block and lengths of copies and fills; no earlier submission is under
+        way.
+        """
+        api, vk, buffer, program = self._device.api, self._device.vk, self.buffer, self._program
+        self.block = program.block = block
+        program.lengths = lengths
         self._write_sets(table)
         api.check(vk.vkBeginCommandBuffer(buffer, self._device.begin_info), "recording commands")
-        for command in self._program.commands:
+        for command in program.commands:
             command.encode(buffer, self._sets, table)
         api.check(vk.vkEndCommandBuffer(buffer), "recording commands")
 
@@ -241,44 +303,64 @@ class Recording:
         if self._pool is not None:
             vk.vkDestroyDescriptorPool(device, self._pool, self._device.api.null)
 
-    def _allocate_sets(self) -> None:
-        device, api, sets = self._device, self._device.api, self._program.sets
-        size = api.new("VkDescriptorPoolSize", type=DESCRIPTOR_STORAGE_BUFFER, descriptorCount=len(self._infos))
-        info = api.new("VkDescriptorPoolCreateInfo", maxSets=len(sets), poolSizeCount=1, pPoolSizes=size)
+    def _allocate_sets(self, kinds: Sequence[tuple[int, Handle, int]]) -> None:
+        """`kinds`: type of descriptor, layout and number of bindings of each set."""
+        device, api = self._device, self._device.api
+        counts: dict[int, int] = {}
+        for kind, _, count in kinds:
+            counts[kind] = counts.get(kind, 0) + count
+        sizes = api.ffi.new("VkDescriptorPoolSize[]", len(counts))
+        for place, (kind, count) in enumerate(counts.items()):
+            sizes[place].type, sizes[place].descriptorCount = kind, count
+        info = api.new("VkDescriptorPoolCreateInfo", maxSets=len(kinds), poolSizeCount=len(counts), pPoolSizes=sizes)
         self._pool = api.create(device.vk.vkCreateDescriptorPool, device.handle, info, "a descriptor pool")
-        layouts = api.ffi.new("VkDescriptorSetLayout[]", [layout.sets for layout, _ in sets])
+        layouts = api.ffi.new("VkDescriptorSetLayout[]", [layout for _, layout, _ in kinds])
         taken = api.new(
             "VkDescriptorSetAllocateInfo",
             descriptorPool=self._pool,
-            descriptorSetCount=len(sets),
+            descriptorSetCount=len(kinds),
             pSetLayouts=layouts,
         )
         api.check(device.vk.vkAllocateDescriptorSets(device.handle, taken, self._sets), "descriptor sets")
         start = 0
-        for index, (_, bindings) in enumerate(sets):
+        for index, (kind, _, count) in enumerate(kinds):
             write = self._writes[index]
             write.sType = api.vk.VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET
             write.dstSet = self._sets[index]
-            write.descriptorCount = len(bindings)  # runs on from binding 0 through those that follow
-            write.descriptorType = DESCRIPTOR_STORAGE_BUFFER
+            write.descriptorCount = count  # runs on from binding 0 through those that follow
+            write.descriptorType = kind
             write.pBufferInfo = self._infos + start
-            start += len(bindings)
+            start += count
 
     def _write_sets(self, table: Table) -> None:
         if self._pool is None:
             return
-        index, empty = 0, self._program.empty
-        for _, bindings in self._program.sets:
+        program = self._program
+        for slot, floor in program.floors.items():
+            if table[slot].size < floor:
+                raise Unsupported(
+                    f"slot {slot}: a buffer of {table[slot].size} bytes ends within an element at byte {floor}, "
+                    "which a device without robust buffer access 2 cannot bound"
+                )
+        index = 0
+        for _, bindings in program.sets:
             for binding in bindings:
-                info = self._infos[index]
-                if binding.length:
-                    buffer = resolve(binding, table)
-                    info.buffer = buffer.handle
-                    info.offset = buffer.base + binding.offset
-                    info.range = binding.length
-                else:
-                    assert empty is not None, "a binding of no length was recorded without memory for it"
-                    info.buffer, info.offset, info.range = empty.handle, empty.base, empty.size
+                self._describe(index, binding, table)
                 index += 1
+        if program.parameters.range:
+            assert program.block is not None, "parameters are in a block"
+            info, block = self._infos[index], program.block.buffer
+            info.buffer, info.offset, info.range = block.handle, block.base, program.parameters.range
         device = self._device
         device.vk.vkUpdateDescriptorSets(device.handle, len(self._writes), self._writes, 0, device.api.null)
+
+    def _describe(self, index: int, binding: Binding, table: Table) -> None:
+        info, buffer = self._infos[index], resolve(binding, table)
+        length = covered(binding, buffer)
+        if length:
+            info.buffer, info.offset, info.range = buffer.handle, buffer.base + binding.offset, length
+            return
+        empty = self._program.empty
+        assert empty is not None, "a binding of no length was recorded without memory for it"
+        place = index * EMPTY_STEP % empty.size  # of its own in a program with indirect dispatches
+        info.buffer, info.offset, info.range = empty.handle, empty.base + place, EMPTY_BYTES

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrion.hal.cts.__main__ import parser as cts_parser
 from orchestrion.tools.pack import COMMANDS as COMMANDS_OF_PACK
 
 ROOT = Path(__file__).parents[2]
@@ -90,11 +91,11 @@ def flags() -> set[str]:
             patch.setattr(sys.stdout, "write", printed.append)
             import_module(f"orchestrion.tools.{command}").main([*own, "--help"])
         found |= set(FLAG.findall("".join(printed)))
-    return found
+    return found | set(FLAG.findall(cts_parser().format_help()))
 
 
 def test_flags(page: Path, flags: set[str]) -> None:
     """A flag that is named alone or with one of our commands is one of ours."""
     for span in code(page):
         if span.startswith(("vm-", "--")):
-            assert set(FLAG.findall(span)) <= flags | {"--hal-driver"}, span
+            assert set(FLAG.findall(span)) <= flags | {"--hal-driver", "--cts-report"}, span

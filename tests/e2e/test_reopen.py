@@ -41,6 +41,14 @@ program @reference profile "reference" {
   entry @count
 }
 """
+IMPORTING = """
+func.func private @encoder.main(tensor<4xf32>) -> tensor<4xf32>
+func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = func.call @encoder.main(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = stablehlo.add %0, %0 : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+"""
 
 
 @functools.cache
@@ -260,5 +268,33 @@ def test_a_device_that_the_caller_opened(monkeypatch: pytest.MonkeyPatch) -> Non
             program.reopen(again)
             device.keep(program)
         is_right(program)
+        program.close()
+        device.is_clean()
+
+
+def test_with_imported_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that the caller loaded is reopened by the caller, first; one that was loaded with it comes with it."""
+    importing = compiler.compile(IMPORTING)
+    with failing("reference", module, monkeypatch) as device:
+        encoder = device.load()
+        program = vm.load(importing, modules={"encoder": encoder})
+        np.testing.assert_array_equal(program.twice(X), 2 * X * W)
+        encoder.device.device_state.lose(HalDeviceLost("on purpose"))
+        with pytest.raises(DeviceLost):
+            program.twice(X)
+        with pytest.raises((DeviceLost, HalDeviceLost), match="reference was lost before: on purpose"):
+            program.reopen()
+        device.keep(encoder.reopen())
+        program.reopen()
+        np.testing.assert_array_equal(program.twice(X), 2 * X * W)
+        program.close()
+        encoder.close()
+        device.is_clean()
+
+        program = vm.load(importing, "reference", modules={"encoder": module()})
+        device.keep(program)
+        program.device.device_state.lose(HalDeviceLost("on purpose"))
+        device.keep(program.reopen())
+        np.testing.assert_array_equal(program.twice(X), 2 * X * W)
         program.close()
         device.is_clean()

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from orchestrion.hal.errors import PolicyRefused
-from orchestrion.hal.policy import CONFINED_FORMATS, Policy, confined_formats
-from orchestrion.schema.profiles import PROFILES
+from orchestrion.hal.null.driver import INFO
+from orchestrion.hal.policy import Policy
+from orchestrion.schema.profiles import FORMATS
 from orchestrion.schema.trust.store import SharedFolder, TrustStore, home
 
 HERE, ELSEWHERE = bytes(range(32)), bytes(32)
@@ -21,47 +22,52 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrustStore:
     return TrustStore()
 
 
-FORMATS = sorted({profile.format for profile in PROFILES.values()} | {"cpu-image", "ptx", ""})
+CONFINED = {"spirv", "tensor-bytecode"}
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", [*FORMATS, "cpu-image", "ptx", ""])
 def test_formats(store: TrustStore, format: str) -> None:
     """Every format needs trust, also one that nobody knows, but those that are declared to be confined."""
     policy = Policy(store=store)
     store.add(HERE)
-    policy.check(format, HERE)
-    if format in CONFINED_FORMATS:
-        policy.check(format, ELSEWHERE)
-        policy.check(format, None)
+    policy.check(format, HERE, INFO)
+    if format in CONFINED:
+        policy.check(format, ELSEWHERE, INFO)
+        policy.check(format, None, INFO)
         return
     for digest in (ELSEWHERE, None):
         with pytest.raises(PolicyRefused, match="recompile it here, .*--allow-native-code.*, or choose another device"):
-            policy.check(format, digest)
-    Policy(allow_native_code=True, store=store).check(format, ELSEWHERE)
+            policy.check(format, digest, INFO)
+    Policy(allow_native_code=True, store=store).check(format, ELSEWHERE, INFO)
 
 
-def test_what_is_confined() -> None:
-    assert {"spirv", "tensor-bytecode"} == CONFINED_FORMATS
+def test_what_is_declared_confined() -> None:
+    assert {row.name for row in FORMATS.values() if row.confined} == CONFINED
 
 
-def test_a_format_of_two_minds_is_native() -> None:
-    """A profile that says native code outweighs one of the same format that does not."""
-    native = replace(PROFILES["spirv"], name="raw", native_code=True)
-    assert confined_formats([*PROFILES.values(), native]) == {"tensor-bytecode"}
+def test_a_driver_must_verify_what_is_confined(store: TrustStore) -> None:
+    """A declared format alone does not let code of strangers run: a driver could run it unverified."""
+    policy, careless = Policy(store=store), replace(INFO, verified_formats=frozenset({"opencl-c"}))
+    with pytest.raises(PolicyRefused, match="spirv is native code on device null, whose driver does not say that it"):
+        policy.check("spirv", ELSEWHERE, careless)
+    with pytest.raises(PolicyRefused, match="opencl-c is native code and module"):  # nor does the driver's word alone
+        policy.check("opencl-c", ELSEWHERE, careless)
+    store.add(ELSEWHERE)
+    policy.check("spirv", ELSEWHERE, careless)
 
 
 def test_a_signature_lets_native_code_run_and_no_more(store: TrustStore) -> None:
     """Limits stay those of modules that are not trusted, and other modules stay refused."""
     policy = Policy(store=store)
     signed = policy.with_signed(HERE)
-    signed.check("opencl-c", HERE)
+    signed.check("opencl-c", HERE, INFO)
     assert not signed.trusts(HERE) and signed.builds_here(HERE) and not signed.builds_here(ELSEWHERE)
     for refusing, digest in ((signed, ELSEWHERE), (signed, None), (policy, HERE)):
         with pytest.raises(PolicyRefused):
-            refusing.check("opencl-c", digest)
+            refusing.check("opencl-c", digest, INFO)
     both = signed.with_signed(ELSEWHERE)
-    both.check("opencl-c", HERE)
-    both.check("opencl-c", ELSEWHERE)
+    both.check("opencl-c", HERE, INFO)
+    both.check("opencl-c", ELSEWHERE, INFO)
 
 
 def test_whom_a_policy_trusts(store: TrustStore) -> None:
@@ -83,8 +89,8 @@ def test_without_a_home_nobody_is_trusted(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Path, "home", nowhere)
     assert not Policy().trusts(HERE)
     with pytest.raises(PolicyRefused, match="opencl-c is native code"):
-        Policy().check("opencl-c", HERE)
-    Policy().check("spirv", HERE)
+        Policy().check("opencl-c", HERE, INFO)
+    Policy().check("spirv", HERE, INFO)
 
 
 def test_where_the_store_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -115,7 +121,7 @@ def test_shared_folder_vouches_for_nothing(store: TrustStore) -> None:
     with pytest.raises(SharedFolder, match="may be written by other users .*mode 777"):
         store.add(ELSEWHERE)
     with pytest.raises(PolicyRefused, match="may be written by other users"):
-        Policy(store=store).check("opencl-c", HERE)
+        Policy(store=store).check("opencl-c", HERE, INFO)
 
 
 def test_processes_at_once(store: TrustStore) -> None:

@@ -3,16 +3,14 @@
 import importlib.metadata
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from plugin_packages import plugin_folder
 
-from orchestrion.hal.backend import DeviceInfo
 from orchestrion.hal.cts import catalogue
 from orchestrion.hal.errors import DriverUnavailable, InvalidArgument
-from orchestrion.hal.null.driver import NullDriver
 from orchestrion.hal.registry import BUILT_IN, GROUP, drivers, list_devices, load_driver, open_device
 
 
@@ -52,28 +50,26 @@ def test_unknown_names() -> None:
         open_device("null:first")
 
 
-class SecondDriver(NullDriver):
-    """A driver with two devices, as another package would bring it."""
+SECOND = """
+from dataclasses import replace
+from orchestrion.hal.null.driver import NullDriver
 
+class SecondDriver(NullDriver):
     name = "second"
 
-    def devices(self) -> list[DeviceInfo]:
+    def devices(self):
         (info,) = super().devices()
         return [replace(info, driver="second", index=index, name=f"device {index}") for index in range(2)]
+"""
 
 
 @pytest.fixture
-def another_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Entry points as an installed package would add them: a good one and two bad ones."""
-    module = ModuleType("another_package")
-    module.SecondDriver = SecondDriver  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "another_package", module)
-    points = [
-        importlib.metadata.EntryPoint("second", "another_package:SecondDriver", GROUP),
-        importlib.metadata.EntryPoint("broken", "no_such_module:Driver", GROUP),
-        importlib.metadata.EntryPoint("odd", "pathlib:Path", GROUP),
-    ]
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points)
+def another_package(tmp_path: Path) -> Iterator[None]:
+    """A driver with two devices, and two that cannot be used."""
+    points = {"second": "second_driver:SecondDriver", "broken": "no_such_module:Driver", "odd": "pathlib:Path"}
+    with plugin_folder(tmp_path) as folder:
+        folder.install("another-package", {GROUP: points}, second_driver=SECOND)
+        yield
 
 
 @pytest.mark.usefixtures("another_package")
@@ -85,7 +81,7 @@ def test_drivers_of_other_packages() -> None:
         open_device("second:2")
     with pytest.raises(DriverUnavailable, match="no_such_module"):
         open_device("broken")
-    with pytest.raises(DriverUnavailable, match="not a BackendDriver"):
+    with pytest.raises(DriverUnavailable, match="not a subclass of BackendDriver"):
         open_device("odd")
     reasons = {status.name: status.reason for status in list_devices()}
     assert "no_such_module" in reasons["broken"] and reasons["second"] == ""

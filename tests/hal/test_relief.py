@@ -256,3 +256,26 @@ def test_drivers_trim_recordings_and_blocks(name: str) -> None:
             assert (out[:2048] == 1).all() and (out[2048:] == 2).all()
             buffer.release()
         commands.release()
+
+
+def test_recordings_under_way_are_not_trimmed() -> None:
+    """Work that was launched keeps its recording until it was waited for."""
+    try:
+        device = open_device("vulkan")
+    except DriverUnavailable as error:
+        pytest.skip(str(error))
+    with device:
+        driver, buffers = device.device_state.driver, [device.allocator.allocate(256) for _ in range(2)]
+        commands = device.create_command_buffer(1)
+        commands.fill(0, 0, 256, bytes([3]))
+        commands.finish()
+        with device.lock:
+            tickets = [driver.queue.create_ticket() for _ in buffers]
+            for ticket, buffer in zip(tickets, buffers, strict=True):
+                driver.queue.launch(ticket, commands.backend, [buffer.backend])
+            assert not driver.trim()
+            for ticket in tickets:
+                driver.queue.wait(ticket)
+            assert driver.trim()
+        for handle in (*buffers, commands):
+            handle.release()

@@ -87,15 +87,27 @@ def test_only_profiled_devices_have_the_layer() -> None:
             assert profiling.is_profiled(share)
 
 
+#: what a profiled device does without: it has no `control_flow`, and its blocking calls do not overlap
+CONTROL_FLOW = {"begin_loop", "begin_branch", "next_arm", "end"}
+OVERLAPPING = {"overlaps", "create_ticket", "launch", "launch_batch", "wait", "abandon"}
+
+
 @pytest.mark.parametrize(
     ("layer", "interface", "own"),
     [
-        (profiling.Recorder, BackendCommandBuffer, set()),
-        (profiling.ProfilingQueue, BackendQueue, {"take_timings"}),
-        (profiling.ProfilingDevice, BackendDevice, set()),
+        (profiling.Recorder, BackendCommandBuffer, {"dispatch_indirect", "instance", *CONTROL_FLOW}),
+        (profiling.ProfilingQueue, BackendQueue, {"take_timings", *OVERLAPPING}),
+        (profiling.ProfilingDevice, BackendDevice, {"indirect_dispatch"}),
     ],
 )
 def test_the_layer_hands_everything_on(layer: type, interface: type, own: set[str]) -> None:
     """What a driver may do beyond what it must would be lost silently."""
     offered = {name for name in vars(interface) if not name.startswith("_")}
     assert offered - own <= vars(layer).keys()
+
+
+def test_profiled_devices_refuse_loops() -> None:
+    """A recorded command has one span, and would have as many as a loop has iterations."""
+    with open_device("reference", profiling=True) as device:
+        with pytest.raises(Unsupported, match="device reference has no loops and branches in recordings"):
+            device.create_command_buffer(1).begin_loop(0, 0)

@@ -169,7 +169,14 @@ def vulkan(**limits: int) -> DeviceInfo:
         REFERENCE.limits,
         **({"max_bindings": 16, "max_binding_length": 1 << 27, "max_workgroup_size": 256} | limits),
     )
-    return replace(REFERENCE, driver="vulkan", formats=("spirv",), features=frozenset(), limits=own)
+    return replace(
+        REFERENCE,
+        driver="vulkan",
+        formats=("spirv",),
+        verified_formats=frozenset({"spirv"}),
+        features=frozenset(),
+        limits=own,
+    )
 
 
 EXPECTED = {

@@ -333,7 +333,7 @@ def test_the_runtime_knows_its_version(tmp_path: Path, monkeypatch: pytest.Monke
     def missing(name: str) -> Any:
         raise importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(version.Distribution, "from_name", missing)
+    monkeypatch.setattr(importlib.metadata.Distribution, "from_name", missing)
     kept = ask()
     assert kept.startswith("not installed, ")
     source.unlink()

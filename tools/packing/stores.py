@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from orchestrion.schema.files import write_whole
-from orchestrion.schema.profiles import PROFILES
+from orchestrion.schema.profiles import FORMATS, PROFILES
 from orchestrion.schema.shipping import bundle
 from orchestrion.schema.shipping.manifest import write_manifest
 from orchestrion.tools import cli
@@ -150,13 +150,18 @@ def _name(name: str, form: re.Pattern[str], store: str) -> str:
 def _only_data(goods: Goods) -> None:
     """Stores take no code for the processor in packs of data; our other formats are interpreted or verified."""
     there = whole_programs(goods.manifest)
-    native = [row for row in there if row.profile in PROFILES and PROFILES[row.profile].native_code]
+    native = [row for row in there if not _is_confined(row.profile)]
     if native:
         kept = ",".join([row.profile for row in there if row not in native]) or "..."
         raise cli.InputError(
             f"program {native[0].name} is native code, which packs of the store may not hold: "
             f"vm-pack thin --target={kept} takes it out"
         )
+
+
+def _is_confined(profile: str) -> bool:
+    """Whether code for a profile of this package is confined. That of other packages counts as native code."""
+    return profile in PROFILES and FORMATS[PROFILES[profile].format].confined
 
 
 def _items(goods: Goods, programs: Sequence[str] | None, options: argparse.Namespace) -> list[Item]:

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
     from .rewrite import say, write_without
 
-    targets = _names(options.target, "target", PROFILES)
+    targets = _names(options.target, "target", PROFILES, "orchestrion.profiles")
     features = None if options.feature is None else frozenset(_names(options.feature, "feature", FEATURES))
     module = open_module(options.file)
     dropped = dropped_segments(module, targets, features)
@@ -47,11 +47,16 @@ def run(options: argparse.Namespace) -> int:
     return cli.DONE
 
 
-def _names(text: str, what: str, known: Mapping[str, object]) -> list[str]:
+def _names(text: str, what: str, known: Mapping[str, object], group: str = "") -> list[str]:
     found = text.split(",") if text else []
     if not found and what == "target":
         raise cli.UsageError(f"no target is given; there are {', '.join(known)}")
     unknown = [name for name in found if name not in known]
+    if unknown and group:
+        from orchestrion.schema.plugins import declared
+
+        known = {**known, **declared(group)}
+        unknown = [name for name in found if name not in known]
     if unknown:
         raise cli.UsageError(f"no {what} is called {', '.join(unknown)}; there are {', '.join(known)}")
     return found

@@ -157,7 +157,11 @@ def _call_cached(site: Site, ordinal: int, args: tuple[int, ...], results: tuple
     block.after = returned
 
     def end(regs: Registers) -> Block | None:
-        found = regs[CALL].context.kept.find(ordinal, tuple([regs[register] for register in args]))
+        call = regs[CALL]
+        key = tuple([regs[register] for register in args])
+        found = call.context.kept.find(ordinal, key)
+        if found is None:
+            found = call.context.kept.serve(ordinal, key, call)
         if found is None:
             return enter(regs)
         for register, value in zip(results, found, strict=True):

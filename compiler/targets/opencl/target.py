@@ -63,10 +63,10 @@ class OpenCLTarget(Target):
         return not isinstance(columns, Dim) and columns % self.tiles[1] == 0
 
     def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
-        lower_entry(entry, self.machines[machine])
+        lower_entry(entry, self.row(machine))
 
     def plan(self, entry: Operation, machine: str = DEFAULT) -> Sequence[EntryPlan]:
-        return plan_entry(entry, self.machines[machine])
+        return plan_entry(entry, self.row(machine))
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)

@@ -46,10 +46,10 @@ class SpirvTarget(Target):
         return "a call brings a size of the operand" if any(isinstance(size, Dim) for size in shape) else ""
 
     def lower(self, entry: Operation, machine: str = DEFAULT) -> None:
-        lower_entry(entry, self.machines[machine])
+        lower_entry(entry, self.row(machine))
 
     def plan(self, entry: Operation, machine: str = DEFAULT) -> Sequence[EntryPlan]:
-        return plan_entry(entry, self.machines[machine])
+        return plan_entry(entry, self.row(machine))
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)

@@ -6,12 +6,11 @@ import numpy as np
 
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.errors import HalError
-from orchestrion.hal.policy import CONFINED_FORMATS
 from orchestrion.hal.reference.executable import Code, ReferenceExecutable
 from orchestrion.hal.vulkan import spirv_check, spirv_limits
 from orchestrion.schema import tensor_bytecode
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.profiles import PROFILES
+from orchestrion.schema.profiles import FORMATS, PROFILES
 from orchestrion.schema.tensor_encoding import decode
 from orchestrion.schema.tensor_template import decode_template, is_template
 from orchestrion.schema.versions import BYTECODE_MINOR, FORMAT_MINORS, needs
@@ -85,16 +84,19 @@ _CHECKERS = {"spirv": _check_spirv, tensor_bytecode.FORMAT: _check_tensor_byteco
 
 
 def native_code(subject: LintSubject) -> Iterator[str]:
-    """By the profile of a program as well as by the format of its code: a format that nobody declared is native."""
+    """By the profile of a program as well as by the format of its code. Formats and profiles of other packages count as
+    native: the devices that get the module do not have those packages.
+    """
     module = subject.module
+    confined = {row.name for row in FORMATS.values() if row.confined}
     for _, name, program in subject.programs:
         profile = PROFILES.get(module.strings[program.profile])
         there = [row for _, row in all_variants(module, program) if not module.missing(row.payload)]
         formats = {module.strings[variant.format] for variant in there}
-        native = sorted(formats - CONFINED_FORMATS)
+        native = sorted(formats - confined)
         if native:
             yield f"program {name} holds {', '.join(native)}"
-        elif profile is None or profile.native_code:
+        elif profile is None or profile.format not in confined:
             yield f"program {name} is for profile {module.strings[program.profile]}, whose code is not confined"
 
 

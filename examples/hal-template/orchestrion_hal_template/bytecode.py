@@ -1,0 +1,130 @@
+"""The format `template-lanes`: its instructions, and the decoder that verifies them.
+
+A payload is the magic `LANE` and 32-bit words, little endian: the version, the number of entries, and the entries. An
+entry is the number of its registers and the element type of each, the number of its shared arrays and the element type
+and length of each, and code that ends with `end`. The first registers are of type `ui32` and hold, at first, the linear
+index of the workgroup, that of the invocation in it, and the parameter words; the others hold zero. An instruction is a
+word, `op | operands << 16`, and its operands:
+
+| op | operands | |
+| --- | --- | --- |
+| `constant` | result, low word, high word | the bits |
+| `load` | result, index, memory | an element; a memory is a binding or, behind those, a shared array |
+| `store` | value, index, memory | |
+| `move` | result, value | |
+| `for` | index, lower, upper, step | runs the code up to its `end` while the index is below |
+| others | result, operands | the row of `schema.scalars` of that name |
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from orchestrion.hal.backend import Entry
+from orchestrion.schema.dtypes import BY_CODE, DType
+from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.scalars import BY_NAME as SCALAR
+
+MAGIC, VERSION = b"LANE", 1
+MOST_DEPTH, MOST_REGISTERS = 32, 1 << 16
+#: op -> its operands: T, a register, all of one type; I, the same, of an index; m, a memory; n, any number
+CONTROL = {"end": "", "for": "IIII", "constant": "Tnn", "load": "TIm", "store": "TIm", "move": "TT"}
+NAMES = (*CONTROL, *SCALAR)
+
+
+class Row(NamedTuple):
+    """One instruction; `body` is that of a loop."""
+
+    op: str
+    operands: tuple[int, ...]
+    body: list["Row"] | None = None
+
+
+class Code(NamedTuple):
+    """A verified entry: its instructions, the types of its registers, types and lengths of its shared arrays."""
+
+    rows: list[Row]
+    registers: list[DType]
+    arrays: list[tuple[DType, int]]
+
+
+def decode(data: memoryview, entries: Sequence[Entry], shared_limit: int) -> list[Code]:
+    """Verified code for each entry. `ModuleError` says what is wrong, and at which byte."""
+    if data.nbytes % 4 or bytes(data[:4]) != MAGIC:
+        raise ModuleError("template-lanes: no magic, or not whole words", 0)
+    reader = _Reader(np.frombuffer(data, "<u4").tolist(), shared_limit)
+    version, count = reader.take(2)
+    reader.check(version == VERSION and count == len(entries), f"version {version} with {count} entries")
+    codes = [reader.code(entry) for entry in entries]
+    reader.check(reader.at == len(reader.words), "words behind the last entry")
+    return codes
+
+
+class _Reader:
+    def __init__(self, words: list[int], shared_limit: int) -> None:
+        self.words, self.at, self.shared_limit = words, 1, shared_limit
+
+    def check(self, holds: bool, message: str) -> None:
+        if not holds:
+            raise ModuleError(f"template-lanes: {message}", 4 * self.at)
+
+    def take(self, count: int) -> tuple[int, ...]:
+        self.check(self.at + count <= len(self.words), "truncated")
+        self.at += count
+        return tuple(self.words[self.at - count : self.at])
+
+    def dtypes(self, codes: Sequence[int]) -> list[DType]:
+        known = [BY_CODE[code] for code in codes if code in BY_CODE and BY_CODE[code].computed]
+        self.check(len(known) == len(codes), "an element type that devices do not compute on")
+        return known
+
+    def code(self, entry: Entry) -> Code:
+        self.entry = entry
+        (count,) = self.take(1)
+        self.check(count <= MOST_REGISTERS, f"{count} registers, {MOST_REGISTERS} at most")
+        self.registers = self.dtypes(self.take(count))
+        given = [dtype.name for dtype in self.registers[: 2 + entry.parameter_words]]
+        self.check(given == ["ui32"] * (2 + entry.parameter_words), "no registers for indices and parameters")
+        (count,) = self.take(1)
+        pairs = self.take(2 * count)
+        self.arrays = list(zip(self.dtypes(pairs[::2]), pairs[1::2], strict=True))
+        shared = sum(dtype.itemsize * length for dtype, length in self.arrays)
+        self.check(shared <= self.shared_limit, f"{shared} bytes of shared memory, {self.shared_limit} at most")
+        return Code(self.block(0), self.registers, self.arrays)
+
+    def block(self, depth: int) -> list[Row]:
+        self.check(depth <= MOST_DEPTH, f"more than {MOST_DEPTH} loops inside each other")
+        rows: list[Row] = []
+        while True:
+            (word,) = self.take(1)
+            op, operands = word & 0xFFFF, self.take(word >> 16)
+            self.check(op < len(NAMES), f"no op {op}")
+            name = NAMES[op]
+            self.check(self.fits(name, operands), f"{name} does not take {operands}")
+            if name == "end":
+                return rows
+            rows.append(Row(name, operands, self.block(depth + 1) if name == "for" else None))
+
+    def fits(self, op: str, operands: tuple[int, ...]) -> bool:
+        """Whether the operands are there and of the types that the op takes."""
+        kinds = CONTROL.get(op, "T" * len(operands))
+        places = [operand for operand, kind in zip(operands, kinds, strict=False) if kind in "TI"]
+        if len(kinds) != len(operands) or any(place >= len(self.registers) for place in places):
+            return False
+        types = [self.registers[place] for place in places]
+        if op in SCALAR:
+            return bool(types) and SCALAR[op].accepts(types[1:], types[0])
+        values, indices = (
+            [self.registers[x] for x, kind in zip(operands, kinds, strict=True) if kind == want] for want in "TI"
+        )
+        of_one_type = len(set(values)) <= 1 and len(set(indices)) <= 1
+        index_fits = all(dtype.name in ("ui32", "ui64") for dtype in indices)
+        return of_one_type and index_fits and ("m" not in kinds or self.may_access(op, operands[2], types[0]))
+
+    def may_access(self, op: str, memory: int, dtype: DType) -> bool:
+        """Whether a memory is there, holds elements of the type, and may be written by a store."""
+        bindings = self.entry.bindings
+        if memory < len(bindings):
+            return op == "load" or bindings[memory][0] != "read"
+        return memory < len(bindings) + len(self.arrays) and self.arrays[memory - len(bindings)][0] is dtype

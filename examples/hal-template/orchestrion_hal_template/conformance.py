@@ -1,0 +1,53 @@
+"""The kernels of the conformance suite in the format `template-lanes`: `add`, `iota` and `increment` over `n` words."""
+
+import struct
+from functools import cache
+
+from orchestrion.hal.cts.kernels import ENTRIES, Kernel
+from orchestrion.schema.dtypes import BY_NAME
+
+from .bytecode import MAGIC, NAMES, VERSION
+from .declarations import FORMAT
+
+NUMBERS = {name: number for number, name in enumerate(NAMES)}
+#: the registers of each entry: ids and parameters, which are given, and index, its guard, operands, constants
+GROUP, LOCAL, N, VALUE, INDEX, INSIDE, TIMES, X, Y, SIZE, ZERO, ONE = range(12)
+TYPES = ["i1" if register == INSIDE else "ui32" for register in range(12)]
+
+
+def kernel(n: int, value: int) -> Kernel:
+    """The kernels and their parameters."""
+    return Kernel(FORMAT.name, _payload(), ENTRIES, struct.pack("<II", n, value))
+
+
+@cache
+def _payload() -> bytes:
+    loads = [_row("load", X, INDEX, 0), _row("load", Y, INDEX, 1)]
+    add = [*loads, _row("add", X, X, Y), _row("add", X, X, VALUE), _row("store", X, INDEX, 2)]
+    iota = [_row("add", X, INDEX, VALUE), _row("store", X, INDEX, 0)]
+    increment = [_row("load", X, INDEX, 0), _row("add", X, X, VALUE), _row("store", X, INDEX, 0)]
+    words = [VERSION, len(ENTRIES)]
+    for entry, body in zip(ENTRIES, (add, iota, increment), strict=True):
+        words += _entry(entry.workgroup_size[0], body)
+    return MAGIC + struct.pack(f"<{len(words)}I", *words)
+
+
+def _entry(size: int, body: list[list[int]]) -> list[int]:
+    """The words of an entry: its body for each index below `n`."""
+    rows = [
+        _row("constant", SIZE, size, 0),
+        _row("constant", ONE, 1, 0),
+        _row("multiply", INDEX, GROUP, SIZE),
+        _row("add", INDEX, INDEX, LOCAL),
+        _row("compare_lt", INSIDE, INDEX, N),
+        _row("select", TIMES, INSIDE, ONE, ZERO),
+        _row("for", X, ZERO, TIMES, ONE),
+        *body,
+        _row("end"),
+        _row("end"),
+    ]
+    return [len(TYPES), *[BY_NAME[name].code for name in TYPES], 0, *[word for row in rows for word in row]]
+
+
+def _row(op: str, *operands: int) -> list[int]:
+    return [NUMBERS[op] | len(operands) << 16, *operands]

@@ -1,0 +1,83 @@
+"""Loops and branches in recordings of the reference device: which command follows a command.
+
+A recording is a list of commands. A loop or branch adds commands of its own, which compute nothing and read at most one
+range, and a jump for each: a function from what that command's registers are to the number of the next command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .program import Registers
+
+#: registers of a command -> number of the next command
+Jump = Callable[[Registers], int]
+
+
+class ControlFlow:
+    """The jumps of one recording. `jumps`: by the number of the command that they follow."""
+
+    __slots__ = ("_open", "jumps")
+
+    def __init__(self) -> None:
+        self.jumps: dict[int, Jump] = {}
+        self._open: list[_Loop | _Branch] = []
+
+    def begin_loop(self, command: int) -> None:
+        """The command reads the predicate."""
+        self._open.append(_Loop(command))
+
+    def begin_branch(self, command: int, arms: int) -> None:
+        """The command reads the selector."""
+        self._open.append(_Branch(command, arms))
+
+    def next_arm(self, command: int) -> None:
+        branch = self._open[-1]
+        assert isinstance(branch, _Branch)
+        self.jumps[command] = branch.leave
+        branch.starts.append(command + 1)
+
+    def end(self, command: int) -> None:
+        block = self._open.pop()
+        self.jumps[block.command] = block.enter
+        self.jumps[command] = block.leave
+        block.after = command + 1
+
+
+class _Loop:
+    """`command` reads the predicate; what follows it is the body, up to the command before `after`."""
+
+    __slots__ = ("after", "command")
+
+    def __init__(self, command: int) -> None:
+        self.command = command
+        self.after = 0
+
+    def enter(self, registers: Registers) -> int:
+        return self.command + 1 if registers[0][0] else self.after
+
+    def leave(self, registers: Registers) -> int:
+        return self.command
+
+
+class _Branch:
+    """`command` reads the selector; `starts` are the first commands of the arms."""
+
+    __slots__ = ("after", "arms", "command", "starts")
+
+    def __init__(self, command: int, arms: int) -> None:
+        self.command = command
+        self.arms = arms
+        self.starts = [command + 1]
+        self.after = 0
+
+    def enter(self, registers: Registers) -> int:
+        selector: Any = registers[0]
+        if len(selector) == 1:
+            return self.starts[0 if selector[0] else 1]
+        index = int.from_bytes(selector.tobytes(), "little", signed=True)
+        return self.starts[index if 0 <= index < self.arms else -1]
+
+    def leave(self, registers: Registers) -> int:
+        return self.after

@@ -1,0 +1,342 @@
+"""A device whose programs may have more constants than the device memory given: a layer around any driver's device.
+
+- It is there only when asked for (`open_device(streaming=True)`), so that nothing else pays for it. The front sees a
+  backend like any other; `residency.py` says what lies where.
+- Work without streamed constants, or whose constants are all resident, goes to the driver as it is. Other work becomes
+  several submissions. The constants of the next one are copied while the one before runs, where there are two windows.
+- What is submitted without waiting and must be filled in between is run by a worker thread, in order. Whatever comes
+  behind it waits for the worker, so that all work of the device stays in order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .backend import (
+    BackendBuffer,
+    BackendCommandBuffer,
+    BackendDevice,
+    BackendExecutable,
+    BackendQueue,
+    BackendSemaphore,
+    BackendWork,
+    Bytes,
+    Entry,
+    MemoryUse,
+    Point,
+    Span,
+    Watcher,
+)
+from .errors import HalError, Unsupported
+from .lifetime import WATCH_SECONDS
+from .residency import Piece, Pool, StreamedMemory, StreamedRecording, Window
+from .timeline import Worker
+
+if TYPE_CHECKING:
+    from .device import Device
+
+
+class StreamingQueue(BackendQueue):
+    """Hands work to the driver's queue, in pieces where it has to be."""
+
+    def __init__(self, device: BackendDevice, timed: bool) -> None:
+        self._device = device
+        self._inner = device.queue
+        self._worker = Worker("orchestrion-streaming")
+        self._semaphore: BackendSemaphore | None = None  #: reached by each submission of pieces
+        self._submitted = 0
+        self._uncertain = False  #: an exception ended a run: what is under way is not known
+        self._timed = timed
+        self._counts: deque[int] = deque()  #: submissions of the driver that each of ours became
+        self._spans: deque[list[Span]] = deque()
+
+    @property
+    def busy(self) -> bool:
+        """Whether the worker uses the driver's queue, or will."""
+        return bool(self._worker.busy)
+
+    def submit(
+        self,
+        batch: Sequence[BackendWork],
+        waits: Sequence[Point],
+        signals: Sequence[Point],
+        watcher: Watcher | None = None,
+    ) -> None:
+        _refuse_streamed_slots(batch)
+        if not self._worker.busy and all([_as_it_is(commands) for commands, _ in batch]):
+            self._inner.submit(self._whole(batch), waits, signals, watcher)
+            if batch:
+                self._count(1)
+        else:
+            self._worker.submit(waits, partial(self._work, batch, watcher) if batch else None, signals)
+
+    def execute(
+        self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
+    ) -> None:
+        self.execute_batch(((commands, table),), watcher)
+
+    def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
+        if self._worker.busy:
+            self._worker.drain()
+        _refuse_streamed_slots(batch)
+        self._run(batch, watcher)
+
+    def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
+        if not isinstance(buffer, StreamedMemory):
+            if self._worker.busy:
+                self._worker.drain()
+            return self._inner.write(buffer, offset, data)
+        self.wait_idle()
+        buffer.pool.flush(buffer)
+        buffer.array[offset : offset + data.size] = data
+        buffer.pool.written(buffer)
+
+    def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
+        if self._worker.busy:
+            self._worker.drain()
+        if not isinstance(buffer, StreamedMemory):
+            return self._inner.read(buffer, offset, out)
+        buffer.pool.flush(buffer)
+        out[:] = buffer.array[offset : offset + out.size]
+
+    def wait_idle(self) -> None:
+        self._worker.drain()
+        self._inner.wait_idle()
+
+    def recover(self, signals: Sequence[Point], unsure: Sequence[Point] = ()) -> None:
+        self._uncertain = True
+        if self._worker.busy:
+            self._worker.recover(self._inner.wait_idle, signals, unsure)
+        else:
+            self._inner.recover(signals, unsure)
+
+    def take_timings(self) -> list[list[Span]]:
+        """The submissions that one of ours became are one row again."""
+        if self._worker.busy:
+            return []
+        self._spans.extend(self._inner.take_timings())
+        rows = []
+        while self._counts and len(self._spans) >= self._counts[0]:
+            rows.append([span for _ in range(self._counts.popleft()) for span in self._spans.popleft()])
+        return rows
+
+    def close(self) -> None:
+        self._worker.close()
+        if self._semaphore is not None:
+            self._semaphore.release()
+
+    def _whole(self, batch: Sequence[BackendWork]) -> list[BackendWork]:
+        """The same work for the driver: none of it has windows to fill."""
+        works: list[BackendWork] = []
+        for commands, table in batch:
+            assert isinstance(commands, StreamedRecording)
+            works += [(piece.recording, table) for piece in self._pieces(commands)]
+        return works
+
+    def _pieces(self, commands: StreamedRecording) -> tuple[Piece, ...]:
+        if commands.plan is None:
+            return (Piece(commands.plain, None, (), (), frozenset()),)
+        for piece in commands.plan.pieces:
+            for memory in piece.newer:
+                memory.newer = True
+        return commands.plan.pieces
+
+    def _work(self, batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
+        """In the worker: what it raises means that the work is over."""
+        try:
+            self._run(batch, watcher)
+        except BaseException:
+            self._uncertain = True
+            with suppress(HalError):
+                self._inner.wait_idle()
+            raise
+
+    def _run(self, batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
+        """Run works in order, and wait for them."""
+        self._settle()
+        first, submitted = self._submitted, 0
+        try:
+            for pool in dict.fromkeys([_recording(commands).pool for commands, _ in batch]):
+                if pool is not None:
+                    pool.place([one for one, _ in map(_split, batch) if one.pool is pool])
+            submitted = 1
+            self._run_placed(batch, watcher)
+        finally:
+            submitted = max(submitted, self._submitted - first)
+            self._count(submitted)
+        statistics = _recording(batch[0][0]).statistics
+        if statistics is not None:
+            statistics.submissions += submitted - 1
+
+    def _run_placed(self, batch: Sequence[BackendWork], watcher: Watcher | None) -> None:
+        first, pending = self._submitted, list[tuple[Piece, BackendWork]]()
+        for commands, table in batch:
+            assert isinstance(commands, StreamedRecording)
+            for piece in self._pieces(commands):
+                if piece.window is not None and piece.window.content is not piece:
+                    self._flush(pending, watcher)
+                    self._fill(commands, piece, piece.window, watcher)
+                pending.append((piece, (piece.recording, table)))
+                if piece.written:
+                    self._flush(pending, watcher)
+                    self._read_back(commands, piece, watcher)
+        if self._submitted == first:
+            return self._inner.execute_batch([work for _, work in pending], watcher)
+        self._flush(pending, watcher)
+        for value in range(first + 1, self._submitted + 1):
+            self._wait(value, watcher)
+
+    def _settle(self) -> None:
+        """After an exception: wait for what was under way, and reach the values of what was not submitted."""
+        if self._uncertain:
+            self._inner.wait_idle()
+            if self._semaphore is not None and self._semaphore.value() < self._submitted:
+                self._semaphore.signal(self._submitted)
+            self._uncertain = False
+
+    def _flush(self, pending: list[tuple[Piece, BackendWork]], watcher: Watcher | None) -> None:
+        """Submit what is pending."""
+        if not pending:
+            return
+        if self._semaphore is None:
+            self._semaphore = self._device.create_semaphore(0)
+        self._submitted += 1
+        for piece, _ in pending:
+            if piece.window is not None:
+                piece.window.busy = self._submitted
+        self._inner.submit([work for _, work in pending], (), [(self._semaphore, self._submitted)], watcher)
+        pending.clear()
+
+    def _fill(self, commands: StreamedRecording, piece: Piece, window: Window, watcher: Watcher | None) -> None:
+        """Copy the constants of a piece into its window. The driver copies in order; the host waits."""
+        window.content = None
+        host = window.buffer.host
+        if host is not None and window.busy:
+            self._wait(window.busy, watcher, report=False)
+        for memory, start, end, place in piece.parts:
+            assert isinstance(memory, StreamedMemory)
+            data = memory.array[start:end]
+            if host is not None:
+                host[place : place + data.size] = data
+            elif data.size:
+                self._inner.write(window.buffer, place, data)
+        window.content = piece
+        if commands.statistics is not None:
+            commands.statistics.host_to_device_bytes += piece.bytes
+
+    def _read_back(self, commands: StreamedRecording, piece: Piece, watcher: Watcher | None) -> None:
+        """What a piece wrote into its window goes to host memory."""
+        assert piece.window is not None and commands.pool is not None
+        self._wait(self._submitted, watcher)
+        for memory, start, end, place in piece.written:
+            assert isinstance(memory, StreamedMemory)
+            data = memory.array[start:end]
+            commands.pool.download(piece.window.buffer, place, data)
+            if commands.statistics is not None:
+                commands.statistics.device_to_host_bytes += data.size
+        commands.pool.forget_windows()
+
+    def _wait(self, value: int, watcher: Watcher | None, report: bool = True) -> None:
+        """`report`: whether to raise the error of a submission that failed; each is reported once."""
+        while not self._reached(value, report):
+            if watcher is not None:
+                watcher.check()
+
+    def _reached(self, value: int, report: bool) -> bool:
+        assert self._semaphore is not None
+        try:
+            return self._semaphore.wait(value, WATCH_SECONDS)
+        except HalError:
+            if report:
+                raise
+            return True
+
+    def _count(self, submissions: int) -> None:
+        if self._timed:
+            self._counts.append(submissions)
+
+
+class StreamingDevice(BackendDevice):
+    """Around a device of a driver. `timed`: one that was opened with profiling."""
+
+    def __init__(self, inner: BackendDevice, timed: bool = False) -> None:
+        self.info = inner.info
+        self._inner = inner
+        self.queue = self._queue = StreamingQueue(inner, timed)
+
+    def create_pool(self, device: Device) -> Pool:
+        """For one program, which `device` is a share for."""
+        pool = Pool(self._inner, device)
+        device.on_memory_pressure(pool.relieve)
+        return pool
+
+    def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
+        return self._inner.allocate(size, use)
+
+    def import_host(self, memory: Bytes) -> BackendBuffer | None:
+        return self._inner.import_host(memory)
+
+    def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BackendBuffer:
+        return self._inner.import_buffer(handle, offset, size, writable)
+
+    def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
+        return self._inner.create_executable(format, payload, entries)
+
+    @property
+    def compiles(self) -> bool:  # type: ignore[override]
+        return self._inner.compiles
+
+    def trial_build(self, format: str, payload: memoryview, entries: tuple[Entry, ...], deadline: float) -> float:
+        return self._inner.trial_build(format, payload, entries, deadline)
+
+    def create_command_buffer(self, slots: int) -> StreamedRecording:
+        return StreamedRecording(self._inner, slots)
+
+    def create_semaphore(self, initial: int) -> BackendSemaphore:
+        return self._inner.create_semaphore(initial)
+
+    @property
+    def native(self) -> Any:
+        return self._inner.native
+
+    def import_semaphore(self, handle: Any) -> BackendSemaphore:
+        return self._inner.import_semaphore(handle)
+
+    def trim(self) -> bool:
+        return not self._queue.busy and self._inner.trim()
+
+    def close(self) -> None:
+        self._queue.close()
+        self._inner.close()
+
+
+def _as_it_is(commands: BackendCommandBuffer) -> bool:
+    """Whether the driver can take a recording now: it binds nothing streamed, or all that it binds is resident."""
+    recording = _recording(commands)
+    if recording.pool is None:
+        return True
+    plan = recording.plan
+    return plan is not None and plan.generation == recording.pool.generation and not plan.pieces[0].window
+
+
+def _refuse_streamed_slots(batch: Sequence[BackendWork]) -> None:
+    for _, table in batch:
+        for slot, buffer in enumerate(table):
+            if isinstance(buffer, StreamedMemory):
+                raise Unsupported(
+                    f"slot {slot}: a constant of {buffer.size} bytes that is streamed can be bound by a recording, not "
+                    "put into a slot"
+                )
+
+
+def _recording(commands: BackendCommandBuffer) -> StreamedRecording:
+    assert isinstance(commands, StreamedRecording)
+    return commands
+
+
+def _split(work: BackendWork) -> tuple[StreamedRecording, Sequence[BackendBuffer]]:
+    return _recording(work[0]), work[1]

@@ -1,0 +1,111 @@
+"""Parameters and workgroup counts of a recording's dispatches, in memory that its commands read when they run.
+
+- A `Place` is where one dispatch finds them: its parameters first, at a multiple of `ALIGNMENT`, behind them the three
+  counts of an indirect dispatch (VkDispatchIndirectCommand).
+- `Layout` hands out places and packs the bytes of all of them.
+- A `Block` is host-visible memory that holds such bytes. It is written while no submission that reads it is under way.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from orchestrion.hal.backend import IndirectArgument
+
+if TYPE_CHECKING:
+    from .allocator import Allocator
+    from .buffer import VulkanBuffer
+
+#: the largest that Vulkan allows minUniformBufferOffsetAlignment to be
+ALIGNMENT: Final = 256
+COUNTS: Final = struct.Struct("<3I")
+
+
+class Place(NamedTuple):
+    """Bytes of one dispatch in a block, `offset` from its start."""
+
+    offset: int
+    parameters: int  #: bytes of parameters
+
+    @property
+    def counts(self) -> int:
+        """Where the counts are."""
+        return self.offset + self.parameters
+
+
+class _Row(NamedTuple):
+    """What a block holds at one place."""
+
+    fixed: bytes | None  #: the whole of it; None where each instance has its own
+    zeros: bytes  #: as much as the whole of it
+    pad: bytes  #: behind parameters and counts
+
+
+class ParameterLayout:
+    """The places of one recording's dispatches. `range` is the bytes that a descriptor of parameters covers."""
+
+    __slots__ = ("_rows", "_size", "indirect", "range")
+
+    def __init__(self) -> None:
+        self._rows: list[_Row] = []
+        self._size = 0
+        self.indirect = False  #: whether there is an indirect dispatch
+        self.range = 0
+
+    def add(self, parameters: bytes) -> Place:
+        """For a dispatch whose parameters never change."""
+        return self._add(len(parameters), len(parameters), parameters)
+
+    def add_indirect(self, size: int) -> Place:
+        """For a dispatch that gets counts and `size` bytes of parameters with each instance."""
+        self.indirect = True
+        return self._add(size, size + COUNTS.size, None)
+
+    def pack(self, arguments: Sequence[IndirectArgument | None]) -> bytes:
+        """The bytes of a block, with these for the indirect dispatches in order; None: no workgroups."""
+        given = iter(arguments)
+        pieces: list[bytes] = []
+        for fixed, zeros, pad in self._rows:
+            argument = next(given) if fixed is None else None
+            if argument is None:
+                pieces.append(fixed or zeros)
+            else:
+                groups, parameters = argument
+                pieces += (parameters, COUNTS.pack(*groups), pad)
+        pieces.append(bytes(self.range))
+        return b"".join(pieces)
+
+    @property
+    def size(self) -> int:
+        """Bytes of a block, 0 if there are no places. A descriptor of `range` bytes fits at each place."""
+        return self._size + self.range
+
+    def _add(self, parameters: int, used: int, fixed: bytes | None) -> Place:
+        place = Place(self._size, parameters)
+        length = -(-used // ALIGNMENT) * ALIGNMENT
+        pad = bytes(length - used)
+        self._rows.append(_Row(None if fixed is None else fixed + pad, bytes(length), pad))
+        self._size += length
+        self.range = max(self.range, -(-parameters // 16) * 16)
+        return place
+
+
+class Block:
+    """Memory for the bytes of one layout. `data` is what it holds, None while it is being written."""
+
+    __slots__ = ("buffer", "data", "number")
+
+    def __init__(self, allocator: Allocator, number: int, size: int) -> None:
+        self.number = number
+        self.buffer: VulkanBuffer = allocator.allocate_staging(size)
+        self.data: bytes | None = None
+
+    def write(self, data: bytes) -> None:
+        assert self.buffer.host is not None, "host-visible memory is mapped"
+        self.data = None
+        self.buffer.host[: len(data)] = np.frombuffer(data, np.uint8)
+        self.data = data

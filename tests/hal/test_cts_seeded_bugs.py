@@ -1,0 +1,44 @@
+"""The conformance suite finds bugs: each seeded one by a case that is named, which passes without the bug."""
+
+import pytest
+from seeded_driver_bugs import BUGS, Bug
+from wrapped_driver import WrappedDevice, WrappedDriver
+
+from orchestrion.hal.cts import catalogue
+from orchestrion.hal.cts.catalogue import Outcome
+from orchestrion.hal.cts.rig import PATIENCE
+from orchestrion.hal.errors import DriverUnavailable
+from orchestrion.hal.registry import load_driver
+
+#: seconds after which a wait counts as a hang where a bug is seeded: some make one
+IMPATIENCE = 1.0
+
+
+def judge(bug: Bug, device: type[WrappedDevice], patience: float = PATIENCE) -> catalogue.Result:
+    driver = WrappedDriver(load_driver(bug.on), device, bug.mapped, bug.change)
+    try:
+        info = driver.devices()[0]
+    except DriverUnavailable as error:
+        pytest.skip(str(error))
+    return catalogue.judge_on(bug.case, driver, info, patience)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name.replace(" ", "-"))
+def test_seeded_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = judge(bug, bug.right)
+    assert right.outcome is Outcome.PASSED, right.reason
+    if bug.patch is not None:
+        bug.patch(monkeypatch)
+    found = judge(bug, bug.device, IMPATIENCE)
+    assert found.outcome is Outcome.FAILED, f"{bug.case} does not find it: {found.outcome}"
+
+
+@pytest.mark.parametrize("case", catalogue.CASES)
+@pytest.mark.parametrize(("inner", "mapped"), [("reference", True), ("reference", False), ("null", False)])
+def test_the_wrapped_driver_conforms(case: str, inner: str, mapped: bool) -> None:
+    """Commands between barriers in reverse, memory that the host does not see: no case relies on the contrary."""
+    driver = WrappedDriver(load_driver(inner), mapped=mapped)
+    result = catalogue.run_on(case, driver, driver.devices()[0])
+    if result.outcome is not Outcome.PASSED:
+        pytest.skip(f"{result.outcome}: {result.reason}")
