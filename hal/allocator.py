@@ -14,7 +14,8 @@ import numpy.typing as npt
 from .backend import BackendBuffer, MemoryUse
 from .buffer import WRITABLE, Buffer
 from .errors import DeviceOutOfMemory, InvalidArgument, MemoryLimitExceeded
-from .lifetime import Account, ResourceRef, noticing_loss
+from .lifetime import Account, ResourceRef
+from .lost import noticing_loss
 from .relief import relieve_device, relieve_limit, with_relief
 
 if TYPE_CHECKING:

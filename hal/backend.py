@@ -438,9 +438,10 @@ class BackendQueue(ABC):
         raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
-        """Copy from the host, in order with later submissions; `data` stays unchanged until the next wait.
+        """Copy from the host, in order with later submissions. `data` is the caller's again when this returns.
 
-        This default waits, and is for drivers whose buffers all have `host`.
+        It may be as large as the buffer: copy it piece by piece, so that the host never holds it twice. This default
+        waits, and is for drivers whose buffers all have `host`.
         """
         self.wait_idle()
         _host_memory(self, buffer)[offset : offset + data.size] = data

@@ -21,7 +21,8 @@ from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument, Unsupported
 from .executable import Executable, ExecutableCache
 from .fork import after_fork, new_lock
-from .lifetime import Account, DeviceState, noticing_loss
+from .lifetime import Account, DeviceState
+from .lost import noticing_loss
 from .policy import Policy
 from .queue import queue_of
 from .relief import Callback, with_relief

@@ -46,20 +46,22 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import repeat, starmap
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
 from .account import Account as Account
-from .backend import BackendDevice, BackendSemaphore, Bytes, Point, Watcher
+from .backend import BackendDevice, BackendSemaphore, Point, Watcher
 from .errors import DeviceLost, HalError
 from .fork import after_fork, new_lock
-from .lost import LostDevice
+from .lost import LostDevice, noticing_loss
 from .reaper import reaper
 from .relief import Relief
+from .resources import Batch as Batch
+from .resources import Flight as Flight
+from .resources import Garbage, Releasable, Row, Submitted
+from .resources import ResourceRef as ResourceRef
 from .waiting import attempt, to_its_end
 
 if TYPE_CHECKING:
-    from .buffer import Buffer
-    from .command_buffer import CommandBuffer
     from .device import Device
     from .streaming import StreamingDevice
 
@@ -71,69 +73,6 @@ WATCH_SECONDS = 0.1
 EXIT_SECONDS = 5.0
 #: seconds between two looks at flights of other threads, at first and at most
 FIRST_LOOK, LAST_LOOK = 0.0002, 0.005
-
-
-class Releasable(Protocol):
-    def release(self) -> None: ...
-
-
-class Submitted(Protocol):
-    submitted: int
-
-
-class ResourceRef:
-    """Ownership of one backend object, and of the bytes it was charged for."""
-
-    __slots__ = ("__weakref__", "accounts", "backend", "device_state", "size")
-
-    def __init__(
-        self, state: "DeviceState", backend: Releasable, accounts: tuple[Account, ...] = (), size: int = 0
-    ) -> None:
-        self.backend = backend
-        self.accounts = accounts
-        self.size = size
-        self.device_state = state  # last: an interrupt before it leaves the object to the driver
-        state.owned.add(id(backend))
-
-    def __del__(self) -> None:
-        state = getattr(self, "device_state", None)
-        if state is not None:
-            state.discard(self.backend, self.accounts, self.size)
-
-
-#: recordings and the buffers in their slots
-Batch = Sequence[tuple["CommandBuffer | None", Sequence["Buffer"]]]
-
-
-class Flight:
-    """A blocking call on a driver that overlaps. It is under way while it has a `batch`; else the object may be used
-    again.
-    """
-
-    __slots__ = ("batch", "number", "ticket", "written")
-
-    def __init__(self, ticket: Any) -> None:
-        self.ticket = ticket  #: the driver's, made once
-        self.number = 0  #: by `DeviceState.launched`
-        self.written = 0  #: by `DeviceState.written`: writes that are over when this is
-        self.batch: Batch = ()
-
-
-class _Garbage(NamedTuple):
-    """An object that nobody refers to."""
-
-    backend: Releasable
-    accounts: tuple[Account, ...]
-    size: int
-
-
-class _Row(NamedTuple):
-    """A submission under way."""
-
-    number: int  #: on the device state's timeline
-    refs: tuple[object, ...]  #: of what it uses
-    unreported_errors: list[HalError] | None  #: receives its error; None where a fence tells of it
-    waits: Sequence[Point]  #: what it waits for before it runs
 
 
 class DeviceState:
@@ -184,15 +123,15 @@ class DeviceState:
         #: who gives memory back when it runs out
         self.relief = Relief()
         self.lock = new_lock()
-        self.garbage: deque[_Garbage] = deque()
+        self.garbage: deque[Garbage] = deque()
         #: garbage that flights up to a number may use
-        self.limbo: deque[tuple[int, _Garbage]] = deque()
+        self.limbo: deque[tuple[int, Garbage]] = deque()
         #: shares that were dropped without `close`: number, and what forgets the executables when it was the last
         self.departed: deque[tuple[int, Callable[[], None]]] = deque()
         self.release_failures = 0
         self._warnings: deque[str] = deque()
         self._noticed = False  #: whether the reaper is going to look
-        self.in_flight: deque[_Row] = deque()
+        self.in_flight: deque[Row] = deque()
         self.timeline: BackendSemaphore | None = None
         self.submitted = 0
         #: all flights, those that may be used again, and those that an exception ended
@@ -201,8 +140,8 @@ class DeviceState:
         self.broken: deque[Flight] = deque()
         self.launched = 0
         self.owned: set[int] = set()
-        #: what writes copied from, until they are over; `written` counts all that were ever begun
-        self.sources: deque[tuple[Bytes, ResourceRef]] = deque()
+        #: bytes and buffers of writes, until they are over; `written` counts all that were ever begun
+        self.sources: deque[tuple[int, ResourceRef]] = deque()
         self.written = self._forgotten = 0
         self.backlog = 0
         #: the open shares by number, in the order of opening
@@ -224,7 +163,7 @@ class DeviceState:
     def discard(self, backend: Releasable, accounts: tuple[Account, ...], size: int) -> None:
         """Release soon. For finalizers."""
         if not self.abandoned:
-            self.garbage.append(_Garbage(backend, accounts, size))
+            self.garbage.append(Garbage(backend, accounts, size))
             self._notice()
 
     def depart(self, share: int, forget: Callable[[], None]) -> None:
@@ -393,7 +332,7 @@ class DeviceState:
         if self.timeline is None:
             self.timeline = self.driver.create_semaphore(0)
         self.submitted += 1
-        self.in_flight.append(_Row(self.submitted, tuple(refs), unreported_errors, waits))
+        self.in_flight.append(Row(self.submitted, tuple(refs), unreported_errors, waits))
         return self.timeline, self.submitted
 
     def reached(self) -> int:
@@ -471,17 +410,17 @@ class DeviceState:
         """The least number of a flight under way, `none` without one."""
         return min((flight.number for flight in [*self.flights] if flight.batch), default=none)
 
-    def add_source(self, source: Bytes, ref: ResourceRef) -> None:
-        """Keep what a write copies from; the lock is held."""
-        self.sources.append((source, ref))
+    def add_source(self, size: int, ref: ResourceRef) -> None:
+        """Keep the buffer that a write of `size` bytes goes to; the lock is held."""
+        self.sources.append((size, ref))
         self.written += 1
-        self.backlog += source.size
+        self.backlog += size
 
     def forget_sources(self, written: int) -> None:
-        """The first `written` writes are over: what they copied from is needed no more. The lock is held."""
+        """The first `written` writes are over: their buffers may go. The lock is held."""
         while self._forgotten < written:
-            source, _ = self.sources.popleft()
-            self.backlog -= source.size
+            size, _ = self.sources.popleft()
+            self.backlog -= size
             self._forgotten += 1
 
     def retire(self) -> None:
@@ -548,7 +487,7 @@ class DeviceState:
             self._shut()
         return not self.limbo
 
-    def _release(self, row: _Garbage) -> None:
+    def _release(self, row: Garbage) -> None:
         """If Ctrl-C ends this in the middle, the driver keeps the object, and the device stays open."""
         try:
             row.backend.release()
@@ -604,22 +543,6 @@ class DeviceState:
             self.driver.close()
         except Exception as error:
             self.release_failed("it was not closed", error)
-
-
-class noticing_loss:
-    """`DeviceLost` out of the block loses the device."""
-
-    __slots__ = ("_state",)
-
-    def __init__(self, state: DeviceState) -> None:
-        self._state = state
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if isinstance(error, DeviceLost) and not error.refused:
-            self._state.lose(error)
 
 
 def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> HalError | None:

@@ -150,8 +150,10 @@ class Program(ProgramContext):
         if self.device.streaming is not None:
             try:
                 self.device.streaming.prepare(self.device, sum(export.slot_bytes for export in self.exports))
-            except BaseException:
+            except BaseException as error:
                 context.close()
+                if isinstance(error, PUBLIC):
+                    raise public(error) from error
                 raise
         self._load = self._loading(context, perf_counter() - started)
 

@@ -126,8 +126,10 @@ class SharedBuffer(OpenCLBuffer):
 class DeviceBuffer(OpenCLBuffer):
     __slots__ = ()
 
-    def __init__(self, context: cl.Context, queue: cl.CommandQueue, size: int) -> None:
-        self.whole = cl.Buffer(context, cl.mem_flags.READ_WRITE, size)
+    def __init__(self, context: cl.Context, queue: cl.CommandQueue, size: int, in_host_memory: bool = False) -> None:
+        """`in_host_memory`: for a device that has no other; the driver copies to and from it without a detour."""
+        flags = cl.mem_flags.READ_WRITE | (cl.mem_flags.ALLOC_HOST_PTR if in_host_memory else 0)
+        self.whole = cl.Buffer(context, flags, size)
         cl.enqueue_fill_buffer(queue, self.whole, _ZERO, 0, size)
         self.size = size
         self.host = None

@@ -10,11 +10,12 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from orchestrion.hal.backend import BackendBuffer, Bytes, NativeRange
+from orchestrion.hal.backend import BackendBuffer, Bytes, MemoryUse, NativeRange
 
 if TYPE_CHECKING:
     from .allocator import Allocator, Block
     from .api import Handle
+    from .transfer import Mirror
 
 
 #: places of borrowed buffers, each used once; those of blocks are positive
@@ -24,15 +25,17 @@ _places = count(-1, -1)
 class VulkanBuffer(BackendBuffer):
     """`size` bytes of `block` from `base` on."""
 
-    __slots__ = ("_allocator", "base", "block", "handle", "host", "host_cached", "place", "size")
+    __slots__ = ("_allocator", "base", "block", "handle", "host", "host_cached", "mirror", "place", "size", "use")
 
-    def __init__(self, allocator: Allocator, block: Block, base: int, size: int) -> None:
+    def __init__(self, allocator: Allocator, block: Block, base: int, size: int, use: MemoryUse) -> None:
         self._allocator = allocator
         self.block = block
         self.handle: Handle = block.handle
         self.base = base
         self.size = size
+        self.use = use
         self.place = block.number << 64 | base
+        self.mirror: Mirror | None = None  #: staging memory that results are read ahead into (`transfer.py`)
         self.host: Bytes | None = None if block.host is None else block.host[base : base + size]
         self.host_cached = block.place.cached
 
@@ -41,6 +44,9 @@ class VulkanBuffer(BackendBuffer):
         return NativeRange(self.handle, self.base, self.size)
 
     def release(self) -> None:
+        mirror, self.mirror = self.mirror, None
+        if mirror is not None:
+            mirror.memory.release()
         self._allocator.free(self)
 
 

@@ -16,7 +16,7 @@ from itertools import accumulate
 from operator import or_
 from typing import TYPE_CHECKING, Any, Protocol
 
-from orchestrion.hal.backend import Binding
+from orchestrion.hal.backend import BackendBuffer, Binding
 from orchestrion.hal.errors import Unsupported
 
 from .api import Api, Handle
@@ -195,7 +195,7 @@ def resolve(binding: Binding, table: Table) -> AnyBuffer:
     return table[source] if isinstance(source, int) else source  # type: ignore[return-value]
 
 
-def covered(binding: Binding, buffer: AnyBuffer) -> int:
+def covered(binding: Binding, buffer: BackendBuffer) -> int:
     """Bytes of a range that the buffer has. Only a slot of a program with indirect dispatches may have fewer."""
     return min(binding.length, max(0, buffer.size - binding.offset))
 

@@ -91,3 +91,28 @@ class VulkanSemaphore(BackendSemaphore):
     def release(self) -> None:
         if self._owned:
             self._vk.vkDestroySemaphore(self._device, self.handle, self._api.null)
+
+
+class Timeline:
+    """A queue's own count of submissions: `submitted` so far, `reached` as last seen."""
+
+    __slots__ = ("reached", "semaphore", "submitted")
+
+    def __init__(self, semaphore: VulkanSemaphore) -> None:
+        self.semaphore = semaphore
+        self.submitted = 0
+        self.reached = 0
+
+    def poll(self) -> int:
+        if self.reached < self.submitted:
+            self.reached = min(self.semaphore.value(), self.submitted)
+        return self.reached
+
+    def wait(self) -> None:
+        self.wait_for(self.submitted)
+
+    def wait_for(self, number: int) -> None:
+        """Block until a submission, and so all before it, is over."""
+        if self.reached < number:
+            self.semaphore.wait(number, None)
+            self.reached = max(self.reached, number)

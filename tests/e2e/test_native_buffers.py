@@ -208,12 +208,13 @@ def test_unmapped_memory_is_zero_before_it_is_exported() -> None:
     from orchestrion.hal.device import Device
     from orchestrion.hal.opencl.device import OpenCLDevice
     from orchestrion.hal.opencl.driver import OpenCLDriver, find
+    from orchestrion.hal.opencl.heaps import Machine
 
     try:
         info = OpenCLDriver().devices()[0]
     except Exception as error:
         pytest.skip(str(error))
-    with Device.of(OpenCLDevice(info, find()[0][0], shared=False)) as device:
+    with Device.of(OpenCLDevice(info, find()[0][0], machine=Machine.DISCRETE)) as device:
         import pyopencl as cl
 
         buffer = device.allocator.allocate(4 * N)

@@ -167,13 +167,14 @@ def test_memory_that_is_not_mapped_is_copied() -> None:
     from orchestrion.hal.device import Device
     from orchestrion.hal.opencl.device import OpenCLDevice
     from orchestrion.hal.opencl.driver import find
+    from orchestrion.hal.opencl.heaps import Machine
     from orchestrion.hal.policy import Policy
 
     try:
         info = OpenCLDriver().devices()[0]
     except Exception as error:
         pytest.skip(str(error))
-    backend = OpenCLDevice(info, find()[0][0], shared=False)
+    backend = OpenCLDevice(info, find()[0][0], machine=Machine.DISCRETE)
     with Device.of(backend, policy=Policy(allow_native_code=True)) as device:
         loaded = vm.load(module(), device)
         out = loaded.put(np.arange(4, dtype=np.float32))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from orchestrion.hal.cts.rig import Rig
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import DriverUnavailable, OutOfMemory
 from orchestrion.hal.opencl.driver import OpenCLDriver
+from orchestrion.hal.opencl.heaps import KINDS, Kind, Machine, machine_of
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.schema.errors import ModuleError
@@ -48,9 +50,9 @@ class PlainDriver(OpenCLDriver):
     """The driver with what devices have left unused, as on one without: shared memory, command buffers, kept builds."""
 
     def __init__(
-        self, shared: bool | None = None, recorded: bool | None = None, builds_kept: bool | None = None
+        self, machine: Machine | None = None, recorded: bool | None = None, builds_kept: bool | None = None
     ) -> None:
-        self._unused = {"shared": shared, "recorded": recorded, "builds_kept": builds_kept}
+        self._unused = {"machine": machine, "recorded": recorded, "builds_kept": builds_kept}
 
     def open(self, info: DeviceInfo) -> OpenCLDevice:
         from orchestrion.hal.opencl.device import OpenCLDevice
@@ -62,16 +64,17 @@ class PlainDriver(OpenCLDriver):
         return self.open(self.devices()[0])
 
 
+@pytest.mark.parametrize("machine", [Machine.DISCRETE, Machine.UNIFIED])
 @pytest.mark.parametrize("case", catalogue.CASES)
-def test_conformance_without_shared_memory(case: str) -> None:
-    driver = PlainDriver(shared=False)
+def test_conformance_without_shared_memory(case: str, machine: Machine) -> None:
+    driver = PlainDriver(machine)
     catalogue.run_on(case, driver, driver.devices()[0])
 
 
-@pytest.mark.parametrize("shared", [None, False])
+@pytest.mark.parametrize("machine", [None, Machine.DISCRETE])
 @pytest.mark.parametrize("case", catalogue.CASES)
-def test_conformance_without_command_buffers(case: str, shared: bool | None) -> None:
-    driver = PlainDriver(shared, recorded=False)
+def test_conformance_without_command_buffers(case: str, machine: Machine | None) -> None:
+    driver = PlainDriver(machine, recorded=False)
     catalogue.run_on(case, driver, driver.devices()[0])
 
 
@@ -85,15 +88,55 @@ def test_a_build_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_memory_without_sharing_is_not_mapped() -> None:
-    with Device.of(PlainDriver(shared=False).device()) as device:
+    with Device.of(PlainDriver(machine=Machine.DISCRETE).device()) as device:
         buffer = device.allocator.allocate(16)
         assert buffer.host is None and buffer.map() is None
         buffer.release()
 
 
+@pytest.mark.parametrize(
+    ("host_unified", "fine_grain", "machine", "kind"),
+    [
+        (True, True, Machine.SHARED, Kind.SHARED),  # PoCL, Intel's processors and newer GPUs, AMD's APUs
+        (True, False, Machine.UNIFIED, Kind.HOST),  # Mali and Adreno of OpenCL 1.2, older Intel GPUs
+        (False, False, Machine.DISCRETE, Kind.DEVICE),  # NVIDIA
+        (False, True, Machine.DISCRETE, Kind.DEVICE),  # AMD's cards, whose fine-grain memory is the host's
+    ],
+)
+def test_which_kind_of_memory(host_unified: bool, fine_grain: bool, machine: Machine, kind: Kind) -> None:
+    assert machine_of(host_unified, fine_grain) is machine
+    assert KINDS[machine] == dict.fromkeys(MemoryUse, kind)
+
+
+def test_transfers_go_through_pinned_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Larger ones than all chunks together; the memory is made once, and beside it the host takes none."""
+    from orchestrion.hal.opencl import staging
+
+    made: list[int] = []
+    monkeypatch.setattr(staging, "CHUNK_BYTES", 1 << 20)
+    real = staging.Staging._make
+    monkeypatch.setattr(staging.Staging, "_make", lambda self: (made.append(1), real(self))[1])
+    with Device.of(PlainDriver(machine=Machine.DISCRETE).device()) as device:
+        data = np.random.default_rng(0).integers(0, 256, (9 << 20) + 5, np.uint8)
+        buffer, out = device.allocator.allocate(data.size, MemoryUse.CONSTANT), np.empty_like(data)
+        tracemalloc.start()
+        for _ in range(3):
+            data[::4096] += 1
+            buffer.write(data)
+            buffer.read(out)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        np.testing.assert_array_equal(out, data)
+        assert made == [1] and peak < 1 << 20
+        buffer.write(data[:100], 7)
+        buffer.read(out[:200])
+        np.testing.assert_array_equal(out[7:107], data[:100])
+        buffer.release()
+
+
 def test_shared_memory_is_mapped() -> None:
     with opencl() as device:
-        if "memory shared with the host" not in device.info.notes:
+        if Machine.SHARED.value not in device.info.notes:
             pytest.skip(f"{device.info.name} shares no memory with the host")
         buffer = device.allocator.allocate(16)
         assert buffer.map() is not None
@@ -103,7 +146,7 @@ def test_shared_memory_is_mapped() -> None:
 # recordings
 
 
-@pytest.fixture(params=[None, False], ids=["shared", "copied"])
+@pytest.fixture(params=[None, Machine.DISCRETE], ids=["shared", "copied"])
 def recording_device(request: pytest.FixtureRequest) -> Iterator[OpenCLDevice]:
     """A device that records command buffers."""
     from orchestrion.hal.opencl import api, driver
@@ -111,7 +154,7 @@ def recording_device(request: pytest.FixtureRequest) -> Iterator[OpenCLDevice]:
     why_not = api.why_no_command_buffers(driver.find()[0][0])
     if why_not:
         pytest.skip(why_not)
-    opened = PlainDriver(shared=request.param).device()
+    opened = PlainDriver(machine=request.param).device()
     yield opened
     opened.close()
 
@@ -314,7 +357,7 @@ def test_a_recording_goes_with_its_memory_objects(recording_device: OpenCLDevice
 
 def test_a_kernel_gives_up_its_part_of_a_buffer_that_goes() -> None:
     """A sub-buffer would keep all of the memory, which counts for nobody any more."""
-    device = PlainDriver(shared=False, recorded=False).device()
+    device = PlainDriver(machine=Machine.DISCRETE, recorded=False).device()
     align = device.info.limits.min_binding_alignment
     source, target = buffers(device, 1) + buffers(device, 1, align + 16)
     executable = device.create_executable("opencl-c", memoryview(ADD.encode()), ADD_ENTRY)
