@@ -63,8 +63,8 @@ fuzz-targets: $(VENV)/ready-test $(VENV)/ready-fuzz ## every fuzz target for TIM
 programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device
 	ORCHESTRION_REAL_PROGRAMS=all $(BIN)/python -m pytest -q -rs tests/e2e/test_real_programs.py tests/e2e/test_devices.py
 
-stress: $(VENV)/ready-test ## eight threads, one program, 10,000 calls each on every device, and Ctrl-C (minutes per device)
-	ORCHESTRION_STRESS=10000 $(BIN)/python -m pytest -q -rs tests/e2e/test_shared_program.py tests/e2e/test_interrupted.py
+stress: $(VENV)/ready-test ## eight threads, one program, 10,000 calls each on every device, faults, and Ctrl-C (minutes per device)
+	ORCHESTRION_STRESS=10000 $(BIN)/python -m pytest -q -rs tests/e2e/test_shared_program.py tests/e2e/test_stress.py tests/e2e/test_interrupted.py
 
 frozen-app: $(VENV)/ready-test ## freeze examples/app with PyInstaller, run it, and have it refuse modules (minutes; asks the package index)
 	ORCHESTRION_FROZEN_APP=1 $(BIN)/python -m pytest -q -rs tests/tools/test_frozen_app.py

@@ -36,7 +36,6 @@ The end: a closed state closes its backend when the last ref is gone and nothing
 use is never freed. Where work does not end, the driver's objects stay as they are for as long as the process lives.
 """
 
-import atexit
 import sys
 import time
 import warnings
@@ -48,10 +47,11 @@ from functools import partial
 from itertools import repeat, starmap
 from typing import TYPE_CHECKING
 
+from . import open_states
 from .account import Account as Account
 from .backend import BackendDevice, BackendSemaphore, Point, Watcher
 from .errors import DeviceLost, HalError
-from .fork import after_fork, new_lock
+from .fork import new_lock
 from .lost import LostDevice, noticing_loss
 from .reaper import reaper
 from .relief import Relief
@@ -69,8 +69,6 @@ if TYPE_CHECKING:
 CLOSE_SECONDS = 30.0
 #: seconds between two looks at a watcher
 WATCH_SECONDS = 0.1
-#: seconds that the end of the process waits for the work of each device that was not closed
-EXIT_SECONDS = 5.0
 #: seconds between two looks at flights of other threads, at first and at most
 FIRST_LOOK, LAST_LOOK = 0.0002, 0.005
 
@@ -156,8 +154,7 @@ class DeviceState:
         self.barrier = 0
         self.close_seconds: float = CLOSE_SECONDS
         self.streaming: StreamingDevice | None = None  #: the layer in `backend` that streams constants
-        _sweep()
-        _device_states.add(self)
+        open_states.enter(self)
         reaper.start()
 
     def discard(self, backend: Releasable, accounts: tuple[Account, ...], size: int) -> None:
@@ -211,7 +208,7 @@ class DeviceState:
                 self.retire()
             cleared = self._clear()
             if self.closed and not self.abandoned and self.unfinished:
-                _unfinished.add(self)
+                open_states.keep(self)
             return cleared
         finally:
             if held:
@@ -449,7 +446,7 @@ class DeviceState:
         return len(self.shares.keys() - {share for share, _ in [*self.departed]})
 
     def close(self) -> None:
-        """Close the backend as soon as no ref is left and no work is under way. Until then `_unfinished` keeps it."""
+        """Close the backend as soon as no ref is left and no work is under way. Until then `open_states` keeps it."""
         self.closed = True
         with self.lock:
             with suppress(HalError):  # nobody knows then what is under way: nothing is released
@@ -457,7 +454,7 @@ class DeviceState:
             self.retire()
             self._clear()
         if not self.abandoned and (self.unfinished or self.current is not None):
-            _unfinished.add(self)
+            open_states.keep(self)
         if self._warnings:
             self._warn()
 
@@ -551,40 +548,3 @@ def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> 
     except HalError as error:
         return error
     return None
-
-
-_device_states: weakref.WeakSet[DeviceState] = weakref.WeakSet()
-#: closed device states with work under way, which nothing else refers to
-_unfinished: set[DeviceState] = set()
-
-
-def _sweep() -> None:
-    """Let go of closed device states whose work is over by now."""
-    for state in [*_unfinished]:
-        state.collect()
-        if state.abandoned or not state.unfinished and state.current is None:
-            _unfinished.discard(state)
-
-
-@after_fork
-def _leave(parent: int) -> None:
-    """They are the parent's, who releases what is in them."""
-    _abandon()
-
-
-@atexit.register
-def _exit() -> None:
-    """Wait for running work: a driver may crash if the system takes memory back under it."""
-    try:
-        for state in [*_device_states]:
-            if not state.finish(EXIT_SECONDS):
-                name, count = state.backend.info.id, state.unfinished
-                print(f"device {name}: {count} submissions were not over after {EXIT_SECONDS} s", file=sys.stderr)
-    finally:
-        _abandon()
-
-
-def _abandon() -> None:
-    """At exit the system takes everything back; finalizers that run while modules are torn down must not."""
-    for state in _device_states:
-        state.abandoned = True

@@ -23,7 +23,7 @@ from .buffer import Buffer
 from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument
 from .fork import ForkedLock
-from .lifetime import Flight
+from .resources import Flight
 from .semaphore import Fence, Semaphore
 from .waiting import to_its_end
 

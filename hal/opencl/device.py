@@ -3,7 +3,6 @@
 `heaps.py` says which kind of memory a buffer gets.
 """
 
-from threading import Lock
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -13,6 +12,7 @@ from pyopencl.characterize import has_src_build_cache
 from orchestrion.hal.backend import BackendBuffer, BackendDevice, Bytes, DeviceInfo, Entry, MemoryUse
 from orchestrion.hal.cache import Cache
 from orchestrion.hal.errors import DeviceOutOfMemory
+from orchestrion.hal.fork import new_lock
 from orchestrion.hal.timeline import SoftSemaphore
 
 from .api import Api, why_no_command_buffers
@@ -52,7 +52,7 @@ class OpenCLDevice(BackendDevice):
         self._api = Api(device, self._recorded)
         #: those under the front's command buffers, for `trim`
         self._command_buffers: WeakSet[OpenCLCommandBuffer] = WeakSet()
-        self._command_buffers_lock = Lock()
+        self._command_buffers_lock = new_lock()
         kept = bool(has_src_build_cache(device)) if builds_kept is None else builds_kept
         self._cache = None if kept else Cache("opencl")
         self._queue = self.queue_class(self._api, self._handle)
