@@ -109,6 +109,9 @@ class LostDevice(BackendDevice):
     def import_host(self, memory: Bytes) -> BackendBuffer | None:
         self._refuse()
 
+    def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BackendBuffer:
+        self._refuse()
+
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
         self._refuse()
 
