@@ -45,18 +45,20 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import repeat, starmap
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from . import open_states
 from .account import Account as Account
-from .backend import BackendDevice, BackendSemaphore, Bytes, Point, Watcher
+from .backend import BackendDevice, BackendSemaphore, Point, Watcher
 from .errors import DeviceLost, HalError
 from .fork import new_lock
-from .lost import LostDevice
+from .lost import LostDevice, noticing_loss
 from .reaper import reaper
-from .refs import Batch, Flight, Garbage, Releasable, Row
-from .refs import ResourceRef as ResourceRef
 from .relief import Relief
+from .resources import Batch as Batch
+from .resources import Flight as Flight
+from .resources import Garbage, Releasable, Row, Submitted
+from .resources import ResourceRef as ResourceRef
 from .waiting import attempt, to_its_end
 
 if TYPE_CHECKING:
@@ -69,10 +71,6 @@ CLOSE_SECONDS = 30.0
 WATCH_SECONDS = 0.1
 #: seconds between two looks at flights of other threads, at first and at most
 FIRST_LOOK, LAST_LOOK = 0.0002, 0.005
-
-
-class Submitted(Protocol):
-    submitted: int
 
 
 class DeviceState:
@@ -140,8 +138,8 @@ class DeviceState:
         self.broken: deque[Flight] = deque()
         self.launched = 0
         self.owned: set[int] = set()
-        #: what writes copied from, until they are over; `written` counts all that were ever begun
-        self.sources: deque[tuple[Bytes, ResourceRef]] = deque()
+        #: bytes and buffers of writes, until they are over; `written` counts all that were ever begun
+        self.sources: deque[tuple[int, ResourceRef]] = deque()
         self.written = self._forgotten = 0
         self.backlog = 0
         #: the open shares by number, in the order of opening
@@ -409,17 +407,17 @@ class DeviceState:
         """The least number of a flight under way, `none` without one."""
         return min((flight.number for flight in [*self.flights] if flight.batch), default=none)
 
-    def add_source(self, source: Bytes, ref: ResourceRef) -> None:
-        """Keep what a write copies from; the lock is held."""
-        self.sources.append((source, ref))
+    def add_source(self, size: int, ref: ResourceRef) -> None:
+        """Keep the buffer that a write of `size` bytes goes to; the lock is held."""
+        self.sources.append((size, ref))
         self.written += 1
-        self.backlog += source.size
+        self.backlog += size
 
     def forget_sources(self, written: int) -> None:
-        """The first `written` writes are over: what they copied from is needed no more. The lock is held."""
+        """The first `written` writes are over: their buffers may go. The lock is held."""
         while self._forgotten < written:
-            source, _ = self.sources.popleft()
-            self.backlog -= source.size
+            size, _ = self.sources.popleft()
+            self.backlog -= size
             self._forgotten += 1
 
     def retire(self) -> None:
@@ -542,22 +540,6 @@ class DeviceState:
             self.driver.close()
         except Exception as error:
             self.release_failed("it was not closed", error)
-
-
-class noticing_loss:
-    """`DeviceLost` out of the block loses the device."""
-
-    __slots__ = ("_state",)
-
-    def __init__(self, state: DeviceState) -> None:
-        self._state = state
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if isinstance(error, DeviceLost) and not error.refused:
-            self._state.lose(error)
 
 
 def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> HalError | None:

@@ -1,4 +1,7 @@
-"""The rows of `lifetime.py`: who owns an object of the driver, and what is under way with it."""
+"""What an open device keeps account of: objects of the driver that somebody owns, and work that uses them.
+
+Rules of ownership stand in `lifetime.py`.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -15,6 +18,10 @@ if TYPE_CHECKING:
 
 class Releasable(Protocol):
     def release(self) -> None: ...
+
+
+class Submitted(Protocol):
+    submitted: int
 
 
 class ResourceRef:
