@@ -30,7 +30,7 @@ demo: $(VENV)/ready-stablehlo ## compile the examples and run them on the defaul
 	$(BIN)/vm-run $(DEMO)/spectral_norm.fb --input=4x4xf32=4,1,0,0,1,3,1,0,0,1,2,1,0,0,1,1
 	$(BIN)/python examples/relu_tanh.py
 
-drivers: ## install PoCL, lavapipe, SwiftShader, the Vulkan loader and its validation layer, spirv-tools, flatc, g++, where that is allowed
+drivers: ## install PoCL, Intel's OpenCL runtime (404 MB; not with INTEL_OPENCL=off), lavapipe, SwiftShader, the Vulkan loader and its validation layer, spirv-tools, flatc, g++, where that is allowed
 	@sh .ci/drivers $(VENV)
 
 test: $(VENV)/ready-test drivers ## run every test on every driver that can run here
@@ -63,8 +63,8 @@ fuzz-targets: $(VENV)/ready-test $(VENV)/ready-fuzz ## every fuzz target for TIM
 programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device
 	ORCHESTRION_REAL_PROGRAMS=all $(BIN)/python -m pytest -q -rs tests/e2e/test_real_programs.py tests/e2e/test_devices.py
 
-stress: $(VENV)/ready-test ## eight threads, one program, 10,000 calls each on every device, and Ctrl-C (minutes per device)
-	ORCHESTRION_STRESS=10000 $(BIN)/python -m pytest -q -rs tests/e2e/test_shared_program.py tests/e2e/test_interrupted.py
+stress: $(VENV)/ready-test ## eight threads, one program, 10,000 calls each on every device, faults, and Ctrl-C (minutes per device)
+	ORCHESTRION_STRESS=10000 $(BIN)/python -m pytest -q -rs tests/e2e/test_shared_program.py tests/e2e/test_stress.py tests/e2e/test_interrupted.py
 
 frozen-app: $(VENV)/ready-test ## freeze examples/app with PyInstaller, run it, and have it refuse modules (minutes; asks the package index)
 	ORCHESTRION_FROZEN_APP=1 $(BIN)/python -m pytest -q -rs tests/tools/test_frozen_app.py

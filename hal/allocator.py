@@ -6,7 +6,7 @@ filled); the account of the device, and that of a share, is charged with that. A
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,8 @@ import numpy.typing as npt
 from .backend import BackendBuffer, MemoryUse
 from .buffer import WRITABLE, Buffer
 from .errors import DeviceOutOfMemory, InvalidArgument, MemoryLimitExceeded
-from .lifetime import Account, ResourceRef, noticing_loss
+from .lifetime import Account, ResourceRef
+from .lost import noticing_loss
 from .relief import relieve_device, relieve_limit, with_relief
 
 if TYPE_CHECKING:
@@ -109,6 +110,28 @@ class Allocator:
             return None
         device.statistics.imports += 1
         return Buffer(device, backend, ResourceRef(state, backend), data.size, 0)
+
+    def import_buffer(self, handle: Any, size: int, offset: int = 0, writable: bool = True) -> Buffer:
+        """`size` bytes from `offset` on of a buffer of the driver's own API. No limit is charged with them.
+
+        OpenCL takes a `pyopencl.Buffer` of the device's context, or its `cl_mem` as an integer, and holds a reference
+        until the result is released and no work uses it. Vulkan takes a `VkBuffer` of the device, as an integer or of
+        cffi, made for storage and transfers in both directions; its owner keeps it and its memory for as long.
+        `InvalidArgument`: it is none of these, or the range lies outside, or `offset` is not a multiple of the device's
+        `min_binding_alignment`; the size of a `VkBuffer` cannot be asked for. `Unsupported`: other devices.
+        """
+        device = self.device
+        device.check_open()
+        alignment = device.info.limits.min_binding_alignment
+        if size <= 0 or offset < 0:
+            raise InvalidArgument(f"import of {size} bytes from offset {offset} of a buffer")
+        if offset % alignment:
+            raise InvalidArgument(f"import from offset {offset} of a buffer, which is not a multiple of {alignment}")
+        state = device.device_state
+        with noticing_loss(state):
+            backend = with_relief(state, device, lambda: state.backend.import_buffer(handle, offset, size, writable))
+        device.statistics.imports += 1
+        return Buffer(device, backend, ResourceRef(state, backend), size, WRITABLE * writable)
 
     def check_room(self, size: int, who: str) -> None:
         """For memory that a driver takes while it works: `MemoryLimitExceeded` when it would exceed a limit now."""

@@ -119,6 +119,14 @@ class Entry(NamedTuple):
     workgroup_size: tuple[int, int, int]
 
 
+class NativeRange(NamedTuple):
+    """Bytes of a buffer in a driver's own API: its handle, and which of its bytes."""
+
+    handle: Any
+    offset: int
+    size: int
+
+
 class BackendBuffer(ABC):
     """Memory of a device."""
 
@@ -128,6 +136,13 @@ class BackendBuffer(ABC):
     #: False if the host's processor does not cache the mapping: writing it is fast, reading it slow. The front then
     #: reads through `BackendQueue.read`.
     host_cached: bool = True
+
+    @property
+    def native(self) -> NativeRange | None:
+        """Where its bytes lie in the driver's own API; None where that has no buffers. The front serialises the calls,
+        and has had a byte of memory that is not mapped read before, so that zeroing it is over.
+        """
+        return None
 
     @abstractmethod
     def release(self) -> None: ...
@@ -423,9 +438,10 @@ class BackendQueue(ABC):
         raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
-        """Copy from the host, in order with later submissions; `data` stays unchanged until the next wait.
+        """Copy from the host, in order with later submissions. `data` is the caller's again when this returns.
 
-        This default waits, and is for drivers whose buffers all have `host`.
+        It may be as large as the buffer: copy it piece by piece, so that the host never holds it twice. This default
+        waits, and is for drivers whose buffers all have `host`.
         """
         self.wait_idle()
         _host_memory(self, buffer)[offset : offset + data.size] = data
@@ -493,6 +509,15 @@ class BackendDevice(ABC):
     @abstractmethod
     def import_host(self, memory: Bytes) -> BackendBuffer | None:
         """A buffer over host memory, never copied nor written; None where the device cannot (alignment, feature)."""
+
+    def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BackendBuffer:
+        """Bytes of a buffer of the driver's own API, which stays its owner's; `release` does not free it.
+
+        The front has checked that `offset` is a multiple of `min_binding_alignment` and `size` is positive. Nothing
+        outside of the range may be reached through the result. `InvalidArgument`: the handle is no buffer of this
+        device, or, as far as the API can tell, the range is outside of it, or `writable` is asked of one that is not.
+        """
+        raise Unsupported(f"device {self.info.id} has no buffers of an API of its own to import")
 
     @abstractmethod
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:

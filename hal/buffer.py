@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from orchestrion.schema.dtypes import DType
 
-from .backend import BackendBuffer, Bytes, Watcher
+from .backend import BackendBuffer, Bytes, NativeRange, Watcher
+from .dlpack import export
 from .errors import InvalidArgument
 from .lifetime import DeviceState, ResourceRef
 from .relief import with_relief
@@ -110,6 +111,22 @@ class Buffer:
         if not self.rights & WRITABLE:
             mapped.flags.writeable = False
         return mapped
+
+    @property
+    def native(self) -> NativeRange | None:
+        """The bytes in the driver's own API, for work that others submit: a `pyopencl.Buffer` or a `VkBuffer`. None
+        where the device has no such thing.
+
+        The handle is good until this buffer is released; others' buffers may lie beside the range. Work of both sides
+        is ordered by whoever submits it.
+        """
+        state = self.check(0, 0, 0)
+        if self.host is None:  # then the driver may still have to zero it
+            self.device.queue.read(self, 0, np.empty(1, np.uint8))
+        with state.lock:
+            state.recover()
+            found = self.backend.native
+        return None if found is None else found._replace(size=self.size)
 
     def check(self, offset: int, length: int, rights: int) -> DeviceState:
         """`InvalidArgument` unless alive, in range and with these rights; `DeviceLost` if the device is lost."""
@@ -205,3 +222,29 @@ class BufferView:
         if data is None:
             return None
         return data[self.offset : self.offset + self.nbytes].view(self.dtype.numpy).reshape(self.shape)
+
+    def shared(self) -> Array | None:
+        """As `map`, after all submitted work that uses the buffer."""
+        buffer = self.buffer
+        if buffer.host is None:
+            return None
+        state = buffer.check(0, 0, 0)
+        if buffer.submitted:
+            state.wait_for(buffer)
+        return self.map()
+
+    @property
+    def native(self) -> NativeRange | None:
+        """The elements in the driver's own API; see `Buffer.native`."""
+        found = self.buffer.native
+        return None if found is None else found._replace(offset=found.offset + self.offset, size=self.nbytes)
+
+    def __dlpack__(self, *, copy: bool | None = None, **wanted: Any) -> Any:
+        """For `from_dlpack` of other libraries: the device's memory where it is mapped, else, unless `copy` is False, a
+        copy in host memory. The capsule keeps the memory. `BufferError`: see `dlpack.export`.
+        """
+        return export(self, copy, wanted)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The CPU, which sees mapped memory and copies alike."""
+        return (1, 0)

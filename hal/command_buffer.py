@@ -15,7 +15,8 @@ from .backend import BackendCommandBuffer, BackendExecutable, Binding, Entry, In
 from .buffer import WRITABLE, Buffer
 from .errors import HalError, InvalidArgument, Unsupported
 from .executable import Executable
-from .lifetime import ResourceRef, noticing_loss
+from .lifetime import ResourceRef
+from .lost import noticing_loss
 from .relief import with_relief
 from .workload import Grid, divide, fold
 

@@ -21,7 +21,8 @@ from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument, Unsupported
 from .executable import Executable, ExecutableCache
 from .fork import after_fork, new_lock
-from .lifetime import Account, DeviceState, noticing_loss
+from .lifetime import Account, DeviceState
+from .lost import noticing_loss
 from .policy import Policy
 from .queue import queue_of
 from .relief import Callback, with_relief
@@ -138,8 +139,9 @@ class Device:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
         self.policy.check(format, digest, self.info)
         with noticing_loss(self.device_state):
+            # several threads build for one share, so none of them speaks for the call that is under way there
             return with_relief(
-                self.device_state, self, lambda: self.executables.get(self, format, payload, entries, digest)
+                self.device_state, None, lambda: self.executables.get(self, format, payload, entries, digest)
             )
 
     def trial_build(

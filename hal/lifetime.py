@@ -36,7 +36,6 @@ The end: a closed state closes its backend when the last ref is gone and nothing
 use is never freed. Where work does not end, the driver's objects stay as they are for as long as the process lives.
 """
 
-import atexit
 import sys
 import time
 import warnings
@@ -46,20 +45,23 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import repeat, starmap
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
+from . import open_states
 from .account import Account as Account
-from .backend import BackendDevice, BackendSemaphore, Bytes, Point, Watcher
+from .backend import BackendDevice, BackendSemaphore, Point, Watcher
 from .errors import DeviceLost, HalError
-from .fork import after_fork, new_lock
-from .lost import LostDevice
+from .fork import new_lock
+from .lost import LostDevice, noticing_loss
 from .reaper import reaper
 from .relief import Relief
+from .resources import Batch as Batch
+from .resources import Flight as Flight
+from .resources import Garbage, Releasable, Row, Submitted
+from .resources import ResourceRef as ResourceRef
 from .waiting import attempt, to_its_end
 
 if TYPE_CHECKING:
-    from .buffer import Buffer
-    from .command_buffer import CommandBuffer
     from .device import Device
     from .streaming import StreamingDevice
 
@@ -67,73 +69,8 @@ if TYPE_CHECKING:
 CLOSE_SECONDS = 30.0
 #: seconds between two looks at a watcher
 WATCH_SECONDS = 0.1
-#: seconds that the end of the process waits for the work of each device that was not closed
-EXIT_SECONDS = 5.0
 #: seconds between two looks at flights of other threads, at first and at most
 FIRST_LOOK, LAST_LOOK = 0.0002, 0.005
-
-
-class Releasable(Protocol):
-    def release(self) -> None: ...
-
-
-class Submitted(Protocol):
-    submitted: int
-
-
-class ResourceRef:
-    """Ownership of one backend object, and of the bytes it was charged for."""
-
-    __slots__ = ("__weakref__", "accounts", "backend", "device_state", "size")
-
-    def __init__(
-        self, state: "DeviceState", backend: Releasable, accounts: tuple[Account, ...] = (), size: int = 0
-    ) -> None:
-        self.backend = backend
-        self.accounts = accounts
-        self.size = size
-        self.device_state = state  # last: an interrupt before it leaves the object to the driver
-        state.owned.add(id(backend))
-
-    def __del__(self) -> None:
-        state = getattr(self, "device_state", None)
-        if state is not None:
-            state.discard(self.backend, self.accounts, self.size)
-
-
-#: recordings and the buffers in their slots
-Batch = Sequence[tuple["CommandBuffer | None", Sequence["Buffer"]]]
-
-
-class Flight:
-    """A blocking call on a driver that overlaps. It is under way while it has a `batch`; else the object may be used
-    again.
-    """
-
-    __slots__ = ("batch", "number", "ticket", "written")
-
-    def __init__(self, ticket: Any) -> None:
-        self.ticket = ticket  #: the driver's, made once
-        self.number = 0  #: by `DeviceState.launched`
-        self.written = 0  #: by `DeviceState.written`: writes that are over when this is
-        self.batch: Batch = ()
-
-
-class _Garbage(NamedTuple):
-    """An object that nobody refers to."""
-
-    backend: Releasable
-    accounts: tuple[Account, ...]
-    size: int
-
-
-class _Row(NamedTuple):
-    """A submission under way."""
-
-    number: int  #: on the device state's timeline
-    refs: tuple[object, ...]  #: of what it uses
-    unreported_errors: list[HalError] | None  #: receives its error; None where a fence tells of it
-    waits: Sequence[Point]  #: what it waits for before it runs
 
 
 class DeviceState:
@@ -184,15 +121,15 @@ class DeviceState:
         #: who gives memory back when it runs out
         self.relief = Relief()
         self.lock = new_lock()
-        self.garbage: deque[_Garbage] = deque()
+        self.garbage: deque[Garbage] = deque()
         #: garbage that flights up to a number may use
-        self.limbo: deque[tuple[int, _Garbage]] = deque()
+        self.limbo: deque[tuple[int, Garbage]] = deque()
         #: shares that were dropped without `close`: number, and what forgets the executables when it was the last
         self.departed: deque[tuple[int, Callable[[], None]]] = deque()
         self.release_failures = 0
         self._warnings: deque[str] = deque()
         self._noticed = False  #: whether the reaper is going to look
-        self.in_flight: deque[_Row] = deque()
+        self.in_flight: deque[Row] = deque()
         self.timeline: BackendSemaphore | None = None
         self.submitted = 0
         #: all flights, those that may be used again, and those that an exception ended
@@ -201,8 +138,8 @@ class DeviceState:
         self.broken: deque[Flight] = deque()
         self.launched = 0
         self.owned: set[int] = set()
-        #: what writes copied from, until they are over; `written` counts all that were ever begun
-        self.sources: deque[tuple[Bytes, ResourceRef]] = deque()
+        #: bytes and buffers of writes, until they are over; `written` counts all that were ever begun
+        self.sources: deque[tuple[int, ResourceRef]] = deque()
         self.written = self._forgotten = 0
         self.backlog = 0
         #: the open shares by number, in the order of opening
@@ -217,14 +154,13 @@ class DeviceState:
         self.barrier = 0
         self.close_seconds: float = CLOSE_SECONDS
         self.streaming: StreamingDevice | None = None  #: the layer in `backend` that streams constants
-        _sweep()
-        _device_states.add(self)
+        open_states.enter(self)
         reaper.start()
 
     def discard(self, backend: Releasable, accounts: tuple[Account, ...], size: int) -> None:
         """Release soon. For finalizers."""
         if not self.abandoned:
-            self.garbage.append(_Garbage(backend, accounts, size))
+            self.garbage.append(Garbage(backend, accounts, size))
             self._notice()
 
     def depart(self, share: int, forget: Callable[[], None]) -> None:
@@ -272,7 +208,7 @@ class DeviceState:
                 self.retire()
             cleared = self._clear()
             if self.closed and not self.abandoned and self.unfinished:
-                _unfinished.add(self)
+                open_states.keep(self)
             return cleared
         finally:
             if held:
@@ -393,7 +329,7 @@ class DeviceState:
         if self.timeline is None:
             self.timeline = self.driver.create_semaphore(0)
         self.submitted += 1
-        self.in_flight.append(_Row(self.submitted, tuple(refs), unreported_errors, waits))
+        self.in_flight.append(Row(self.submitted, tuple(refs), unreported_errors, waits))
         return self.timeline, self.submitted
 
     def reached(self) -> int:
@@ -471,17 +407,17 @@ class DeviceState:
         """The least number of a flight under way, `none` without one."""
         return min((flight.number for flight in [*self.flights] if flight.batch), default=none)
 
-    def add_source(self, source: Bytes, ref: ResourceRef) -> None:
-        """Keep what a write copies from; the lock is held."""
-        self.sources.append((source, ref))
+    def add_source(self, size: int, ref: ResourceRef) -> None:
+        """Keep the buffer that a write of `size` bytes goes to; the lock is held."""
+        self.sources.append((size, ref))
         self.written += 1
-        self.backlog += source.size
+        self.backlog += size
 
     def forget_sources(self, written: int) -> None:
-        """The first `written` writes are over: what they copied from is needed no more. The lock is held."""
+        """The first `written` writes are over: their buffers may go. The lock is held."""
         while self._forgotten < written:
-            source, _ = self.sources.popleft()
-            self.backlog -= source.size
+            size, _ = self.sources.popleft()
+            self.backlog -= size
             self._forgotten += 1
 
     def retire(self) -> None:
@@ -510,7 +446,7 @@ class DeviceState:
         return len(self.shares.keys() - {share for share, _ in [*self.departed]})
 
     def close(self) -> None:
-        """Close the backend as soon as no ref is left and no work is under way. Until then `_unfinished` keeps it."""
+        """Close the backend as soon as no ref is left and no work is under way. Until then `open_states` keeps it."""
         self.closed = True
         with self.lock:
             with suppress(HalError):  # nobody knows then what is under way: nothing is released
@@ -518,7 +454,7 @@ class DeviceState:
             self.retire()
             self._clear()
         if not self.abandoned and (self.unfinished or self.current is not None):
-            _unfinished.add(self)
+            open_states.keep(self)
         if self._warnings:
             self._warn()
 
@@ -548,7 +484,7 @@ class DeviceState:
             self._shut()
         return not self.limbo
 
-    def _release(self, row: _Garbage) -> None:
+    def _release(self, row: Garbage) -> None:
         """If Ctrl-C ends this in the middle, the driver keeps the object, and the device stays open."""
         try:
             row.backend.release()
@@ -606,62 +542,9 @@ class DeviceState:
             self.release_failed("it was not closed", error)
 
 
-class noticing_loss:
-    """`DeviceLost` out of the block loses the device."""
-
-    __slots__ = ("_state",)
-
-    def __init__(self, state: DeviceState) -> None:
-        self._state = state
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if isinstance(error, DeviceLost) and not error.refused:
-            self._state.lose(error)
-
-
 def _failure(timeline: BackendSemaphore, number: int, timeout: float | None) -> HalError | None:
     try:
         timeline.wait(number, timeout)
     except HalError as error:
         return error
     return None
-
-
-_device_states: weakref.WeakSet[DeviceState] = weakref.WeakSet()
-#: closed device states with work under way, which nothing else refers to
-_unfinished: set[DeviceState] = set()
-
-
-def _sweep() -> None:
-    """Let go of closed device states whose work is over by now."""
-    for state in [*_unfinished]:
-        state.collect()
-        if state.abandoned or not state.unfinished and state.current is None:
-            _unfinished.discard(state)
-
-
-@after_fork
-def _leave(parent: int) -> None:
-    """They are the parent's, who releases what is in them."""
-    _abandon()
-
-
-@atexit.register
-def _exit() -> None:
-    """Wait for running work: a driver may crash if the system takes memory back under it."""
-    try:
-        for state in [*_device_states]:
-            if not state.finish(EXIT_SECONDS):
-                name, count = state.backend.info.id, state.unfinished
-                print(f"device {name}: {count} submissions were not over after {EXIT_SECONDS} s", file=sys.stderr)
-    finally:
-        _abandon()
-
-
-def _abandon() -> None:
-    """At exit the system takes everything back; finalizers that run while modules are torn down must not."""
-    for state in _device_states:
-        state.abandoned = True

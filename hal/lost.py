@@ -5,7 +5,7 @@ releasing objects, closing) goes on with the driver's own device, `DeviceState.d
 """
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .backend import (
     BackendBuffer,
@@ -23,6 +23,9 @@ from .backend import (
     Watcher,
 )
 from .errors import DeviceLost
+
+if TYPE_CHECKING:
+    from .lifetime import DeviceState
 
 
 class _Refusal:
@@ -106,6 +109,9 @@ class LostDevice(BackendDevice):
     def import_host(self, memory: Bytes) -> BackendBuffer | None:
         self._refuse()
 
+    def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BackendBuffer:
+        self._refuse()
+
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
         self._refuse()
 
@@ -130,3 +136,19 @@ class LostDevice(BackendDevice):
 
     def close(self) -> None:
         self._refuse()
+
+
+class noticing_loss:
+    """`DeviceLost` out of the block loses the device."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: "DeviceState") -> None:
+        self._state = state
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, DeviceLost) and not error.refused:
+            self._state.lose(error)

@@ -193,6 +193,9 @@ class ProfilingDevice(BackendDevice):
     def import_host(self, memory: Bytes) -> BackendBuffer | None:
         return self._inner.import_host(memory)
 
+    def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BackendBuffer:
+        return self._inner.import_buffer(handle, offset, size, writable)
+
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> BackendExecutable:
         return self._inner.create_executable(format, payload, entries)
 

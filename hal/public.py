@@ -10,8 +10,9 @@ from typing import Final
 PUBLIC: Final[dict[str, tuple[str, ...]]] = {
     "orchestrion.hal.backend": (
         "API_VERSION", "BackendBuffer", "BackendCommandBuffer", "BackendDevice", "BackendDriver", "BackendExecutable",
-        "BackendQueue", "BackendSemaphore", "BackendWork", "Binding", "Bytes", "Conformance",
-        "DeviceInfo", "Entry", "Limits", "MemoryUse", "NOT_MADE", "NO_LIMIT", "Point", "Span", "Watcher",
+        "BackendInstance", "BackendQueue", "BackendSemaphore", "BackendWork", "Binding", "Bytes", "Conformance",
+        "DeviceInfo", "Entry", "IndirectArgument", "Limits", "MemoryUse", "NOT_MADE", "NO_LIMIT", "Point", "Span",
+        "Watcher",
     ),
     "orchestrion.hal.errors": (
         "DeadlineExceeded", "BuildFailed", "DeviceLost", "DriverUnavailable", "HalError", "InvalidArgument",

@@ -23,7 +23,7 @@ from .buffer import Buffer
 from .command_buffer import CommandBuffer
 from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument
 from .fork import ForkedLock
-from .lifetime import Flight
+from .resources import Flight
 from .semaphore import Fence, Semaphore
 from .waiting import to_its_end
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 #: a recording, and the buffer of each of its slots
 Work = tuple[CommandBuffer, Sequence[Buffer]]
 
-#: host bytes that writes may keep waiting in the driver before the queue is drained
+#: bytes of buffers that are kept alive since the driver may still write them, before the queue is drained
 WRITE_BACKLOG = 64 << 20
 
 
@@ -223,14 +223,13 @@ class Queue:
         state = self._device_state
         with self._lock:
             state.recover()
-            source = data.copy()
-            if state.backlog + source.size > WRITE_BACKLOG:
+            if state.backlog + data.size > WRITE_BACKLOG:
                 self._backend.wait_idle()
                 state.forget_sources(state.written)
-            state.add_source(source, buffer.ref)
+            state.add_source(data.size, buffer.ref)
             state.current = ()
             try:
-                self._backend.write(buffer.backend, offset, source)
+                self._backend.write(buffer.backend, offset, data)
             except BaseException:
                 state.break_off()
                 raise

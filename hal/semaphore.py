@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from .backend import BackendSemaphore, Point, Watcher
 from .errors import DeadlineExceeded, InvalidArgument
-from .lifetime import WATCH_SECONDS, ResourceRef, noticing_loss
+from .lifetime import WATCH_SECONDS, ResourceRef
+from .lost import noticing_loss
 
 if TYPE_CHECKING:
     from .device import Device

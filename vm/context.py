@@ -265,6 +265,9 @@ class Context:
                     self.device = None
 
     def _drop_globals(self) -> None:
+        builds, self.builds = self.builds, None
+        if builds is not None:  # an initializer failed, while helpers still build for the device
+            builds.end()
         self.kept.clear()
         if self.globals:
             for place in self.program.code.release_order():

@@ -28,6 +28,7 @@ from .code import Code
 from .context import Context
 from .errors import PUBLIC, CallerError, DeviceLost, DeviceOutOfMemory, MemoryExceeded, Trap, public
 from .fence import Future
+from .interop import IMPORT_BYTES, import_array, is_foreign
 from .statistics import Log, totals
 from .submit import submit
 from .tensors import as_array, describe, describe_array, fits
@@ -318,7 +319,13 @@ class Function:
         if isinstance(x, DeviceArray | BufferView):
             return self._resident(x, value, what)
         slot = self._inputs[place]
-        self._write(slot.view, as_array(x, value.dtype, slot.shape, what))
+        array = as_array(x, value.dtype, slot.shape, what)
+        if array.nbytes >= IMPORT_BYTES and is_foreign(x) and place not in self.export.aliases:
+            assert self.context.device is not None
+            view = import_array(self.context.device, array, value.dtype)
+            if isinstance(view, BufferView):
+                return view
+        self._write(slot.view, array)
         return slot.view
 
     def _write(self, view: BufferView, array: Array) -> None:

@@ -76,12 +76,12 @@ class ParallelBuilds:
     def __init__(self, linked: LinkedProgram, device: Device) -> None:
         self._linked = linked
         self._device = device
-        #: those that nobody has begun, by ordinal; who pops one builds it
-        self._left = dict.fromkeys(range(linked.row.executables_end - linked.row.executables_start))
-        self._begun: dict[int, Future] = {
-            ordinal: Future(f"the build of executable {ordinal}") for ordinal in self._left
-        }
-        helpers = min(os.cpu_count() or 1, len(self._left)) - 1
+        count = linked.row.executables_end - linked.row.executables_start
+        #: by ordinal, those that nobody asked for
+        self._futures = {ordinal: Future(f"the build of executable {ordinal}") for ordinal in range(count)}
+        self._left = self._futures.copy()  #: those that nobody has begun; who pops one, which is one step, builds it
+        self._stopped = False
+        helpers = min(os.cpu_count() or 1, count) - 1
         self._threads = [threading.Thread(target=self._help, daemon=True) for _ in range(helpers)]
 
     def start(self) -> None:
@@ -90,18 +90,18 @@ class ParallelBuilds:
 
     def end(self) -> None:
         """No further build begins, and those under way are waited for."""
-        self._left.clear()
+        self._stopped = True
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
-        self._begun.clear()
+        self._futures.clear()
 
     def take(self, ordinal: int) -> tuple[Executable, float] | None:
-        """What a helper built and the seconds that it was waited for; None if none has begun to: it is the caller's
-        then. Raises what ended the build.
+        """What a helper built and the seconds that it was waited for; None if no helper has begun to, or if it was
+        asked for before: it is the caller's to build then. Raises what ended the build.
         """
-        future = self._begun.pop(ordinal, None)
-        if future is None or self._left.pop(ordinal, self) is not self:
+        future = self._futures.pop(ordinal, None)
+        if future is None or self._left.pop(ordinal, None) is not None:
             return None
         started = time.monotonic()
         executable: Executable = future.result()
@@ -109,16 +109,14 @@ class ParallelBuilds:
 
     def _help(self) -> None:
         with suppress(KeyError):  # none is left
-            while True:
-                ordinal, _ = self._left.popitem()  # the last one
-                future = self._begun.get(ordinal)
-                if future is not None:
-                    self._build(ordinal, future)
+            while not self._stopped:
+                ordinal, future = self._left.popitem()  # the last one
+                self._build(ordinal, future)
 
     def _build(self, ordinal: int, future: Future) -> None:
         try:
             chosen = choose(self._linked, self._device, ordinal)
             future.deliver(build(self._linked, self._device, chosen))
         except BaseException as error:  # whatever it is, it belongs to who asks for the executable
+            self._stopped = True
             future.settle(error)
-            self._left.clear()

@@ -36,6 +36,7 @@ from .array import DeviceArray
 from .context import Context, Limits
 from .errors import PUBLIC, CallerError, DeviceLost, LimitError, public
 from .function import Export, Function
+from .interop import import_array, import_buffer
 from .linker import LinkedProgram
 from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Check, Loader
@@ -47,7 +48,7 @@ from .scalars import ScalarFunction
 from .selection import skipped_programs
 from .sized import SizedFunction
 from .statistics import CallLog, Log
-from .tensors import as_array
+from .tensors import adopt_for, as_array, describe_array
 
 if TYPE_CHECKING:
     from orchestrion.schema.container import Container
@@ -149,8 +150,10 @@ class Program(ProgramContext):
         if self.device.streaming is not None:
             try:
                 self.device.streaming.prepare(self.device, sum(export.slot_bytes for export in self.exports))
-            except BaseException:
+            except BaseException as error:
                 context.close()
+                if isinstance(error, PUBLIC):
+                    raise public(error) from error
                 raise
         self._load = self._loading(context, perf_counter() - started)
 
@@ -218,6 +221,37 @@ class Program(ProgramContext):
         except PUBLIC as error:
             raise public(error) from error
         return target
+
+    def from_dlpack(self, array: Any, *, copy: bool | None = None) -> DeviceArray:
+        """An array over the memory of another library's, as `from_dlpack` of NumPy, JAX and PyTorch: for arguments.
+
+        Where the device can use that memory in place the array is read-only, and shares and keeps it: who changes it
+        changes the argument. Else, or with `copy=True`, it is a copy, as `put` makes. `CallerError`: `copy=False` and
+        the device cannot; the memory is not the host's; the VM has no such element type.
+        """
+        what = "array to import"
+        host = array if isinstance(array, np.ndarray) else adopt_for(array, what)
+        dtype = _dtype(host.dtype)
+        if copy:
+            return self.put(host)
+        view = import_array(self.device, host, dtype)
+        if isinstance(view, BufferView):
+            return DeviceArray(view, self._base)
+        if copy is False:
+            raise CallerError(f"{what}: {describe_array(host)} cannot be shared without a copy: {view}")
+        return self.put(host)
+
+    def import_buffer(
+        self, handle: Any, shape: Sequence[int], dtype: npt.DTypeLike, *, offset: int = 0, writable: bool = True
+    ) -> DeviceArray:
+        """An array over bytes of a `pyopencl.Buffer` or `VkBuffer` of the program's device, from `offset` on: for
+        arguments and, if `writable`, `out=`. No program sees bytes outside of them.
+
+        Who owns what, and how work on both sides is ordered: docs/interoperability.md. Errors as
+        `hal.allocator.Allocator.import_buffer`; `CallerError` for a type that the VM has not, or a negative dimension.
+        """
+        row = _dtype(np.dtype(dtype))
+        return DeviceArray(import_buffer(self.device, handle, row, shape, offset, writable), self._base)
 
     def empty(self, shape: Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
         """Device memory for a tensor of this shape, all zero: for `out=`. Errors as `put`."""

@@ -78,7 +78,7 @@ def _lacking(module: Module, row: Program, info: DeviceInfo) -> str:
 def _profile(name: str) -> Profile | str:
     """The profile of that name, or why there is none."""
     try:
-        return find_profile(name) or f"its profile {shorten(name)} is unknown to this version and to installed packages"
+        return find_profile(name) or f"its profile {shorten(name)} is unknown to this version"
     except PluginError as error:
         return f"its profile {shorten(name)} cannot be used: {error}"
 

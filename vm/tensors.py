@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from orchestrion.hal.dlpack import adopt
 from orchestrion.schema.dtypes import BOOL, COMPLEX, FLOAT, DType, of_numpy
 
 from .errors import CallerError
@@ -54,6 +55,14 @@ def as_array(value: object, dtype: DType, shape: tuple[int, ...], what: str) -> 
     return array
 
 
+def adopt_for(value: Any, what: str) -> Array:
+    """An array over the memory of another library's. `CallerError`: it has none that NumPy can share."""
+    try:
+        return adopt(value)
+    except (AttributeError, TypeError, ValueError, BufferError, RuntimeError) as error:
+        raise CallerError(f"{what}: {type(value).__name__}: {error}") from error
+
+
 def _adopt(value: Any, wanted: str, what: str) -> Array:
     """An array over another library's memory, where possible without a copy."""
     if isinstance(value, np.ndarray | np.generic):
@@ -62,7 +71,7 @@ def _adopt(value: Any, wanted: str, what: str) -> Array:
         if hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
             return np.asarray(value)
         if hasattr(value, "__dlpack__"):
-            return np.from_dlpack(value)
+            return adopt(value)
         return np.asarray(memoryview(value))
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise CallerError(f"{what}: expected {wanted}, got {type(value).__name__}: {error}") from error

@@ -49,9 +49,8 @@ def device_of(name: str) -> dict[str, Any]:
         return {"id": name, "reason": str(error)}
     lists = driver.conformance
     return {
-        **asdict(info),
+        **{name: sorted(value) if isinstance(value, frozenset) else value for name, value in asdict(info).items()},
         "id": info.id,
-        "features": sorted(info.features),
         "tags": tags,
         "unsupported": dict(lists.unsupported),
         "expected_failures": dict(lists.expected_failures),

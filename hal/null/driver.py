@@ -1,8 +1,8 @@
 """The null driver: everything but execution.
 
 Memory, copies, fills, recordings and semaphores are real; a dispatch is accepted and does nothing, so what a program
-computes on this device is what was in the buffer before. It measures what a call costs without its work, and is the
-folder to copy for a new driver: the same file names hold the same nouns in every driver.
+computes on this device is what was in the buffer before. It measures what a call costs without its work. The same file
+names hold the same nouns in every driver of this package; who writes one outside of it copies `examples/hal-template`.
 """
 
 import numpy as np

@@ -5,14 +5,15 @@ enqueued or recorded of them, and waiting go through ctypes, to the loader that 
 - Handles are integers; whoever makes one releases it. A result is OpenCL's code, which `failures.check` reads.
 - What blocks or works for long lets other threads run meanwhile. The rest is over sooner than the interpreter's lock
   changes hands.
-- The ABI of `cl_khr_command_buffer` is provisional: only the versions in `KNOWN_VERSIONS` are called.
+- `cl_khr_command_buffer` changed its ABI between versions: only those with a row in `COMMAND_BUFFER_VERSIONS`, which
+  this driver was run with, are called.
 """
 
 import ctypes
 import sys
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyopencl as cl
 import pyopencl._cl as extension_module
@@ -23,8 +24,9 @@ from .failures import check
 
 P, U, Size, Code = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_size_t, ctypes.c_int32
 EVENTS = (U, P, P)  # how many to wait for, which, and where to put the new one
-SYNC_POINTS = (U, P, P, P)  # the same inside a command buffer, and the handle to change the command by
+SYNC_POINTS = (U, P, P, P)  # the same inside a command buffer, and where to put the handle to change the command by
 Sizes = Size * 3
+Version = tuple[int, int, int]
 
 #: function -> (arguments, whether other threads run meanwhile); the result is a code
 FUNCTIONS: dict[str, tuple[tuple[Any, ...], bool]] = {
@@ -42,49 +44,84 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], bool]] = {
     "clGetEventInfo": ((P, U, Size, P, P), False),
     "clReleaseEvent": ((P,), False),
     "clFinish": ((P,), True),
+    "clRetainEvent": ((P,), False),
 }
-#: the same for the extension; its functions are found through the platform
+#: the same for cl_khr_command_buffer, in every version; its functions are found through the platform
 COMMAND_BUFFER_FUNCTIONS: dict[str, tuple[tuple[Any, ...], bool]] = {
     "clFinalizeCommandBufferKHR": ((P,), False),
     "clReleaseCommandBufferKHR": ((P,), False),
     "clEnqueueCommandBufferKHR": ((U, P, P, *EVENTS), True),
     "clCommandNDRangeKernelKHR": ((P, P, P, P, U, P, P, P, *SYNC_POINTS), False),
-    "clCommandCopyBufferKHR": ((P, P, P, P, Size, Size, Size, *SYNC_POINTS), False),
-    "clCommandFillBufferKHR": ((P, P, P, P, Size, Size, Size, *SYNC_POINTS), False),
+}
+#: commands whose leading arguments depend on the version: what follows these
+TRANSFER_COMMANDS: dict[str, tuple[Any, ...]] = {
+    "clCommandCopyBufferKHR": (P, P, Size, Size, Size, *SYNC_POINTS),
+    "clCommandFillBufferKHR": (P, P, Size, Size, Size, *SYNC_POINTS),
 }
 
+
+class CommandBufferVersion(NamedTuple):
+    """How a version of cl_khr_command_buffer is called.
+
+    `properties`: copies and fills take a list of properties behind the queue, as since 0.9.5.
+    `pipelined`: a command buffer may be enqueued again behind itself, as since 0.9.8; before, it has to be made for
+    simultaneous use, and the device to be capable of that.
+    """
+
+    properties: bool
+    pipelined: bool
+
+
 COMMAND_BUFFERS = "cl_khr_command_buffer"
-#: versions whose functions take what the table above says
-KNOWN_VERSIONS = ((0, 9, 0),)
+COMMAND_BUFFER_VERSIONS: dict[Version, CommandBufferVersion] = {
+    (0, 9, 0): CommandBufferVersion(properties=False, pipelined=False),
+    (1, 0, 0): CommandBufferVersion(properties=True, pipelined=True),
+}
+#: versions of the extension whose update takes an array of the structures in `mutable_dispatch.py`
+MUTABLE_DISPATCH = "cl_khr_command_buffer_mutable_dispatch"
+MUTABLE_DISPATCH_VERSIONS: tuple[Version, ...] = ((0, 9, 3),)
+MUTABLE_CAPABILITIES, CAPABILITY_ARGUMENTS = 0x12B0, 0x8
 CAPABILITIES, REQUIRED_QUEUE_PROPERTIES, FLAGS = 0x12A9, 0x12AA, 0x1293
-CAPABILITY_SIMULTANEOUS_USE, SIMULTANEOUS_USE = 0x4, 0x1
+CAPABILITY_SIMULTANEOUS_USE, SIMULTANEOUS_USE, MUTABLE = 0x4, 0x1, 0x2
+EVENT_STATUS = 0x11D3
 
 
 def why_no_command_buffers(device: cl.Device) -> str:
     """Why recordings are not command buffers on this device; empty when they are."""
     if COMMAND_BUFFERS not in device.extensions.split():
         return f"no {COMMAND_BUFFERS}"
-    try:
-        rows = device.extensions_with_version
-    except cl.Error:  # before OpenCL 3.0 there is no such question
-        return f"{COMMAND_BUFFERS} of unknown version"
-    version = next((_version(row.version) for row in rows if row.name == COMMAND_BUFFERS), None)
-    if version not in KNOWN_VERSIONS:
-        known = ", ".join(map(_dotted, KNOWN_VERSIONS))
-        return f"{COMMAND_BUFFERS} of version {_dotted(version or ())}, known is {known}"
-    if not _device_bits(device, CAPABILITIES) & CAPABILITY_SIMULTANEOUS_USE:
+    version = extension_version(device, COMMAND_BUFFERS)
+    known = COMMAND_BUFFER_VERSIONS.get(version) if version else None
+    if known is None:
+        names = " and ".join(map(_dotted, COMMAND_BUFFER_VERSIONS))
+        return f"{COMMAND_BUFFERS} of version {_dotted(version)}, known are {names}"
+    if not known.pipelined and not _device_bits(device, CAPABILITIES) & CAPABILITY_SIMULTANEOUS_USE:
         return f"{COMMAND_BUFFERS} without simultaneous use"
     if _device_bits(device, REQUIRED_QUEUE_PROPERTIES):
         return f"{COMMAND_BUFFERS} wants another kind of queue"
     return ""
 
 
-def _version(number: int) -> tuple[int, int, int]:
-    return number >> 22, number >> 12 & 0x3FF, number & 0xFFF
+def has_mutable_dispatch(device: cl.Device) -> bool:
+    """Whether arguments of dispatches in command buffers can be updated, by a known version of the extension."""
+    if extension_version(device, MUTABLE_DISPATCH) not in MUTABLE_DISPATCH_VERSIONS:
+        return False
+    return bool(_device_bits(device, MUTABLE_CAPABILITIES) & CAPABILITY_ARGUMENTS)
 
 
-def _dotted(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version)) or "none"
+def extension_version(device: cl.Device, name: str) -> Version | None:
+    """The version of an extension; None where the device lacks it, or is older than OpenCL 3.0, which gave them one."""
+    try:
+        rows = device.extensions_with_version
+    except cl.Error:
+        return None
+    return next(
+        ((row.version >> 22, row.version >> 12 & 0x3FF, row.version & 0xFFF) for row in rows if row.name == name), None
+    )
+
+
+def _dotted(version: Version | None) -> str:
+    return ".".join(map(str, version)) if version else "unknown"
 
 
 def _device_bits(device: cl.Device, what: int) -> int:
@@ -115,11 +152,16 @@ class Api:
             if not hasattr(library, name):
                 raise DriverUnavailable(f"the OpenCL loader has no {name}, new in OpenCL 2.0: install a newer one")
             setattr(self.calls, name, _prototype(*row)((name, library)))
+        #: arguments of a copy or fill in a command buffer between that and their own: queue, and properties
+        self.transfer_prefix: tuple[None, ...] = ()
         self._create_command_buffer: Any = None
+        self._command_buffer_flags = 0
+        self.mutable_dispatch = recorded and has_mutable_dispatch(device)
         if recorded:
-            self._load_extension(library, device.platform.int_ptr)
+            version = extension_version(device, COMMAND_BUFFERS)
+            self._load_command_buffers(library, device.platform.int_ptr, COMMAND_BUFFER_VERSIONS[version or (0, 9, 0)])
 
-    def _load_extension(self, library: ctypes.CDLL, platform: int) -> None:
+    def _load_command_buffers(self, library: ctypes.CDLL, platform: int, version: CommandBufferVersion) -> None:
         find = _prototype((P, ctypes.c_char_p), False, P)(("clGetExtensionFunctionAddressForPlatform", library))
 
         def load(name: str, prototype: Any) -> Any:
@@ -130,7 +172,14 @@ class Api:
 
         for name, row in COMMAND_BUFFER_FUNCTIONS.items():
             setattr(self.calls, name, load(name, _prototype(*row)))
+        self.transfer_prefix = (None,) * (1 + version.properties)
+        for name, arguments in TRANSFER_COMMANDS.items():
+            leading = (P,) * (2 + version.properties)
+            setattr(self.calls, name, load(name, _prototype((*leading, *arguments), False)))
         self._create_command_buffer = load("clCreateCommandBufferKHR", _prototype((U, P, P, P), False, P))
+        self._command_buffer_flags = 0 if version.pipelined else SIMULTANEOUS_USE
+        if self.mutable_dispatch:
+            self.calls.clUpdateMutableCommandsKHR = load("clUpdateMutableCommandsKHR", _prototype((P, U, P, P), False))
 
     def create_kernel(self, program: int, name: str) -> int:
         code = Code()
@@ -138,10 +187,18 @@ class Api:
         check(code.value, f"kernel {name}")
         return int(handle)
 
-    def create_command_buffer(self, queue: int) -> int:
+    def is_over(self, event: ctypes.c_void_p) -> bool:
+        """Whether a command is over, failed or not; true of a null event."""
+        if not event.value:
+            return True
+        status = ctypes.c_int32()
+        check(self.calls.clGetEventInfo(event, EVENT_STATUS, 4, ctypes.byref(status), None), "status of an event")
+        return status.value <= 0
+
+    def create_command_buffer(self, queue: int, mutable: bool) -> int:
         """An empty one, which may be submitted again while it is under way."""
         code, queues = Code(), (P * 1)(queue)
-        properties = (ctypes.c_uint64 * 3)(FLAGS, SIMULTANEOUS_USE, 0)
+        properties = (ctypes.c_uint64 * 3)(FLAGS, self._command_buffer_flags | MUTABLE * mutable, 0)
         handle = self._create_command_buffer(1, queues, properties, ctypes.byref(code))
         check(code.value, "a command buffer")
         return int(handle)

@@ -1,15 +1,17 @@
-"""The three kinds of OpenCL memory.
+"""The four kinds of OpenCL memory.
 
 | kind | is | as a kernel argument | `host` |
 | --- | --- | --- | --- |
 | `SharedBuffer` | fine-grain shared virtual memory | an address | the memory itself |
 | `DeviceBuffer` | a `cl_mem` object | the object, or a sub-buffer | None |
 | `ImportedBuffer` | a read-only `cl_mem` over host memory | the object, or a sub-buffer | the memory itself |
+| `BorrowedBuffer` | a range of the caller's own `cl_mem` | a sub-buffer | None |
 
 Shared buffers are zeroed by the host when they are made, device buffers by a fill on the device's queue, which runs in
 order: later commands find zeros.
 
-A device has shared or device buffers, never both; either may have imported ones, which are never written. Copies and
+A device has shared or device buffers, never both; either may have imported ones, which are never written, and borrowed
+ones. Copies and
 fills take `cl_mem` objects only; a shared buffer gets one over its memory when it first needs it.
 
 `place` names the same bytes for as long as they are allocated, so recordings may be found by it. Recordings that hold
@@ -25,7 +27,8 @@ from weakref import WeakSet
 import numpy as np
 import pyopencl as cl
 
-from orchestrion.hal.backend import BackendBuffer, Bytes
+from orchestrion.hal.backend import BackendBuffer, Bytes, NativeRange
+from orchestrion.hal.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from .executable import Kernel
@@ -43,7 +46,8 @@ _places = count(-1, -1)
 class OpenCLBuffer(BackendBuffer):
     """`whole` is the OpenCL object of all bytes, `holders` the recordings that hold a `cl_mem` of this buffer.
 
-    `kernels` have a sub-buffer as an argument, which would keep all bytes, and give it up when this is released.
+    `kernels` have it, or a sub-buffer of it, as an argument, which would keep its memory, and give that up when this is
+    released.
     """
 
     __slots__ = ("holders", "host", "kernels", "place", "size", "whole")
@@ -64,12 +68,14 @@ class OpenCLBuffer(BackendBuffer):
     def has_memory_object(self) -> bool:
         return True
 
+    @property
+    def native(self) -> NativeRange:
+        return NativeRange(self.memory_object(), 0, self.size)
+
     def set_argument(self, kernel: Kernel, position: int, offset: int, length: int) -> None:
         """Make a range of this buffer an argument of the kernel."""
-        if not offset or not length:
-            kernel.set_memory(position, self.whole)
-            return
-        kernel.set_memory(position, self.whole.get_sub_region(offset, length))
+        part = self.whole.get_sub_region(offset, length) if offset and length else self.whole
+        kernel.set_memory(position, part)
         self.kernels.add(kernel)
 
     def release(self) -> None:
@@ -120,8 +126,10 @@ class SharedBuffer(OpenCLBuffer):
 class DeviceBuffer(OpenCLBuffer):
     __slots__ = ()
 
-    def __init__(self, context: cl.Context, queue: cl.CommandQueue, size: int) -> None:
-        self.whole = cl.Buffer(context, cl.mem_flags.READ_WRITE, size)
+    def __init__(self, context: cl.Context, queue: cl.CommandQueue, size: int, in_host_memory: bool = False) -> None:
+        """`in_host_memory`: for a device that has no other; the driver copies to and from it without a detour."""
+        flags = cl.mem_flags.READ_WRITE | (cl.mem_flags.ALLOC_HOST_PTR if in_host_memory else 0)
+        self.whole = cl.Buffer(context, flags, size)
         cl.enqueue_fill_buffer(queue, self.whole, _ZERO, 0, size)
         self.size = size
         self.host = None
@@ -141,3 +149,90 @@ class ImportedBuffer(OpenCLBuffer):
         self.place = next(_places)
         self.holders = []
         self.kernels = WeakSet()
+
+
+class BorrowedBuffer(OpenCLBuffer):
+    """A range of a `cl_mem` of the caller's, held by a reference of its own until release.
+
+    `whole` is a sub-buffer unless the range is all of it: a kernel gets nothing outside of the range. OpenCL knows no
+    sub-buffers of sub-buffers, so all are made of the `_root`.
+    """
+
+    __slots__ = ("_base", "_root")
+
+    def __init__(self, root: cl.Buffer, base: int, size: int) -> None:
+        self._root = root
+        self._base = base
+        self.whole = root if not base and size == root.size else root.get_sub_region(base, size)
+        self.size = size
+        self.host = None
+        self.place = next(_places)
+        self.holders = []
+        self.kernels = WeakSet()
+
+    @classmethod
+    def over(cls, context: cl.Context, handle: Any, offset: int, size: int, writable: bool) -> BorrowedBuffer:
+        """Over bytes of a `pyopencl.Buffer`, or of a `cl_mem` as an integer. `InvalidArgument`: see `import_buffer`."""
+        if not isinstance(handle, int | cl.Buffer) or not handle:
+            raise InvalidArgument(f"expected a pyopencl.Buffer, or its cl_mem as an integer, got {handle!r}")
+        try:
+            given: Any = cl.Buffer.from_int_ptr(handle if isinstance(handle, int) else handle.int_ptr, retain=True)
+            why_not = _why_not(context, given, offset, size, writable)
+            if why_not:
+                raise InvalidArgument(f"{why_not}: {size} bytes from offset {offset} cannot be imported")
+            root, base = _root(given)
+            return cls(root, base + offset, size)
+        except cl.Error as error:
+            raise InvalidArgument(f"{handle!r} cannot be imported: {error}") from error
+
+    @property
+    def native(self) -> NativeRange:
+        return NativeRange(self._root, self._base, self.size)
+
+    def set_argument(self, kernel: Kernel, position: int, offset: int, length: int) -> None:
+        part = self._root.get_sub_region(self._base + offset, length) if offset and length else self.whole
+        kernel.set_memory(position, part)
+        self.kernels.add(kernel)
+
+    def release(self) -> None:
+        root, whole = self._root, self.whole
+        super().release()
+        if root is not whole:
+            root.release()
+        del self._root
+
+
+def _why_not(context: cl.Context, memory: cl.Buffer, offset: int, size: int, writable: bool) -> str:
+    """Why a range of a memory object cannot be imported; empty where it can."""
+    flags = cl.mem_flags
+    if memory.type != cl.mem_object_type.BUFFER:
+        return "the memory object is an image"
+    if memory.context != context:
+        return "the buffer is of another context than the device's, which is its native.context"
+    if offset + size > memory.size:
+        return f"the buffer has {memory.size} bytes"
+    if memory.flags & flags.WRITE_ONLY:
+        return "the buffer is write-only"
+    if writable and memory.flags & flags.READ_ONLY:
+        return "the buffer is read-only, and writable=False was not given"
+    return ""
+
+
+def _root(memory: Any) -> tuple[cl.Buffer, int]:
+    """The buffer that a sub-buffer is of, held by a reference of its own, and where in it that begins; a buffer that is
+    of no other, and 0. `InvalidArgument`: the driver tells nobody.
+    """
+    try:
+        parent = memory.associated_memobject
+    except (
+        cl.Error
+    ) as error:  # for a buffer over shared memory Intel's runtime names an object that it takes from nobody
+        if memory.offset:
+            raise InvalidArgument(
+                "the buffer is a sub-buffer of one that the driver does not name: give that"
+            ) from error
+        return memory, 0
+    if parent is None:
+        return memory, 0
+    root: Any = cl.Buffer.from_int_ptr(parent.int_ptr, retain=True)
+    return root, memory.offset

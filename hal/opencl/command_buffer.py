@@ -1,7 +1,9 @@
 """Recordings: an OpenCL command buffer per table of slot buffers where the device has them, else a list of calls.
 
-Command buffers are found by the places of the buffers in the table; RECORDINGS of them stay, the least recently used
-going first. A recording of one command is always a list, for there is nothing to win.
+Command buffers are found by the places of the buffers in the table. Without mutable dispatch RECORDINGS of them stay,
+and the least recently used goes for the next table. With it the least recently used of MUTABLE_RECORDINGS is bound to
+the next table, unless it is under way: then another is made. See docs/decisions/record-and-replay.md.
+A recording of one command is always a list, for there is nothing to win.
 """
 
 from collections import OrderedDict
@@ -12,9 +14,11 @@ from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Bin
 from .api import Api
 from .buffer import OpenCLBuffer
 from .executable import OpenCLExecutable
-from .recording import Command, Copy, Dispatch, EnqueueList, Fill, Recorded, Step, Table
+from .recording import Command, Copy, Dispatch, EnqueueList, Fill, Recorded, Step, Table, record
 
 RECORDINGS = 16
+#: two, since loops swap the buffers of their states at each turn
+MUTABLE_RECORDINGS = 2
 
 
 class OpenCLCommandBuffer(BackendCommandBuffer):
@@ -94,11 +98,23 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
         key = tuple([_place(buffer) for buffer in table])
         recording = self._recordings.pop(key, None)
         if recording is None or recording.released:
-            if len(self._recordings) >= RECORDINGS:
-                self._recordings.popitem(last=False)[1].release()
-            recording = Recorded(self._api, self._queue, self._commands, table)
+            recording = self._take_over(table) or record(self._api, self._queue, self._commands, table)
         self._recordings[key] = recording
         return recording
+
+    def _take_over(self, table: Table) -> Recorded | None:
+        """The recording used longest ago, bound to this table; None where another is to be made."""
+        count = len(self._recordings)
+        if count < (MUTABLE_RECORDINGS if self._api.mutable_dispatch else RECORDINGS):
+            return None
+        key, recording = next(iter(self._recordings.items()))
+        if recording.rebind(table):
+            del self._recordings[key]
+            return recording
+        if count >= RECORDINGS:
+            del self._recordings[key]
+            recording.release()
+        return None
 
 
 def _place(buffer: object) -> int:

@@ -1,10 +1,8 @@
 """An open OpenCL device: a context, an in-order queue, and the objects of the sibling files.
 
-On a device that shares memory with the host every buffer is fine-grain shared virtual memory, mapped for good;
-elsewhere buffers are `cl_mem` objects that are copied to and from.
+`heaps.py` says which kind of memory a buffer gets.
 """
 
-from threading import Lock
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -14,15 +12,17 @@ from pyopencl.characterize import has_src_build_cache
 from orchestrion.hal.backend import BackendBuffer, BackendDevice, Bytes, DeviceInfo, Entry, MemoryUse
 from orchestrion.hal.cache import Cache
 from orchestrion.hal.errors import DeviceOutOfMemory
+from orchestrion.hal.fork import new_lock
 from orchestrion.hal.timeline import SoftSemaphore
 
 from .api import Api, why_no_command_buffers
-from .buffer import DeviceBuffer, ImportedBuffer, SharedBuffer
+from .buffer import BorrowedBuffer, DeviceBuffer, ImportedBuffer, SharedBuffer
 from .command_buffer import OpenCLCommandBuffer
-from .driver import shares_memory
+from .driver import machine_of_device
 from .event import EventSemaphore, OpenCLHandles
 from .executable import OpenCLExecutable
 from .failures import translate
+from .heaps import KINDS, Kind, Machine
 from .queue import OpenCLQueue
 
 
@@ -34,15 +34,15 @@ class OpenCLDevice(BackendDevice):
         self,
         info: DeviceInfo,
         device: cl.Device,
-        shared: bool | None = None,
+        machine: Machine | None = None,
         recorded: bool | None = None,
         builds_kept: bool | None = None,
     ) -> None:
-        """False leaves what a device has unused: `shared` its shared memory, `recorded` its command buffers,
-        `builds_kept` what its driver keeps of programs on disk."""
+        """`machine`: to be used as if it shared memory in this way. False leaves what a device has unused: `recorded`
+        its command buffers, `builds_kept` what its driver keeps of programs on disk."""
         self.info = info
         self._device = device
-        self._shared = shares_memory(device) if shared is None else shared
+        self._kinds = KINDS[machine_of_device(device) if machine is None else machine]
         self._recorded = not why_no_command_buffers(device) if recorded is None else recorded
         try:
             self._context = cl.Context([device])
@@ -52,7 +52,7 @@ class OpenCLDevice(BackendDevice):
         self._api = Api(device, self._recorded)
         #: those under the front's command buffers, for `trim`
         self._command_buffers: WeakSet[OpenCLCommandBuffer] = WeakSet()
-        self._command_buffers_lock = Lock()
+        self._command_buffers_lock = new_lock()
         kept = bool(has_src_build_cache(device)) if builds_kept is None else builds_kept
         self._cache = None if kept else Cache("opencl")
         self._queue = self.queue_class(self._api, self._handle)
@@ -63,9 +63,10 @@ class OpenCLDevice(BackendDevice):
         if size > most:
             raise DeviceOutOfMemory(f"allocation of {size} bytes exceeds the device's largest, {most} bytes")
         try:
-            if self._shared:
+            kind = self._kinds[use]
+            if kind is Kind.SHARED:
                 return SharedBuffer(self._context, size)
-            return DeviceBuffer(self._context, self._handle, size)
+            return DeviceBuffer(self._context, self._handle, size, kind is Kind.HOST)
         except cl.Error as error:
             raise translate(f"allocation of {size} bytes", error) from error
 
@@ -76,6 +77,9 @@ class OpenCLDevice(BackendDevice):
             return ImportedBuffer(self._context, memory)
         except cl.Error as error:
             raise translate(f"import of {memory.size} bytes of host memory", error) from error
+
+    def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BorrowedBuffer:
+        return BorrowedBuffer.over(self._context, handle, offset, size, writable)
 
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> OpenCLExecutable:
         return OpenCLExecutable(self._api, self._context, self._device, self._cache, payload, entries)

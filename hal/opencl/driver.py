@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from orchestrion.hal.backend import BackendDevice, BackendDriver, DeviceInfo, Limits
 from orchestrion.hal.errors import DriverUnavailable
 
+from .heaps import Machine, machine_of
+
 if TYPE_CHECKING:
     import pyopencl as cl
 
@@ -65,7 +67,7 @@ def describe(index: int, device: cl.Device) -> DeviceInfo:
     notes = [f"platform {device.platform.name.strip()} {device.platform.version.strip()}"]
     reason = why_no_command_buffers(device)
     notes.append(f"calls replay enqueue lists ({reason})" if reason else "calls replay command buffers")
-    notes.append("memory shared with the host" if shares_memory(device) else "memory of its own, copied to and from")
+    notes.append(machine_of_device(device).value)
     return DeviceInfo(
         driver="opencl",
         index=index,
@@ -81,17 +83,15 @@ def describe(index: int, device: cl.Device) -> DeviceInfo:
     )
 
 
-def shares_memory(device: cl.Device) -> bool:
-    """One memory for host and device, with fine-grain shared buffers: then buffers are mapped for good."""
+def machine_of_device(device: cl.Device) -> Machine:
+    """How the device shares memory with the host."""
     import pyopencl as cl
 
-    if not device.host_unified_memory:
-        return False
     try:
-        capabilities = device.svm_capabilities
+        fine_grain = bool(device.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_BUFFER)
     except cl.LogicError:  # before OpenCL 2.0 there is no such question
-        return False
-    return bool(capabilities & cl.device_svm_capabilities.FINE_GRAIN_BUFFER)
+        fine_grain = False
+    return machine_of(bool(device.host_unified_memory), fine_grain)
 
 
 def _limits(device: cl.Device) -> Limits:

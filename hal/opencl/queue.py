@@ -32,6 +32,7 @@ from .api import Api, P
 from .buffer import OpenCLBuffer
 from .failures import check, failure, translate
 from .recording import NO_EVENTS, Step, nothing
+from .staging import Staging
 
 EVENT_COMMAND_EXECUTION_STATUS = 0x11D3
 #: of an event: what it stands for, or something that this waited for, ended with an error
@@ -68,6 +69,7 @@ class OpenCLQueue(BackendQueue):
         self._waiter = Worker("orchestrion-opencl-waiter")
         self._own = Ticket()  #: of `execute`
         self._abandoned: list[Ticket] = []
+        self._staging = Staging(queue)
 
     def create_ticket(self) -> Ticket:
         return Ticket()
@@ -142,17 +144,16 @@ class OpenCLQueue(BackendQueue):
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         assert isinstance(buffer, OpenCLBuffer)
-        write = partial(self._write, buffer, offset, data)
         if self._starter.busy:
-            self._starter.submit((), write, ())
+            self._starter.submit((), partial(self._write, buffer, offset, data.copy()), ())
         else:
-            write()
+            self._write(buffer, offset, data)
 
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
         assert isinstance(buffer, OpenCLBuffer)
         self._starter.drain()
         try:
-            cl.enqueue_copy(self._queue, out, buffer.whole, src_offset=offset)
+            self._staging.read(buffer.whole, offset, out)
         except cl.Error as error:
             raise translate(f"read of {out.size} bytes", error, waiting=True) from error
 
@@ -168,13 +169,14 @@ class OpenCLQueue(BackendQueue):
         for ticket in self._abandoned:
             if ticket.event:
                 self._release(ticket.event)
+        self._staging.release()
 
     def _finish(self) -> None:
         check(self._calls.clFinish(self._handle), "waiting for work", waiting=True)
 
     def _write(self, buffer: OpenCLBuffer, offset: int, data: Bytes) -> None:
         try:
-            cl.enqueue_copy(self._queue, buffer.whole, data, dst_offset=offset)
+            self._staging.write(buffer.whole, offset, data)
         except cl.Error as error:
             raise translate(f"write of {data.size} bytes", error) from error
 

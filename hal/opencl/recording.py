@@ -4,7 +4,8 @@
   once either way; what stands in slots comes from a table of buffers.
 - `EnqueueList` has a call per command. Another table changes the calls that take slots, and of those what differs.
 - `Recorded` has one call for all commands, for one table. Some drivers read a kernel's arguments only when the command
-  buffer is submitted, so each has kernel objects of its own for the dispatches that take slots.
+  buffer is submitted, so each has kernel objects of its own for the dispatches that take slots. Where the device has
+  mutable dispatch, it can be bound to another table (`mutable_dispatch.py`).
 - The queue runs in order, so there are no barriers.
 """
 
@@ -14,13 +15,15 @@ import ctypes
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestrion.hal.backend import BackendBuffer, Binding
+from orchestrion.hal.errors import HalError
 
 from .api import Api, P, Sizes
 from .buffer import OpenCLBuffer
 from .failures import check
+from .mutable_dispatch import Binder, all_shared, updatable
 
 if TYPE_CHECKING:
     from .executable import Kernel, OpenCLExecutable
@@ -44,13 +47,17 @@ class Command(Protocol):
     def record(self, commands: int, table: Table) -> Kernel | None:
         """Put this into a command buffer; with a kernel that is nobody else's, which its owner releases."""
 
+    @property
+    def mutable(self) -> bool:
+        """Whether what depends on the table can be updated in a command buffer."""
+
     def release(self) -> None: ...
 
 
 class Dispatch:
-    """A launch."""
+    """A launch. `bindings` are its buffers, or slots."""
 
-    __slots__ = ("_bindings", "_calls", "_entry", "_executable", "_kernel", "_local", "_parameters", "_total", "slots")
+    __slots__ = ("_calls", "_entry", "_executable", "_kernel", "_local", "_parameters", "_total", "bindings", "slots")
 
     def __init__(
         self,
@@ -64,7 +71,7 @@ class Dispatch:
         self._calls = api.calls
         self._executable = executable
         self._entry = executable.entries[entry]
-        self._bindings = bindings
+        self.bindings = bindings
         self._parameters = parameters
         size = self._entry.workgroup_size
         self._local = Sizes(*size)
@@ -76,12 +83,27 @@ class Dispatch:
         size = (3, None, self._total, self._local)
         return partial(self._calls.clEnqueueNDRangeKernel, P(queue), P(self._own(table).handle), *size)
 
+    mutable = True
+
     def record(self, commands: int, table: Table) -> Kernel | None:
         kernel = self._bound(self._make(), table) if self.slots else self._own(table)
-        size = (3, None, self._total, self._local)
-        code = self._calls.clCommandNDRangeKernelKHR(commands, None, None, kernel.handle, *size, *NO_SYNC_POINTS)
-        check(code, f"recording {self._entry.name}")
+        self._put(commands, None, kernel, None)
         return kernel if self.slots else None
+
+    def record_mutable(self, commands: int, table: Table) -> tuple[Kernel, int]:
+        """As `record`, for one that takes slots, and the handle by which its arguments are updated."""
+        kernel, handle = self._bound(self._make(), table), P()
+        try:
+            self._put(commands, updatable(), kernel, ctypes.byref(handle))
+        except HalError:
+            kernel.release()
+            raise
+        assert handle.value is not None
+        return kernel, handle.value
+
+    def _put(self, commands: int, properties: Any, kernel: Kernel, handle: Any) -> None:
+        where = (commands, None, properties, kernel.handle, 3, None, self._total, self._local)
+        check(self._calls.clCommandNDRangeKernelKHR(*where, 0, None, None, handle), f"recording {self._entry.name}")
 
     def release(self) -> None:
         if self._kernel is not None:
@@ -96,20 +118,22 @@ class Dispatch:
 
     def _make(self) -> Kernel:
         kernel = self._executable.kernel(self._entry)
-        kernel.set_words(len(self._bindings), self._parameters)
+        kernel.set_words(len(self.bindings), self._parameters)
         return kernel
 
     def _bound(self, kernel: Kernel, table: Table) -> Kernel:
-        for position, binding in enumerate(self._bindings):
+        for position, binding in enumerate(self.bindings):
             kernel.set_buffer(position, resolve(binding, table), binding.offset, binding.length)
         return kernel
 
 
 class Copy:
-    __slots__ = ("_calls", "_source", "_target", "slots")
+    mutable = False
+    __slots__ = ("_calls", "_prefix", "_source", "_target", "slots")
 
     def __init__(self, api: Api, source: Binding, target: Binding) -> None:
         self._calls = api.calls
+        self._prefix = api.transfer_prefix
         self._source, self._target = source, target
         self.slots = takes_slots(source, target)
 
@@ -128,7 +152,8 @@ class Copy:
         source, target, taken, given, length = self._arguments(table)
         if source == target and taken == given:
             return
-        code = self._calls.clCommandCopyBufferKHR(commands, None, source, target, taken, given, length, *NO_SYNC_POINTS)
+        arguments = (*self._prefix, source, target, taken, given, length)
+        code = self._calls.clCommandCopyBufferKHR(commands, *arguments, *NO_SYNC_POINTS)
         check(code, f"recording a copy of {self._source.length} bytes")
 
     def release(self) -> None:
@@ -141,10 +166,12 @@ def nothing(*_: object) -> int:
 
 
 class Fill:
-    __slots__ = ("_calls", "_pattern", "_target", "slots")
+    mutable = False
+    __slots__ = ("_calls", "_pattern", "_prefix", "_target", "slots")
 
     def __init__(self, api: Api, target: Binding, pattern: bytes) -> None:
         self._calls = api.calls
+        self._prefix = api.transfer_prefix
         self._target = target
         self._pattern = ctypes.create_string_buffer(pattern, len(pattern))
         self.slots = takes_slots(target)
@@ -158,7 +185,7 @@ class Fill:
         return partial(self._calls.clEnqueueFillBuffer, queue, *self._arguments(table))
 
     def record(self, commands: int, table: Table) -> None:
-        code = self._calls.clCommandFillBufferKHR(commands, None, *self._arguments(table), *NO_SYNC_POINTS)
+        code = self._calls.clCommandFillBufferKHR(commands, *self._prefix, *self._arguments(table), *NO_SYNC_POINTS)
         check(code, f"recording a fill of {self._target.length} bytes")
 
     def release(self) -> None:
@@ -199,7 +226,7 @@ class Recorded:
     __slots__ = ("_held", "_owned", "steps")
 
     def __init__(self, api: Api, queue: int, commands: Sequence[Command], table: Table) -> None:
-        handle = api.create_command_buffer(queue)
+        handle = api.create_command_buffer(queue, mutable=False)
         self._owned: list[Callable[[], object]] = [partial(api.calls.clReleaseCommandBufferKHR, handle)]
         self._held: list[OpenCLBuffer] = []
         try:
@@ -222,6 +249,10 @@ class Recorded:
     def released(self) -> bool:
         return not self._owned
 
+    def rebind(self, table: Table) -> bool:
+        """Serve this table from now on; False where that is not possible, or not now."""
+        return False
+
     def release(self) -> None:
         """A buffer that goes and whoever needs room may both come here, on two threads: what one pops is its own."""
         with suppress(IndexError):
@@ -235,3 +266,71 @@ class Recorded:
     def _forget(self, buffer: OpenCLBuffer) -> None:
         with suppress(ValueError):
             buffer.holders.remove(self)
+
+
+class MutableRecorded(Recorded):
+    """The same, and it can be bound to another table of shared buffers. It holds no `cl_mem` of a slot.
+
+    `_event` is that of its last run; `_unknown` is set while that is not known.
+    """
+
+    __slots__ = ("_api", "_binder", "_enqueue", "_event", "_unknown")
+
+    def __init__(self, api: Api, queue: int, commands: Sequence[Command], table: Table) -> None:
+        handle = api.create_command_buffer(queue, mutable=True)
+        self._api = api
+        self._held = []
+        self._event = P()
+        self._unknown = False
+        self._owned = [self._forget_event, partial(api.calls.clReleaseCommandBufferKHR, handle)]
+        dispatches: list[tuple[int, Sequence[Binding]]] = []
+        try:
+            for command in commands:
+                if isinstance(command, Dispatch) and command.slots:
+                    kernel, dispatch = command.record_mutable(handle, table)
+                    self._owned.append(kernel.release)
+                    dispatches.append((dispatch, command.bindings))
+                else:
+                    command.record(handle, table)
+            check(api.calls.clFinalizeCommandBufferKHR(handle), "finishing a command buffer")
+        except BaseException:
+            self.release()
+            raise
+        self._binder = Binder(api, handle, dispatches)
+        self._enqueue: Step = partial(api.calls.clEnqueueCommandBufferKHR, 0, None, P(handle))
+        self.steps = [self._run]
+
+    def rebind(self, table: Table) -> bool:
+        if self.released or self._unknown or not all_shared(table) or not self._api.is_over(self._event):
+            return False
+        try:
+            self._binder.bind(table)
+        except BaseException:
+            self.release()
+            raise
+        return True
+
+    def _run(self, count: int, events: object, where: int | None) -> int:
+        """Enqueue. `where`: the address of the caller's event, which is released by the caller, or None."""
+        self._unknown = True  # an exception between two of these steps leaves it so
+        self._forget_event()
+        code = self._enqueue(count, events, ctypes.addressof(self._event) if where is None else where)
+        if where is not None and not code:
+            handle = P.from_address(where).value
+            self._api.calls.clRetainEvent(handle)
+            self._event.value = handle
+        self._unknown = False
+        return code
+
+    def _forget_event(self) -> None:
+        event, self._event.value = self._event.value, None
+        if event:
+            self._api.calls.clReleaseEvent(event)
+
+
+def record(api: Api, queue: int, commands: Sequence[Command], table: Table) -> Recorded:
+    """A command buffer for this table, which can be bound to others where the device and the commands allow that."""
+    slots = [command.mutable for command in commands if command.slots]
+    if api.mutable_dispatch and slots and all(slots) and all_shared(table):
+        return MutableRecorded(api, queue, commands, table)
+    return Recorded(api, queue, commands, table)

@@ -8,7 +8,7 @@ time instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from orchestrion.hal.backend import BackendBuffer, BackendCommandBuffer, BackendExecutable, Binding, Bytes
 from orchestrion.hal.errors import DeviceOutOfMemory
 
-from .control_flow import ControlFlow, Jump
+from .control_flow import ControlFlow
 from .executable import ReferenceExecutable, Words, words_of
 from .interrupt import STRIDE
 from .kernels import Poll
@@ -138,9 +138,6 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         if kept and table != self._table:
             self._bind(table)
         try:
-            if self._flow is not None:
-                self._run_jumps(self._flow.jumps, table, kept)
-                return
             for steps, registers in self._bound if kept else self._one_by_one(table):
                 for step in steps:
                     step(registers)
@@ -149,15 +146,6 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
             if isinstance(error, MemoryError):
                 raise DeviceOutOfMemory(f"the system has no more memory: {error}") from error
             raise
-
-    def _run_jumps(self, jumps: Mapping[int, Jump], table: Table, kept: bool) -> None:
-        number = 0
-        while number < len(self._commands):
-            steps, registers = self._bound[number] if kept else self._commands[number](table)
-            for step in steps:
-                step(registers)
-            jump = jumps.get(number)
-            number = number + 1 if jump is None else jump(registers)
 
     def unbind(self) -> None:
         """Let go of the views of the last runs."""
@@ -181,15 +169,21 @@ class ReferenceCommandBuffer(BackendCommandBuffer):
         for buffer in found or ():
             if kept is None or buffer not in kept:
                 buffer.users.discard(self)
-        self._bound = tuple([command(table) for command in self._commands])
+        bound = tuple([command(table) for command in self._commands])
+        self._bound = bound if self._flow is None else self._flow.as_one(len(bound), bound.__getitem__)
         self._table = list(table)
         for buffer in self._table:
             buffer.users.add(self)
 
     def _one_by_one(self, table: Table) -> Iterator[Bound]:
-        for command in self._commands:
+        def bound(number: int) -> Bound:
             self._poll()
-            yield command(table)
+            return self._commands[number](table)
+
+        if self._flow is None:
+            yield from map(bound, range(len(self._commands)))
+        else:
+            yield from self._flow.as_one(len(self._commands), bound)
 
     def _polls(self, operations: int) -> tuple[Step, ...]:
         """The poll to go before a command of so many operations, when it is time for one."""

@@ -6,23 +6,43 @@ range, and a jump for each: a function from what that command's registers are to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .program import Registers
+from .program import Registers, Step
 
 #: registers of a command -> number of the next command
 Jump = Callable[[Registers], int]
+#: steps of a command, and the registers that each is given
+Bound = tuple[Sequence[Step], Registers]
 
 
 class ControlFlow:
-    """The jumps of one recording. `jumps`: by the number of the command that they follow."""
+    """The jumps of one recording."""
 
-    __slots__ = ("_open", "jumps")
+    __slots__ = ("_jumps", "_open")
 
     def __init__(self) -> None:
-        self.jumps: dict[int, Jump] = {}
+        self._jumps: dict[int, Jump] = {}  #: by the number of the command that they follow
         self._open: list[_Loop | _Branch] = []
+
+    def as_one(self, count: int, bound: Callable[[int], Bound]) -> tuple[Bound, ...]:
+        """All commands as one, whose only step runs them and jumps. So recordings without jumps look for none.
+
+        `bound`: the command of a number, with the registers of a table of buffers.
+        """
+        jumps = self._jumps
+
+        def run(_: Registers) -> None:
+            number = 0
+            while number < count:
+                steps, registers = bound(number)
+                for step in steps:
+                    step(registers)
+                jump = jumps.get(number)
+                number = number + 1 if jump is None else jump(registers)
+
+        return (((run,), []),)
 
     def begin_loop(self, command: int) -> None:
         """The command reads the predicate."""
@@ -35,13 +55,13 @@ class ControlFlow:
     def next_arm(self, command: int) -> None:
         branch = self._open[-1]
         assert isinstance(branch, _Branch)
-        self.jumps[command] = branch.leave
+        self._jumps[command] = branch.leave
         branch.starts.append(command + 1)
 
     def end(self, command: int) -> None:
         block = self._open.pop()
-        self.jumps[block.command] = block.enter
-        self.jumps[command] = block.leave
+        self._jumps[block.command] = block.enter
+        self._jumps[command] = block.leave
         block.after = command + 1
 
 

@@ -115,6 +115,10 @@ class Allocator:
         self._blocks: dict[Place, list[Block]] = {place: [] for row in self._places.values() for place in row}
         self._budget = Budget(api, physical.handle, "VK_EXT_memory_budget" in physical.extensions)
         self._name = physical.info.id
+        upload_queue = physical.upload_queue or (physical.queue_family, 0)
+        self._families = sorted({physical.queue_family, upload_queue[0]})
+        #: whether there are buffers that the host cannot write
+        self.staged = any(not place.mapped for row in self._places.values() for place in row)
         self._freed: deque[VulkanBuffer] = deque()
         self._lock = new_lock()
         self.uncleared: dict[int, VulkanBuffer] = {}  #: by place: buffers that the device is to zero
@@ -229,8 +233,8 @@ class Allocator:
                     continue
                 if found is None:
                     continue
-                return VulkanBuffer(self, *found, size)
-        raise DeviceOutOfMemory("; ".join(dict.fromkeys(errors)))
+                return VulkanBuffer(self, *found, size, use)
+        raise DeviceOutOfMemory("; ".join(dict.fromkeys(errors)) or f"no memory type for {size} bytes ({use.value})")
 
     def _warn(self, buffer: VulkanBuffer, use: MemoryUse) -> None:
         try:
@@ -301,7 +305,16 @@ class Allocator:
             | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
             | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT
         )
-        info = self._api.new("VkBufferCreateInfo", pNext=chain, size=size, usage=usage)
+        shared = self._families if len(self._families) > 1 else []  # both queues use the buffer at any time
+        info = self._api.new(
+            "VkBufferCreateInfo",
+            pNext=chain,
+            size=size,
+            usage=usage,
+            sharingMode=self._api.vk.VK_SHARING_MODE_CONCURRENT if shared else 0,
+            queueFamilyIndexCount=len(shared),
+            pQueueFamilyIndices=self._api.ffi.new("uint32_t[]", shared),
+        )
         return self._api.create(self._vk.vkCreateBuffer, self._device, info, f"a buffer of {size} bytes")
 
     def _needs(self, handle: Handle) -> Any:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from orchestrion.hal.errors import DriverUnavailable, HalError
+from orchestrion.hal.errors import DriverUnavailable, HalError, InvalidArgument
 
 from .failures import failure
 
@@ -166,6 +166,14 @@ class Api:
         items = self.ffi.new(f"{item}[]", count[0])
         self.check(function(*arguments, count, items) or 0, what)
         return items
+
+    def borrowed(self, kind: str, handle: Any) -> Handle:
+        """A handle of somebody else, of cffi or an integer, as one of `kind`. `InvalidArgument`: it is of another."""
+        if not isinstance(handle, int | self.ffi.CData) or not handle:
+            raise InvalidArgument(f"expected a {kind}, as an integer or of cffi, got {handle!r}")
+        if not isinstance(handle, int) and self.ffi.typeof(handle) is not self.ffi.typeof(kind):
+            raise InvalidArgument(f"expected a {kind}, got {self.ffi.typeof(handle).cname}")
+        return self.ffi.cast(kind, handle)
 
     def check(self, result: int, what: str) -> None:
         if result:

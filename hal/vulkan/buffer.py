@@ -1,4 +1,4 @@
-"""Buffers: ranges of blocks of device memory, or host memory that a device imports.
+"""Buffers: ranges of blocks of device memory, host memory that a device imports, ranges of the caller's own buffers.
 
 A buffer owns no Vulkan object of its own: `handle` is the VkBuffer of its block and `base` its first byte in it.
 `place` names the same bytes for as long as the block lives, and no other bytes ever, so recordings may be
@@ -7,31 +7,46 @@ cached by it.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from orchestrion.hal.backend import BackendBuffer, Bytes
+from orchestrion.hal.backend import BackendBuffer, Bytes, MemoryUse, NativeRange
 
 if TYPE_CHECKING:
     from .allocator import Allocator, Block
     from .api import Handle
+    from .transfer import Mirror
+
+
+#: places of borrowed buffers, each used once; those of blocks are positive
+_places = count(-1, -1)
 
 
 class VulkanBuffer(BackendBuffer):
     """`size` bytes of `block` from `base` on."""
 
-    __slots__ = ("_allocator", "base", "block", "handle", "host", "host_cached", "place", "size")
+    __slots__ = ("_allocator", "base", "block", "handle", "host", "host_cached", "mirror", "place", "size", "use")
 
-    def __init__(self, allocator: Allocator, block: Block, base: int, size: int) -> None:
+    def __init__(self, allocator: Allocator, block: Block, base: int, size: int, use: MemoryUse) -> None:
         self._allocator = allocator
         self.block = block
         self.handle: Handle = block.handle
         self.base = base
         self.size = size
+        self.use = use
         self.place = block.number << 64 | base
+        self.mirror: Mirror | None = None  #: staging memory that results are read ahead into (`transfer.py`)
         self.host: Bytes | None = None if block.host is None else block.host[base : base + size]
         self.host_cached = block.place.cached
 
+    @property
+    def native(self) -> NativeRange:
+        return NativeRange(self.handle, self.base, self.size)
+
     def release(self) -> None:
+        mirror, self.mirror = self.mirror, None
+        if mirror is not None:
+            mirror.memory.release()
         self._allocator.free(self)
 
 
@@ -48,6 +63,30 @@ class ImportedBuffer(BackendBuffer):
         self.host: Bytes | None = memory
         self._destroy = destroy
 
+    @property
+    def native(self) -> NativeRange:
+        return NativeRange(self.handle, self.base, self.size)
+
     def release(self) -> None:
         self._destroy()
         self.host = None
+
+
+class BorrowedBuffer(BackendBuffer):
+    """`size` bytes from `base` on of a VkBuffer of the caller's, who keeps it and its memory until this is released."""
+
+    __slots__ = ("base", "handle", "host", "place", "size")
+
+    def __init__(self, handle: Handle, base: int, size: int) -> None:
+        self.handle = handle
+        self.base = base
+        self.size = size
+        self.place = next(_places)
+        self.host: Bytes | None = None
+
+    @property
+    def native(self) -> NativeRange:
+        return NativeRange(self.handle, self.base, self.size)
+
+    def release(self) -> None:
+        """It owns nothing."""

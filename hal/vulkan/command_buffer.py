@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.backend import (
+    BackendBuffer,
     BackendCommandBuffer,
     BackendExecutable,
     BackendInstance,
@@ -63,6 +64,8 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._fixed = b""  #: parameters of all dispatches, if none is indirect
         self._data = b""  #: that `_recording` reads
         self._lengths: tuple[int, ...] = ()  #: of its copies and fills
+        self.named: dict[BackendBuffer, None] = {}  #: buffers outside of the slots that it may write, if `staged`
+        self._staged = device.allocator.staged
 
     def dispatch(
         self,
@@ -102,13 +105,22 @@ class VulkanCommandBuffer(BackendCommandBuffer):
                 program.floors[binding.source] = floor
         if groups is not None and program.empty is None and not all([binding.length for binding in bindings]):
             program.empty = device.allocator.allocate(EMPTY_BYTES, MemoryUse.ARENA)
+        for binding, (access, _) in zip(bindings, executable.entries[entry].bindings, strict=False):
+            if access != "read":
+                self._name(binding)
         bound = program.bound(layout, tuple(bindings))
         program.commands.append(Dispatch(device, program, pipeline, layout.pipeline, bound, place, groups))
 
+    def _name(self, binding: Binding) -> None:
+        if self._staged and not isinstance(binding.source, int):
+            self.named[binding.source] = None
+
     def copy(self, source: Binding, target: Binding) -> None:
+        self._name(target)
         self._program.commands.append(Copy(self._device, self._program, source, target))
 
     def fill(self, target: Binding, pattern: bytes) -> None:
+        self._name(target)
         length = self.fill_bytes(target, pattern)
         if not length:
             word = int.from_bytes((pattern * 4)[:4], "little")
@@ -265,6 +277,7 @@ class VulkanInstance(BackendInstance):
         self._commands = commands
         self._data = data
         self._lengths = lengths
+        self.named = commands.named
 
     def recording(self, table: Sequence[Any]) -> Recording:
         """See `VulkanCommandBuffer.recording`."""

@@ -14,13 +14,14 @@ from orchestrion.hal.fork import new_lock
 
 from .allocator import Allocator
 from .api import Api, Handle
-from .buffer import ImportedBuffer, VulkanBuffer
+from .buffer import BorrowedBuffer, ImportedBuffer, VulkanBuffer
 from .command_buffer import VulkanCommandBuffer
 from .executable import Layout, VulkanExecutable, set_layout
 from .physical import PhysicalDevice, feature_chain
 from .queue import VulkanQueue
 from .recording import DESCRIPTOR_STORAGE_BUFFER_DYNAMIC
 from .semaphore import VulkanSemaphore
+from .upload_queue import UploadQueue
 
 
 class VulkanHandles(NamedTuple):
@@ -50,6 +51,8 @@ class VulkanDevice(BackendDevice):
         self.begin_info = api.new("VkCommandBufferBeginInfo", flags=api.vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT)
         self.allocator = Allocator(api, physical, self.handle, self.vk)
         queue = self._queue = self.queue_class(self)
+        if self.allocator.staged and physical.upload_queue is not None:
+            queue.transfers.uploader = UploadQueue(self, *physical.upload_queue)
         self.queue = queue
         self.timeline = queue.timeline
         self.tickets = queue.tickets
@@ -64,17 +67,20 @@ class VulkanDevice(BackendDevice):
 
     @staticmethod
     def _create(api: Api, physical: PhysicalDevice) -> Handle:
-        queue = api.new(
-            "VkDeviceQueueCreateInfo",
-            queueFamilyIndex=physical.queue_family,
-            queueCount=1,
-            pQueuePriorities=api.ffi.new("float[1]", [1.0]),
-        )
+        wanted = {physical.queue_family: 1}  # family -> queues
+        if physical.upload_queue is not None:
+            family, index = physical.upload_queue
+            wanted[family] = index + 1
+        queues = api.ffi.new("VkDeviceQueueCreateInfo[]", len(wanted))
+        priorities = api.ffi.new("float[2]", [1.0, 1.0])
+        for row, (family, count) in zip(queues, wanted.items(), strict=True):
+            row.sType = api.vk.VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO
+            row.queueFamilyIndex, row.queueCount, row.pQueuePriorities = family, count, priorities
         info = api.new(
             "VkDeviceCreateInfo",
             pNext=feature_chain(api, physical.enabled),
-            queueCreateInfoCount=1,
-            pQueueCreateInfos=queue,
+            queueCreateInfoCount=len(wanted),
+            pQueueCreateInfos=queues,
             enabledExtensionCount=len(physical.extensions),
             ppEnabledExtensionNames=api.strings(list(physical.extensions)),
         )
@@ -86,6 +92,9 @@ class VulkanDevice(BackendDevice):
 
     def import_host(self, memory: Bytes) -> ImportedBuffer | None:
         return self.allocator.import_host(memory)
+
+    def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BorrowedBuffer:
+        return BorrowedBuffer(self.api.borrowed("VkBuffer", handle), offset, size)
 
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> VulkanExecutable:
         return VulkanExecutable(self, payload, entries)

@@ -5,6 +5,7 @@ Hardware comes first, software devices after it. The table FEATURES holds every 
 it is there; HAL_FEATURES says which of them make one HAL feature.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +73,8 @@ VENDORS: dict[int, str] = {
 RANKS: dict[int, int] = {2: 0, 1: 1, 3: 2, 0: 3, 4: 4}
 #: VkPhysicalDeviceType: integrated, discrete and virtual GPUs
 TYPES_GPU = (1, 2, 3)
+#: VkQueueFlagBits
+GRAPHICS, COMPUTE, TRANSFER = 1, 2, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class PhysicalDevice:
     handle: Handle
     info: DeviceInfo
     queue_family: int
+    upload_queue: tuple[int, int] | None  #: family and index of a second queue, for uploads
     timestamp_bits: int  #: of the queue family: 0 where it has no timestamps
     timestamp_period: float  #: nanoseconds of a tick
     enabled: frozenset[str]  #: fields of FEATURES
@@ -113,6 +117,18 @@ def scan(instance: Instance) -> tuple[list[PhysicalDevice], list[str]]:
     return [probe.describe(index) for index, (_, probe) in enumerate(found)], reasons
 
 
+def choose_upload_queue(families: Sequence[tuple[int, int]], compute: int) -> tuple[int, int] | None:
+    """Family and index of the queue for uploads; None if the device has only the one that computes.
+
+    A family for transfers alone is best, since on most cards it is a copy engine of its own; else a second queue of the
+    compute family. `families`: flags and number of queues of each. `compute`: the family whose queue 0 computes.
+    """
+    for family, (flags, count) in enumerate(families):
+        if flags & TRANSFER and not flags & (GRAPHICS | COMPUTE) and count:
+            return family, 0
+    return (compute, 1) if families[compute][1] > 1 else None
+
+
 def feature_chain(api: Api, fields: frozenset[str]) -> Any:
     """A VkPhysicalDeviceFeatures2 with these features on, the structs of the others chained behind it."""
     chain = api.null
@@ -138,7 +154,9 @@ class _Probe:
         self.kind = int(properties.deviceType)
         self.device_version = unpack_version(properties.apiVersion)
         self.version = min(instance_version, self.device_version)
-        self.queue_family, self.timestamp_bits = self._queue_family()
+        self.families = self._families()
+        self.queue_family = next((at for at, (flags, _, _) in enumerate(self.families) if flags & COMPUTE), -1)
+        self.timestamp_bits = self.families[self.queue_family][2] if self.queue_family >= 0 else 0
         self.present = self._extensions()
         self.enabled = self._features() if self.version >= LEAST_VERSION else frozenset[str]()
 
@@ -151,15 +169,13 @@ class _Probe:
             return "no timeline semaphores"
         return ""
 
-    def _queue_family(self) -> tuple[int, int]:
-        """The first one for compute, or -1, and the valid bits of its timestamps."""
+    def _families(self) -> list[tuple[int, int, int]]:
+        """Flags, number of queues and valid bits of timestamps of each queue family."""
         count = self.api.ffi.new("uint32_t *")
         self.api.lib.vkGetPhysicalDeviceQueueFamilyProperties(self.handle, count, self.api.null)
         rows = self.api.ffi.new("VkQueueFamilyProperties[]", count[0])
         self.api.lib.vkGetPhysicalDeviceQueueFamilyProperties(self.handle, count, rows)
-        compute = self.api.vk.VK_QUEUE_COMPUTE_BIT
-        index = next((index for index in range(count[0]) if rows[index].queueFlags & compute), -1)
-        return index, int(rows[index].timestampValidBits) if index >= 0 else 0
+        return [(int(row.queueFlags), int(row.queueCount), int(row.timestampValidBits)) for row in rows]
 
     def _extensions(self) -> frozenset[str]:
         rows = self.api.enumerate(
@@ -254,6 +270,7 @@ class _Probe:
             handle=self.handle,
             info=info,
             queue_family=self.queue_family,
+            upload_queue=choose_upload_queue([row[:2] for row in self.families], self.queue_family),
             timestamp_bits=self.timestamp_bits,
             timestamp_period=float(self.limits.timestampPeriod),
             enabled=self.enabled,

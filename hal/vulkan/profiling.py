@@ -223,10 +223,7 @@ class ProfiledQueue(VulkanQueue):
     def execute(
         self, commands: BackendCommandBuffer, table: Sequence[BackendBuffer], watcher: Watcher | None = None
     ) -> None:
-        if isinstance(commands, ProfiledCommandBuffer):
-            self.execute_batch([(commands, table)], watcher)
-        else:  # a transfer of the queue's own
-            super().execute(commands, table, watcher)
+        self.execute_batch([(commands, table)], watcher)
 
     def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
         timing, submitted = self._timings.begin(), now()
@@ -249,8 +246,6 @@ class ProfiledQueue(VulkanQueue):
         if not batch:
             super().submit(batch, waits, signals, watcher)
             return
-        with suppress(HalError):  # the submission tries again, and fails its signals with the error
-            self._fill_uncleared()
         timing, submitted, before = self._timings.begin(), now(), self.timeline.submitted
         super().submit(batch, waits, signals, watcher)
         if self.timeline.submitted == before:  # it failed its signals instead

@@ -9,13 +9,12 @@
   twice.
 - `submit` adds the queue's own timeline to the signals, so that recordings and staging memory can be used again.
 - Each recording ends with a full barrier, so submissions also follow each other in memory.
-- Buffers that are not mapped are written and read through staging memory.
-- Fresh memory that the host cannot write (`Allocator.uncleared`) is zeroed ahead of the next submission.
+- Where buffers are not mapped (`staged`), each submission carries what `transfer.py` has to copy: uploads and zeroing
+  of fresh memory ahead of the recordings, results behind them.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -26,48 +25,22 @@ from orchestrion.hal.backend import (
     BackendCommandBuffer,
     BackendQueue,
     BackendWork,
-    Binding,
     Bytes,
     Point,
     Watcher,
 )
 from orchestrion.hal.errors import HalError
 
-from .allocator import padded_size
 from .api import Handle
-from .buffer import VulkanBuffer
-from .command_buffer import VulkanCommandBuffer
 from .recording import STAGES, Recording
-from .semaphore import SLICE, VulkanSemaphore
+from .semaphore import SLICE, Timeline, VulkanSemaphore
+from .transfer import Download, Transfers
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
 
-#: bytes of staging memory one transfer takes at a time
-STAGING_BYTES = 64 << 20
 #: nanoseconds of one wait in the driver
 SLICE_NS = int(SLICE * 1e9)
-
-
-class Timeline:
-    """The queue's own count of submissions: `submitted` so far, `reached` as last seen."""
-
-    __slots__ = ("reached", "semaphore", "submitted")
-
-    def __init__(self, semaphore: VulkanSemaphore) -> None:
-        self.semaphore = semaphore
-        self.submitted = 0
-        self.reached = 0
-
-    def poll(self) -> int:
-        if self.reached < self.submitted:
-            self.reached = min(self.semaphore.value(), self.submitted)
-        return self.reached
-
-    def wait(self) -> None:
-        if self.reached < self.submitted:
-            self.semaphore.wait(self.submitted, None)
-            self.reached = self.submitted
 
 
 class Ticket:
@@ -103,10 +76,8 @@ class VulkanQueue(BackendQueue):
         self._reset = device.vk.vkResetFences
         self._timeout: int = api.vk.VK_TIMEOUT
         self.timeline = Timeline(VulkanSemaphore.create(api, device.handle, device.vk, 0))
-        self._staging: deque[tuple[int, VulkanCommandBuffer, VulkanBuffer]] = deque()
-        self._allocator = device.allocator
-        self._uncleared = device.allocator.uncleared
-        self._fills: deque[tuple[int, VulkanCommandBuffer, list[VulkanBuffer]]] = deque()  #: under way, by timeline
+        self.transfers = Transfers(device, self, self.timeline)
+        self._staged = device.allocator.staged
         self.tickets: list[Ticket] = []  #: all but abandoned ones
         self._own = self.create_ticket()  #: of `execute`
         #: abandoned tickets, and the number of the timeline at which each one's fence may be destroyed
@@ -121,8 +92,9 @@ class VulkanQueue(BackendQueue):
         return ticket
 
     def launch(self, ticket: Ticket, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
-        if self._uncleared:
-            self._fill_uncleared()
+        if self._staged:
+            self._launch_staged(ticket, ((commands, table),))
+            return
         recording: Recording = commands.recording(table)  # type: ignore[attr-defined]
         ticket.recordings = (recording,)
         ticket.number = self.timeline.submitted
@@ -130,8 +102,18 @@ class VulkanQueue(BackendQueue):
         if result:
             raise self._api.error(result, "submitting work")
 
+    def _launch_staged(self, ticket: Ticket, batch: Sequence[BackendWork]) -> None:
+        """With all transfers that are due, in one submission."""
+        recordings = self._recordings(batch)
+        ticket.recordings = recordings
+        ticket.number = self.timeline.submitted
+        self._enqueue(recordings, (), (), batch, fence=ticket.fence)
+        ticket.number = self.timeline.submitted
+
     def launch_batch(self, ticket: Ticket, batch: Sequence[BackendWork]) -> None:
-        self._fill_uncleared()
+        if self._staged:
+            self._launch_staged(ticket, batch)
+            return
         recordings = self._recordings(batch)
         ticket.recordings = recordings
         ticket.number = self.timeline.submitted
@@ -226,49 +208,36 @@ class VulkanQueue(BackendQueue):
     ) -> None:
         self._retire()
         try:
-            self._fill_uncleared()
-            self._enqueue(self._recordings(batch), waits, signals)
+            self._enqueue(self._recordings(batch), waits, signals, batch)
         except HalError as error:
             self._fail(signals, error)
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         self._retire()
-        self._fill_uncleared()
-        for start in range(0, data.size, STAGING_BYTES):
-            part = data[start : start + STAGING_BYTES]
-            staging = self._stage(part.size)
-            assert staging.host is not None, "host-visible memory is mapped"
-            staging.host[:] = part
-            commands = self._transfer(Binding(staging, 0, part.size), Binding(buffer, offset + start, part.size))
-            self._staging.append((self.timeline.submitted + 1, commands, staging))
-            self._enqueue(self._recordings([(commands, ())]), (), ())
-            if part.size == STAGING_BYTES:
-                self.wait_idle()
+        self.transfers.write(buffer, offset, data)
 
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
-        self._fill_uncleared()
-        for start in range(0, out.size, STAGING_BYTES):
-            part = out[start : start + STAGING_BYTES]
-            staging = self._stage(part.size)
-            assert staging.host is not None, "host-visible memory is mapped"
-            commands = self._transfer(Binding(buffer, offset + start, part.size), Binding(staging, 0, part.size))
-            self._staging.append((self.timeline.submitted + 1, commands, staging))
-            self._enqueue(self._recordings([(commands, ())]), (), ())
-            self.timeline.wait()
-            part[:] = staging.host
-            self._retire()
+        self._retire()
+        self.transfers.read(buffer, offset, out)
+
+    def submit_transfers(self, downloads: Sequence[Download]) -> int:
+        """Submit the transfers that are due, and downloads behind them. Gives the number of the submission."""
+        self._enqueue([], (), (), downloads=downloads)
+        return self.timeline.submitted
 
     def wait_idle(self) -> None:
-        if any([ticket.recordings for ticket in self.tickets]):  # launched work signals a fence, not the timeline
+        launched = any([ticket.recordings for ticket in self.tickets])  # it signals a fence, not the timeline
+        if launched or self.transfers.due:
             self._enqueue([], (), ())
         self.timeline.wait()
         self._retire()
 
     def close(self) -> None:
-        """Release everything. Nothing is under way but fills of fresh memory that no later work followed."""
+        """Release everything. Nothing is under way but transfers that no later work followed."""
         with suppress(HalError):  # a lost device: its work is over
             self.timeline.wait()
         self._retire()
+        self.transfers.release()
         self.timeline.semaphore.release()
         for ticket in (*self.tickets, *self._left):
             self._device.vk.vkDestroyFence(self._device_handle, ticket.fence, self._api.null)
@@ -284,11 +253,26 @@ class VulkanQueue(BackendQueue):
             found.append(recording)
         return found
 
-    def _enqueue(self, recordings: list[Recording], waits: Sequence[Point], signals: Sequence[Point]) -> None:
+    def _enqueue(
+        self,
+        recordings: list[Recording],
+        waits: Sequence[Point],
+        signals: Sequence[Point],
+        batch: Sequence[BackendWork] = (),
+        downloads: Sequence[Download] = (),
+        fence: Handle = None,
+    ) -> None:
+        """Submit, with the transfers that are due, which read ahead what `batch` writes."""
         api, timeline = self._api, self.timeline
         value = timeline.submitted + 1
+        handles = [recording.buffer for recording in recordings]
         ends: list[Any] = [*signals, (timeline.semaphore, value)]
         starts: list[Any] = list(waits)
+        done: list[int] = []
+        if self._staged or downloads:
+            around = self.transfers.compose(value, used_by(batch), downloads)
+            handles, done = [*around.ahead, *handles, *around.behind], around.sent
+            starts += around.waits
         values = api.new(
             "VkTimelineSemaphoreSubmitInfo",
             waitSemaphoreValueCount=len(starts),
@@ -302,16 +286,16 @@ class VulkanQueue(BackendQueue):
             waitSemaphoreCount=len(starts),
             pWaitSemaphores=api.ffi.new("VkSemaphore[]", [semaphore.handle for semaphore, _ in starts]),
             pWaitDstStageMask=api.ffi.new("uint32_t[]", [STAGES] * len(starts)),
-            commandBufferCount=len(recordings),
-            pCommandBuffers=api.ffi.new("VkCommandBuffer[]", [recording.buffer for recording in recordings]),
+            commandBufferCount=len(handles),
+            pCommandBuffers=api.ffi.new("VkCommandBuffer[]", handles),
             signalSemaphoreCount=len(ends),
             pSignalSemaphores=api.ffi.new("VkSemaphore[]", [semaphore.handle for semaphore, _ in ends]),
         )
-        done: list[int] = []
         self._made = signals, done
         timeline.submitted = value  # before vkQueueSubmit: after an exception the number must not be used again
         # submit and store the result in one step of C, so that no exception comes between the two
-        done.extend(map(self._submit, (self.handle,), (1,), (info,), (api.null,)))
+        done.extend(map(self._submit, (self.handle,), (1,), (info,), (api.null if fence is None else fence,)))
+        self.transfers.settle()
         if done[0]:
             timeline.submitted = value - 1
             raise api.error(done[0], "submitting work")
@@ -322,52 +306,15 @@ class VulkanQueue(BackendQueue):
         for semaphore, value in signals:
             semaphore.fail(value, error)
 
-    def _stage(self, size: int) -> VulkanBuffer:
-        return self._allocator.allocate_staging(size)
-
-    def _fill_uncleared(self) -> None:
-        """Submit fills of fresh memory, ahead of whatever may use it; a submission ends with a full barrier."""
-        if not self._uncleared:
-            return
-        buffers = self._allocator.begin_fills()
-        commands = VulkanCommandBuffer(self._device)
-        kept = False
-        try:
-            for buffer in buffers:
-                commands.fill(Binding(buffer, 0, padded_size(buffer.size)), bytes(4))
-            commands.finish()
-            recordings = self._recordings([(commands, ())])
-            self._fills.append((self.timeline.submitted + 1, commands, buffers))
-            kept = True
-            self._enqueue(recordings, (), ())
-        except BaseException as error:
-            if kept and not isinstance(error, HalError):
-                raise  # perhaps submitted: the row stays in `_fills`, and the buffers in `uncleared` to be filled again
-            if kept:
-                self._fills.pop()
-            self._allocator.end_fills(buffers)
-            commands.release()
-            raise
-        self._allocator.forget_uncleared(buffers)
-
-    def _transfer(self, source: Binding, target: Binding) -> VulkanCommandBuffer:
-        commands = VulkanCommandBuffer(self._device)
-        commands.copy(source, target)
-        commands.finish()
-        return commands
-
     def _retire(self) -> None:
-        """Release what finished transfers and fills used, and fences that are over."""
-        staging, fills = self._staging, self._fills
-        reached = self.timeline.poll() if staging or fills or self._left else 0
-        while fills and fills[0][0] <= reached:
-            _, commands, cleared = fills.popleft()
-            commands.release()
-            self._allocator.end_fills(cleared)
+        """Take back what finished transfers used, and destroy fences that are over."""
+        self.transfers.retire()
+        reached = self.timeline.poll() if self._left else 0
         for ticket in [ticket for ticket, number in self._left.items() if number <= reached]:
             del self._left[ticket]
             self._device.vk.vkDestroyFence(self._device_handle, ticket.fence, self._api.null)
-        while staging and staging[0][0] <= reached:
-            _, commands, buffer = staging.popleft()
-            commands.release()
-            buffer.release()
+
+
+def used_by(batch: Sequence[BackendWork]) -> list[BackendBuffer]:
+    """The buffers that recordings may write: those in their slots, and those that they name."""
+    return [buffer for commands, table in batch for buffer in (*table, *commands.named)]  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ from itertools import accumulate
 from operator import or_
 from typing import TYPE_CHECKING, Any, Protocol
 
-from orchestrion.hal.backend import Binding
+from orchestrion.hal.backend import BackendBuffer, Binding
 from orchestrion.hal.errors import Unsupported
 
 from .api import Api, Handle
@@ -24,11 +24,12 @@ from .parameters import Block, ParameterLayout, Place
 from .spirv_parameters import PARAMETER_SET
 
 if TYPE_CHECKING:
-    from .buffer import ImportedBuffer, VulkanBuffer
+    from .buffer import BorrowedBuffer, ImportedBuffer, VulkanBuffer
     from .device import VulkanDevice
     from .executable import Layout
 
-    Table = Sequence[VulkanBuffer | ImportedBuffer]
+    AnyBuffer = VulkanBuffer | ImportedBuffer | BorrowedBuffer
+    Table = Sequence[AnyBuffer]
 
 STAGE_COMPUTE, STAGE_TRANSFER, STAGE_HOST = 0x800, 0x1000, 0x4000
 STAGES = STAGE_COMPUTE | STAGE_TRANSFER
@@ -188,13 +189,13 @@ def limit_barriers(commands: Sequence[Command]) -> None:
             command.order(first or STAGES, STAGES if command.last else then)
 
 
-def resolve(binding: Binding, table: Table) -> VulkanBuffer | ImportedBuffer:
+def resolve(binding: Binding, table: Table) -> AnyBuffer:
     """The buffer a binding names, or that the table puts into its slot."""
     source = binding.source
     return table[source] if isinstance(source, int) else source  # type: ignore[return-value]
 
 
-def covered(binding: Binding, buffer: VulkanBuffer | ImportedBuffer) -> int:
+def covered(binding: Binding, buffer: BackendBuffer) -> int:
     """Bytes of a range that the buffer has. Only a slot of a program with indirect dispatches may have fewer."""
     return min(binding.length, max(0, buffer.size - binding.offset))
 

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from orchestrion.hal.backend import BackendSemaphore
-from orchestrion.hal.errors import HalError, InvalidArgument
+from orchestrion.hal.errors import HalError
 
 from .api import Api, Handle
 
@@ -41,11 +41,7 @@ class VulkanSemaphore(BackendSemaphore):
     @classmethod
     def borrow(cls, api: Api, device: Handle, functions: Any, handle: Any) -> VulkanSemaphore:
         """Over a handle of somebody else, of cffi or an integer."""
-        if not isinstance(handle, int | api.ffi.CData) or not handle:
-            raise InvalidArgument(f"expected a VkSemaphore, as an integer or of cffi, got {handle!r}")
-        if not isinstance(handle, int) and api.ffi.typeof(handle) is not api.ffi.typeof("VkSemaphore"):
-            raise InvalidArgument(f"expected a VkSemaphore, got {api.ffi.typeof(handle).cname}")
-        return cls(api, device, functions, api.ffi.cast("VkSemaphore", handle), False)
+        return cls(api, device, functions, api.borrowed("VkSemaphore", handle), False)
 
     @property
     def native(self) -> Handle:
@@ -95,3 +91,28 @@ class VulkanSemaphore(BackendSemaphore):
     def release(self) -> None:
         if self._owned:
             self._vk.vkDestroySemaphore(self._device, self.handle, self._api.null)
+
+
+class Timeline:
+    """A queue's own count of submissions: `submitted` so far, `reached` as last seen."""
+
+    __slots__ = ("reached", "semaphore", "submitted")
+
+    def __init__(self, semaphore: VulkanSemaphore) -> None:
+        self.semaphore = semaphore
+        self.submitted = 0
+        self.reached = 0
+
+    def poll(self) -> int:
+        if self.reached < self.submitted:
+            self.reached = min(self.semaphore.value(), self.submitted)
+        return self.reached
+
+    def wait(self) -> None:
+        self.wait_for(self.submitted)
+
+    def wait_for(self, number: int) -> None:
+        """Block until a submission, and so all before it, is over."""
+        if self.reached < number:
+            self.semaphore.wait(number, None)
+            self.reached = max(self.reached, number)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrion.compiler.sequencer.arena import ALIGNMENT, Tenant, pack, peak
+from orchestrion.compiler.sequencer.arena import ALIGNMENT, Tenant, align, pack, pack_parts, peak
 
 
 def tenant(size: int, first: int, last: int) -> Tenant:
@@ -58,3 +58,22 @@ def test_the_smallest_gap_that_fits_is_taken() -> None:
 
 def test_nothing_to_pack() -> None:
     assert pack([]) == ([], 0)
+
+
+@given(TENANTS, st.integers(1, 8000))
+def test_parts_are_no_larger_than_asked(tenants: list[Tenant], most: int) -> None:
+    """Unless a tenant is: that has a part of its own. What lives at one time shares no byte."""
+    places, sizes = pack_parts(tenants, most)
+    assert set(range(len(sizes))) == {part for part, _ in places} or not tenants
+    for i, (a, (part, offset)) in enumerate(zip(tenants, places, strict=True)):
+        assert offset % ALIGNMENT == 0 and offset + a.size <= sizes[part]
+        for b, (other, start) in zip(tenants[:i], places, strict=False):
+            if part == other and a.live & b.live:
+                assert offset + a.size <= start or start + b.size <= offset
+    for number, size in enumerate(sizes):
+        largest = max(
+            (align(a.size) for a, (part, _) in zip(tenants, places, strict=True) if part == number), default=0
+        )
+        assert size <= max(most, largest)
+    if pack(tenants)[1] <= most:
+        assert len(sizes) == 1

@@ -233,6 +233,7 @@ def test_failed_submissions_hold_nothing() -> None:
     with suppress(HalError):
         program.close()
     gc.collect()
+    device.device_state.collect()
     assert tracemalloc.get_traced_memory()[0] < 4 << 20
     tracemalloc.stop()
     device.close()
@@ -258,10 +259,11 @@ def test_a_failed_load_leaves_nothing(kind: str, code: str) -> None:
     device = Device.of(ReferenceDriver().open(ReferenceDriver().devices()[0]))
     with pytest.raises(Trap):
         load(writer.write(assemble(text)), device)
-    assert len(device.home.shares) == 1
-    assert not device.home.owned
+    device.device_state.collect()
+    assert device.device_state.open_shares == 1
+    assert not device.device_state.owned
     device.close()
-    assert device.home.abandoned
+    assert device.device_state.abandoned
 
 
 def test_many_exports_load_in_linear_time() -> None:

@@ -23,6 +23,11 @@ def judge(bug: Bug, device: type[WrappedDevice], patience: float = PATIENCE) -> 
     return catalogue.judge_on(bug.case, driver, info, patience)
 
 
+def test_enough_bugs() -> None:
+    assert len(BUGS) == len({bug.name for bug in BUGS}) >= 40
+    assert all(bug.case in catalogue.CASES for bug in BUGS)
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name.replace(" ", "-"))
 def test_seeded_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,10 @@ def old_driver(folder: PluginFolder) -> str:
 @pytest.mark.parametrize("case", catalogue.CASES)
 def test_a_driver_of_version_1_0_passes(old_driver: str, case: str) -> None:
     """It states no version, and implements what is abstract in version 1.0 only."""
-    assert catalogue.why_not(case, old_driver) is None
+    reason = catalogue.why_not(case, old_driver)
+    if reason is not None:
+        assert reason.startswith("the device lacks ")
+        pytest.skip(reason)
     catalogue.run(case, old_driver)
 
 

@@ -14,9 +14,10 @@ import pytest
 from orchestrion.hal.backend import Entry
 from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import CommandBuffer
+from orchestrion.hal.cts import catalogue
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import OutOfMemory
-from orchestrion.hal.reference import kernels
+from orchestrion.hal.reference import command_buffer, kernels
 from orchestrion.hal.reference.driver import ReferenceDriver
 from orchestrion.hal.reference.program import compile_entry
 from orchestrion.hal.semaphore import Fence
@@ -586,3 +587,10 @@ def test_expressions_of_a_template_count_as_code(device):
     parameters = struct.pack("<I", 1)
     (first, second) = (executable.backend.code_bytes(entry, parameters) for entry in (0, 1))
     assert first - second == len(operation("add", number(0), operation("multiply", parameter(0), number(0))))
+
+
+@pytest.mark.parametrize("case", [case for case in catalogue.CASES if case.startswith("control_flow.")])
+def test_loops_of_long_recordings(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their views are made command by command, in each iteration anew."""
+    monkeypatch.setattr(command_buffer, "MOST_KEPT", 0)
+    catalogue.run(case, "reference")

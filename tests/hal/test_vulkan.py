@@ -24,7 +24,7 @@ from orchestrion.hal.device import Device
 from orchestrion.hal.errors import DeviceLost, DriverUnavailable, OutOfMemory, Unsupported
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
-from orchestrion.hal.vulkan import allocator, api, command_buffer, instance, physical, pipeline_cache, queue
+from orchestrion.hal.vulkan import allocator, api, command_buffer, instance, physical, pipeline_cache
 from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.driver import VulkanDriver
 from orchestrion.hal.vulkan.heaps import Heap, Machine, MemoryType, Place
@@ -474,23 +474,6 @@ def test_needs_are_named(device: VulkanDevice) -> None:
     with pytest.raises(ModuleError, match="no entry point other"):
         other = Entry("other", (), 0, (1, 1, 1))
         device.create_executable("spirv", memoryview(kernel.payload), (*kernel.entries, other))
-
-
-# transfers
-
-
-def test_transfers_larger_than_staging(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue, "STAGING_BYTES", 1000)
-    driver = CardDriver()
-    with Device.of(driver.open(driver.devices()[0])) as opened:
-        data = np.random.default_rng(1).integers(0, 256, 4500, np.uint8)
-        buffer = opened.allocator.allocate(4500)
-        assert buffer.host is None
-        buffer.write(data)
-        out = np.empty(4500, np.uint8)
-        buffer.read(out)
-        np.testing.assert_array_equal(out, data)
-        buffer.release()
 
 
 # pipeline cache

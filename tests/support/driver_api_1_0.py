@@ -17,6 +17,7 @@ from orchestrion.hal.backend import (
     DeviceInfo,
     Limits,
 )
+from orchestrion.hal.errors import DeviceOutOfMemory
 from orchestrion.hal.timeline import SoftSemaphore, Worker
 
 
@@ -90,7 +91,10 @@ class Device(BackendDevice):
         self.info, self.queue = info, Queue()
 
     def allocate(self, size, use):
-        return Buffer(np.zeros(size, np.uint8))
+        try:
+            return Buffer(np.zeros(size, np.uint8))
+        except (MemoryError, ValueError) as error:
+            raise DeviceOutOfMemory(f"no memory for {size} bytes") from error
 
     def import_host(self, memory):
         return None

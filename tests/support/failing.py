@@ -72,12 +72,13 @@ def failing(name: str, module: Callable[[], bytes], monkeypatch: pytest.MonkeyPa
     if without:
         from orchestrion.hal.opencl.device import OpenCLDevice
         from orchestrion.hal.opencl.driver import find
+        from orchestrion.hal.opencl.heaps import Machine
 
-        opening = lambda info: OpenCLDevice(info, find()[0][info.index], shared=False)  # noqa: E731
+        opening = lambda info: OpenCLDevice(info, find()[0][info.index], machine=Machine.DISCRETE)  # noqa: E731
     faulty = FaultyDriver(driver, faults, opening)
     monkeypatch.setattr(
         registry, "load_driver", lambda wanted: faulty if wanted == driver_name else load_driver(wanted)
     )
-    with warnings.catch_warnings(), watched(300):
+    with warnings.catch_warnings(), watched(200):
         warnings.filterwarnings("ignore", ".*on purpose", RuntimeWarning)  # of objects whose release fails
         yield Device(driver_name, faults, module)

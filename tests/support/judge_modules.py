@@ -276,13 +276,15 @@ def _check_error(error: Exception, in_call: bool) -> None:
 def _check_leaks(device: Device) -> None:
     """Threads let go of submitted work a moment later; cycles, which bytecode can make, are collected."""
     device.executables.clear()
-    end = time.monotonic() + SLACK
-    if device.home.owned or device.leaks:
+    state, end = device.device_state, time.monotonic() + SLACK
+    state.collect()
+    if state.owned or device.leaks:
         gc.collect()
-    while device.home.owned and time.monotonic() < end:
+        state.collect()
+    while state.owned and time.monotonic() < end:
         time.sleep(0.001)
-        device.home.collect()
         gc.collect()
-    if device.leaks or device.home.owned or len(device.home.shares) != 1:
-        raise Broken(f"{len(device.home.owned)} objects are left on the device: {device.leaks}")
+        state.collect()
+    if device.leaks or state.owned or state.open_shares != 1:
+        raise Broken(f"{len(state.owned)} objects are left on the device: {device.leaks}")
     device.close()

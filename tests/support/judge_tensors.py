@@ -96,8 +96,9 @@ def _runs(made: Made, seed: int, words: tuple[int, ...], pattern: int) -> list[t
 
 
 def _closed(device: Device) -> None:
-    if device.leaks or device.home.owned:
-        raise Broken(f"{len(device.home.owned)} objects are left on the device")
+    device.device_state.collect()
+    if device.leaks or device.device_state.owned:
+        raise Broken(f"{len(device.device_state.owned)} objects are left on the device")
     device.close()
 
 

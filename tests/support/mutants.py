@@ -233,25 +233,28 @@ class _Clock:
 def _wait_for_threads(device: Device, seconds: float) -> None:
     """Those that served submitted calls let go of the last one a moment later."""
     end = time.monotonic() + seconds
-    while (device.home.owned or len(device.home.shares) != 1) and time.monotonic() < end:
+    state = device.device_state
+    state.collect()
+    while (state.owned or state.open_shares != 1) and time.monotonic() < end:
         time.sleep(0.001)
+        state.collect()
 
 
 def _check_leaks(device: Device, found: Counter[str], threads: bool) -> None:
     """Everything is released, if need be after the collector broke cycles that the program made."""
-    home = device.home
+    state = device.device_state
     device.executables.clear()
     _wait_for_threads(device, SLACK if threads else 0)
-    if home.owned:
+    if state.owned:
         gc.collect()
         found["cycles"] += 1
     _wait_for_threads(device, WAITING if threads else 0)
-    if len(home.shares) != 1:
-        raise Broken(f"{len(home.shares) - 1} shares of the device are open")
-    if device.leaks or home.owned:
-        raise Broken(f"{len(home.owned)} objects are left on the device")
+    if state.open_shares != 1:
+        raise Broken(f"{state.open_shares - 1} shares of the device are open")
+    if device.leaks or state.owned:
+        raise Broken(f"{len(state.owned)} objects are left on the device")
     device.close()
-    if not home.abandoned:
+    if not state.abandoned:
         raise Broken("the device is not closed")
 
 

@@ -97,7 +97,7 @@ def _buffer_check(self: Any, offset: int, length: int, rights: int) -> Any:
     """The end is not compared."""
     if offset < 0 or length < 0:
         raise InvalidArgument("outside")
-    return self.home
+    return self.device_state
 
 
 def _slot_unchecked(self: Any, slot: int, offset: int, length: int, rights: int) -> Any:

@@ -4,7 +4,8 @@
 - Commands between two barriers run in reverse: a device may, so a case that relies on their order, or a barrier that is
   lost, is found on drivers that run one command after the other.
 - With `mapped=False` the host sees no memory: reads and writes go through the queue, as on a discrete device.
-- Profiling is not handed on: its devices have no timestamps.
+- Optional parts of the interface are not handed on: no timestamps, no loops and branches, no indirect dispatch. So it
+  is a driver of the least interface, which the defaults complete.
 """
 
 from __future__ import annotations
@@ -229,7 +230,7 @@ class WrappedDriver(BackendDriver):
         self.change = change
 
     def devices(self) -> list[DeviceInfo]:
-        return [self.change(replace(info, timestamps=False)) for info in self.inner.devices()]
+        return [self.change(replace(info, timestamps=False, control_flow=False)) for info in self.inner.devices()]
 
     def open(self, info: DeviceInfo) -> BackendDevice:
         return self.device_class(self.inner.open(self.inner.devices()[info.index]), info, self.mapped)

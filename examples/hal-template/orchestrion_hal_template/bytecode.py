@@ -1,10 +1,11 @@
 """The format `template-lanes`: its instructions, and the decoder that verifies them.
 
 A payload is the magic `LANE` and 32-bit words, little endian: the version, the number of entries, and the entries. An
-entry is the number of its registers and the element type of each, the number of its shared arrays and the element type
-and length of each, and code that ends with `end`. The first registers are of type `ui32` and hold, at first, the linear
-index of the workgroup, that of the invocation in it, and the parameter words; the others hold zero. An instruction is a
-word, `op | operands << 16`, and its operands:
+entry is the number of its parameter words, its workgroup size in three words, the number of its registers and the
+element type of each, the number of its shared arrays and the element type and length of each, and code that ends with
+`end`. The first registers are of type `ui32` and hold, at first, the linear index of the workgroup, that of the
+invocation in it, and the parameter words; the others hold zero. An instruction is a word, `op | operands << 16`, and
+its operands:
 
 | op | operands | |
 | --- | --- | --- |
@@ -26,8 +27,7 @@ from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.scalars import BY_NAME as SCALAR
 
-MAGIC, VERSION = b"LANE", 1
-MOST_DEPTH, MOST_REGISTERS = 32, 1 << 16
+MAGIC, VERSION, MOST_DEPTH, MOST_REGISTERS = b"LANE", 1, 32, 1 << 16
 #: op -> its operands: T, a register, all of one type; I, the same, of an index; m, a memory; n, any number
 CONTROL = {"end": "", "for": "IIII", "constant": "Tnn", "load": "TIm", "store": "TIm", "move": "TT"}
 NAMES = (*CONTROL, *SCALAR)
@@ -81,11 +81,11 @@ class _Reader:
 
     def code(self, entry: Entry) -> Code:
         self.entry = entry
-        (count,) = self.take(1)
+        words, x, y, z, count = self.take(5)
+        self.check((words, (x, y, z)) == (entry.parameter_words, entry.workgroup_size), "made for another entry")
         self.check(count <= MOST_REGISTERS, f"{count} registers, {MOST_REGISTERS} at most")
         self.registers = self.dtypes(self.take(count))
-        given = [dtype.name for dtype in self.registers[: 2 + entry.parameter_words]]
-        self.check(given == ["ui32"] * (2 + entry.parameter_words), "no registers for indices and parameters")
+        self.check([row.name for row in self.registers[: 2 + words]] == ["ui32"] * (2 + words), "no index registers")
         (count,) = self.take(1)
         pairs = self.take(2 * count)
         self.arrays = list(zip(self.dtypes(pairs[::2]), pairs[1::2], strict=True))

@@ -28,7 +28,7 @@ def _payload() -> bytes:
     increment = [_row("load", X, INDEX, 0), _row("add", X, X, VALUE), _row("store", X, INDEX, 0)]
     words = [VERSION, len(ENTRIES)]
     for entry, body in zip(ENTRIES, (add, iota, increment), strict=True):
-        words += _entry(entry.workgroup_size[0], body)
+        words += [entry.parameter_words, *entry.workgroup_size, *_entry(entry.workgroup_size[0], body)]
     return MAGIC + struct.pack(f"<{len(words)}I", *words)
 
 

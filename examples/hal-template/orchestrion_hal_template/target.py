@@ -42,6 +42,7 @@ class TemplateTarget(Target):
         signatures = [signature_of(entry) for entry in entries]
         words = [VERSION, len(entries)]
         for entry, signature in zip(entries, signatures, strict=True):
+            words += [signature.parameters, *signature.workgroup_size]
             words += _Writer(entry.body.block, signature.parameters).words()
         features = frozenset[str]().union(*[signature.features for signature in signatures])
         shared = max(signature.shared_bytes for signature in signatures)

@@ -1,0 +1,79 @@
+"""What an open device keeps account of: objects of the driver that somebody owns, and work that uses them.
+
+Rules of ownership stand in `lifetime.py`.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from .account import Account
+from .backend import Point
+from .errors import HalError
+
+if TYPE_CHECKING:
+    from .buffer import Buffer
+    from .command_buffer import CommandBuffer
+    from .lifetime import DeviceState
+
+
+class Releasable(Protocol):
+    def release(self) -> None: ...
+
+
+class Submitted(Protocol):
+    submitted: int
+
+
+class ResourceRef:
+    """Ownership of one backend object, and of the bytes it was charged for."""
+
+    __slots__ = ("__weakref__", "accounts", "backend", "device_state", "size")
+
+    def __init__(
+        self, state: "DeviceState", backend: Releasable, accounts: tuple[Account, ...] = (), size: int = 0
+    ) -> None:
+        self.backend = backend
+        self.accounts = accounts
+        self.size = size
+        self.device_state = state  # last: an interrupt before it leaves the object to the driver
+        state.owned.add(id(backend))
+
+    def __del__(self) -> None:
+        state = getattr(self, "device_state", None)
+        if state is not None:
+            state.discard(self.backend, self.accounts, self.size)
+
+
+#: recordings and the buffers in their slots
+Batch = Sequence[tuple["CommandBuffer | None", Sequence["Buffer"]]]
+
+
+class Flight:
+    """A blocking call on a driver that overlaps. It is under way while it has a `batch`; else the object may be used
+    again.
+    """
+
+    __slots__ = ("batch", "number", "ticket", "written")
+
+    def __init__(self, ticket: Any) -> None:
+        self.ticket = ticket  #: the driver's, made once
+        self.number = 0  #: by `DeviceState.launched`
+        self.written = 0  #: by `DeviceState.written`: writes that are over when this is
+        self.batch: Batch = ()
+
+
+class Garbage(NamedTuple):
+    """An object that nobody refers to."""
+
+    backend: Releasable
+    accounts: tuple[Account, ...]
+    size: int
+
+
+class Row(NamedTuple):
+    """A submission under way."""
+
+    number: int  #: on the device state's timeline
+    refs: tuple[object, ...]  #: of what it uses
+    unreported_errors: list[HalError] | None  #: receives its error; None where a fence tells of it
+    waits: Sequence[Point]  #: what it waits for before it runs

@@ -1,0 +1,411 @@
+"""Copies between the host and buffers that are not mapped, through persistent staging memory.
+
+- `write` copies into a ring of mapped memory (`RING_BYTES`) and notes an upload. Uploads go to the device with the next
+  submission, in a command buffer ahead of its recordings, so a call with small inputs is one submission. Once
+  `CHUNK_BYTES` wait, they are submitted by themselves: the host fills one chunk while the device copies the one before.
+- Large uploads take the transfer queue where the device has one; the next submission of the main queue waits for them.
+- `read` copies through two chunks in turn. What was read last from an output, up to `MIRROR_BYTES`, is copied behind
+  each later submission that uses it, as long as somebody reads it: then a call with small results is one submission.
+- Fresh memory that the host cannot write (`Allocator.uncleared`) is zeroed ahead of the next submission, too.
+- An exception may end any of this between two statements. `Row.sent` holds the result of the driver's submission,
+  stored in the same step of C; `settle` looks at it before anything else is done, and may itself be repeated.
+
+Command buffers and staging memory are used again and again: none is made once there are enough.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from orchestrion.hal.backend import BackendBuffer, Bytes, MemoryUse, Point
+
+from .allocator import padded_size
+from .api import Handle
+from .buffer import BorrowedBuffer, VulkanBuffer
+from .recording import Barrier
+from .ring import Counter, Ring
+
+if TYPE_CHECKING:
+    from .device import VulkanDevice
+    from .queue import VulkanQueue
+    from .upload_queue import UploadQueue
+
+#: bytes of staging memory for uploads
+RING_BYTES = 16 << 20
+#: bytes of one copy: a quarter of the ring, so that the host may be three ahead
+CHUNK_BYTES = RING_BYTES // 4
+#: bytes of a range that is read ahead, behind the submission that writes it: of an output, and of any other buffer
+MIRROR_BYTES, SMALL_MIRROR_BYTES = 1 << 20, 64
+#: uploads that wait for a submission
+MOST_UPLOADS = 1024
+
+
+#: what the host writes to
+Target = VulkanBuffer | BorrowedBuffer
+#: a range of a buffer to copy to the start of staging memory: buffer, offset, staging memory, length
+Download = tuple[BackendBuffer, int, VulkanBuffer, int]
+
+
+def chunks(data: Bytes) -> Iterator[tuple[int, Bytes]]:
+    """Pieces of `data` of at most `CHUNK_BYTES`, each with its offset."""
+    for start in range(0, data.size, CHUNK_BYTES):
+        yield start, data[start : start + CHUNK_BYTES]
+
+
+class Around(NamedTuple):
+    """What goes with a submission: command buffers ahead of its recordings and behind them, points to wait for.
+
+    The caller stores the driver's result in `sent`, in the step that submits.
+    """
+
+    ahead: list[Handle]
+    behind: list[Handle]
+    waits: list[Point]
+    sent: list[int]
+
+
+class Upload:
+    """A copy that waits for a submission: ring byte `at` to `buffer`. `ordered`: behind a barrier, since it overlaps an
+    earlier one.
+    """
+
+    __slots__ = ("at", "buffer", "length", "offset", "ordered")
+
+    def __init__(self, at: int, buffer: Target, offset: int, length: int, ordered: bool) -> None:
+        self.at = at
+        self.buffer = buffer
+        self.offset = offset
+        self.length = length
+        self.ordered = ordered
+
+    def meets(self, buffer: Target, offset: int, length: int) -> bool:
+        return self.buffer is buffer and self.offset < offset + length and offset < self.offset + self.length
+
+
+class Mirror:
+    """A copy in staging memory of a range of a buffer. `number`: the submission that fills it, 0 if it holds nothing.
+
+    `wanted`: whether it was read since it was filled.
+    """
+
+    __slots__ = ("length", "memory", "number", "offset", "wanted")
+
+    def __init__(self, memory: VulkanBuffer, offset: int, length: int) -> None:
+        self.memory = memory
+        self.offset = offset
+        self.length = length
+        self.number = 0
+        self.wanted = True
+
+
+class Row:
+    """What one submission transfers. `sent` is the driver's result of the submission, empty before it."""
+
+    __slots__ = ("cleared", "commands", "dropped", "mirrored", "number", "sent", "uploads")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.sent: list[int] = []
+        self.commands: list[Handle] = []
+        self.cleared: list[VulkanBuffer] = []
+        self.uploads: list[Upload] = []
+        self.mirrored: list[Mirror] = []
+        self.dropped: list[VulkanBuffer] = []  #: staging memory of mirrors that nobody reads
+
+
+class CommandBuffers:
+    """Command buffers of one queue family, to be used again. `made` counts them."""
+
+    __slots__ = ("_device", "_free", "_pool", "made")
+
+    def __init__(self, device: VulkanDevice, family: int) -> None:
+        self._device = device
+        self._free: list[Handle] = []
+        self.made = 0
+        info = device.api.new(
+            "VkCommandPoolCreateInfo",
+            flags=device.api.vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+            queueFamilyIndex=family,
+        )
+        self._pool = device.api.create(device.vk.vkCreateCommandPool, device.handle, info, "a command pool")
+
+    def begin(self) -> Handle:
+        """One that is recording."""
+        device = self._device
+        if not self._free:
+            found = device.api.ffi.new("VkCommandBuffer[1]")
+            info = device.api.new("VkCommandBufferAllocateInfo", commandPool=self._pool, commandBufferCount=1)
+            device.api.check(device.vk.vkAllocateCommandBuffers(device.handle, info, found), "a command buffer")
+            self.made += 1
+            self._free.append(found[0])
+        commands = self._free.pop()
+        device.api.check(device.vk.vkBeginCommandBuffer(commands, device.begin_info), "recording commands")
+        return commands
+
+    def end(self, commands: Handle) -> None:
+        self._device.api.check(self._device.vk.vkEndCommandBuffer(commands), "recording commands")
+
+    def give(self, commands: Iterable[Handle]) -> None:
+        """They are under way no more."""
+        self._free += commands
+
+    def release(self) -> None:
+        """With all of its command buffers."""
+        self._device.vk.vkDestroyCommandPool(self._device.handle, self._pool, self._device.api.null)
+
+
+class Transfers:
+    """The transfers of one queue. Calls are serialised by the front, as the queue's are."""
+
+    def __init__(self, device: VulkanDevice, queue: VulkanQueue, counter: Counter) -> None:
+        self._device = device
+        self._queue = queue
+        self._counter = counter
+        self._allocator = device.allocator
+        self._region = device.api.ffi.new("VkBufferCopy[1]")
+        self._between, self._last = Barrier(device), Barrier(device, last=True)
+        self._ring: Ring | None = None
+        self._chunks: list[VulkanBuffer] = []
+        self._uploads: list[Upload] = []  #: that wait for a submission
+        self._waiting = 0  #: bytes of them
+        self._rows: deque[Row] = deque()  #: submissions under way
+        self._open: Row | None = None  #: of a submission of which nobody has looked at the result
+        self._dropped: list[VulkanBuffer] = []  #: staging memory to release once the next submission is over
+        self.commands = CommandBuffers(device, device.queue_family)
+        self.uploader: UploadQueue | None = None
+
+    @property
+    def due(self) -> bool:
+        """Whether something waits for a submission."""
+        return bool(self._uploads or self._allocator.uncleared or (self.uploader is not None and self.uploader.due))
+
+    @property
+    def ring(self) -> Ring:
+        if self._ring is None:
+            self._ring = Ring(self._allocator.allocate_staging(RING_BYTES))
+        return self._ring
+
+    # from the host
+
+    def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
+        """Copy `data`, which is the caller's again on return, ahead of the next submission."""
+        assert isinstance(buffer, VulkanBuffer | BorrowedBuffer)
+        self.settle()
+        if isinstance(buffer, VulkanBuffer) and buffer.mirror is not None:
+            buffer.mirror.number = 0
+        if self.uploader is not None and data.size >= CHUNK_BYTES:
+            self.uploader.write(self, buffer, offset, data)
+            return
+        for start, part in chunks(data):
+            self._add(buffer, offset + start, part)
+            if self._waiting >= CHUNK_BYTES or len(self._uploads) >= MOST_UPLOADS:
+                self.flush()
+
+    def _add(self, buffer: Target, offset: int, part: Bytes) -> None:
+        at = self.fill(part)
+        ordered = any([upload.meets(buffer, offset, part.size) for upload in self._uploads])
+        self._waiting += part.size
+        self._uploads.append(Upload(at, buffer, offset, part.size, ordered))
+
+    def fill(self, part: Bytes) -> int:
+        """Copy a chunk into the ring, as soon as there is room; gives its place."""
+        ring = self.ring
+        while (at := ring.take(part.size)) is None:
+            if self._uploads:
+                self.flush()
+            elif ring.busy:
+                ring.wait()
+            else:  # what an exception left behind
+                ring.reset()
+        host = ring.memory.host
+        assert host is not None, "staging memory is mapped"
+        host[at : at + part.size] = part
+        return at
+
+    def flush(self) -> int:
+        """Submit what waits, by itself. Gives the number of the submission."""
+        return self._queue.submit_transfers(())
+
+    # to the host
+
+    def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
+        """Fill `out` with what the buffer holds after all earlier work."""
+        self.settle()
+        if isinstance(buffer, VulkanBuffer) and buffer.host is None:
+            if out.size <= (MIRROR_BYTES if buffer.use is MemoryUse.OUTPUT else SMALL_MIRROR_BYTES):
+                self._read_mirror(buffer, offset, out)
+                return
+        if not self._chunks:
+            self._chunks = [self._allocator.allocate_staging(CHUNK_BYTES) for _ in range(2)]
+        under_way: deque[tuple[int, VulkanBuffer, Bytes]] = deque()
+        for index, (start, part) in enumerate(chunks(out)):
+            chunk = self._chunks[index % 2]
+            number = self._queue.submit_transfers([(buffer, offset + start, chunk, part.size)])
+            under_way.append((number, chunk, part))
+            if len(under_way) == 2:
+                self._take(*under_way.popleft())
+        while under_way:
+            self._take(*under_way.popleft())
+
+    def _take(self, number: int, memory: VulkanBuffer, out: Bytes, start: int = 0) -> None:
+        self._counter.wait_for(number)
+        assert memory.host is not None, "staging memory is mapped"
+        out[:] = memory.host[start : start + out.size]
+
+    def _read_mirror(self, buffer: VulkanBuffer, offset: int, out: Bytes) -> None:
+        mirror = buffer.mirror
+        if mirror is None or not mirror.offset <= offset <= offset + out.size <= mirror.offset + mirror.length:
+            if mirror is not None:
+                buffer.mirror = None
+                self._dropped.append(mirror.memory)
+            mirror = Mirror(self._allocator.allocate_staging(out.size), offset, out.size)
+            buffer.mirror = mirror
+        if not mirror.number:
+            mirror.number = self._queue.submit_transfers([(buffer, mirror.offset, mirror.memory, mirror.length)])
+        elif self.due:  # whoever reads relies on earlier writes being over, those to other buffers too
+            self._counter.wait_for(self.flush())
+        self._take(mirror.number, mirror.memory, out, offset - mirror.offset)
+        mirror.wanted = True
+
+    # around a submission
+
+    def compose(
+        self,
+        number: int,
+        used: Iterable[BackendBuffer],
+        downloads: Sequence[Download] = (),
+    ) -> Around:
+        """What to submit together with recordings that may write the buffers `used`.
+
+        The caller calls `settle` after the submission; an exception on the way leaves everything due.
+        """
+        self.settle()
+        self.retire()
+        row = Row(number)
+        self._open = row
+        row.dropped, self._dropped = self._dropped, []
+        ahead = self._ahead(row)
+        behind = self._behind(row, [*self._mirrors(used, row)], downloads)
+        if self._ring is not None and row.uploads:
+            self._ring.seal(self._counter, number, self._ring.head)
+        self._rows.append(row)
+        return Around(ahead, behind, [] if self.uploader is None else self.uploader.waits(), row.sent)
+
+    def settle(self) -> None:
+        """Look at the result of the last submission: what it took is due no more, or due again. May be repeated."""
+        if self.uploader is not None:
+            self.uploader.settle(self)
+        row = self._open
+        if row is None:
+            return
+        if row.sent == [0]:
+            taken = set(map(id, row.uploads))
+            self._uploads = [upload for upload in self._uploads if id(upload) not in taken]
+            self._waiting = sum([upload.length for upload in self._uploads])
+            self._allocator.forget_uncleared(row.cleared)
+            for mirror in row.mirrored:
+                mirror.number, mirror.wanted = row.number, False
+            if self.uploader is not None:
+                self.uploader.joined()
+        else:
+            if self._rows and self._rows[-1] is row:
+                self._rows.pop()
+            if self._ring is not None:
+                self._ring.unseal(self._counter, row.number)
+            if not row.sent:  # perhaps recorded halfway: they go with the pool
+                row.commands = []
+            kept, row.dropped = row.dropped, []
+            self._dropped = [*self._dropped, *kept]  # earlier submissions may still write them
+            self._let_go(row)
+        self._open = None
+
+    def retire(self) -> None:
+        """Take back what finished submissions used."""
+        if not self._rows:
+            return
+        reached = self._counter.poll()
+        while self._rows and self._rows[0].number <= reached:
+            row = self._rows[0]
+            del self._rows[0]
+            self._let_go(row)
+
+    def _let_go(self, row: Row) -> None:
+        commands, row.commands = row.commands, []
+        self.commands.give(commands)
+        cleared, row.cleared = row.cleared, []
+        self._allocator.end_fills(cleared)
+        dropped, row.dropped = row.dropped, []
+        for memory in dropped:
+            memory.release()
+
+    def _ahead(self, row: Row) -> list[Handle]:
+        """Zeroes fresh memory, then copies uploads."""
+        if not self._uploads and not self._allocator.uncleared:
+            return []
+        vk = self._device.vk
+        commands = self.commands.begin()
+        row.commands.append(commands)
+        row.cleared = self._allocator.begin_fills()
+        for buffer in row.cleared:
+            vk.vkCmdFillBuffer(commands, buffer.handle, buffer.base, padded_size(buffer.size), 0)
+        row.uploads = [*self._uploads]
+        if row.cleared and row.uploads:
+            self._between.encode(commands, None, ())
+        for upload in row.uploads:
+            if upload.ordered:
+                self._between.encode(commands, None, ())
+            self.copy(commands, self.ring.memory, upload.at, upload.buffer, upload.offset, upload.length)
+        self._between.encode(commands, None, ())
+        self.commands.end(commands)
+        return [commands]
+
+    def _mirrors(self, used: Iterable[BackendBuffer], row: Row) -> Iterator[tuple[VulkanBuffer, Mirror]]:
+        """The ranges to read ahead. Where nobody read the last one, the mirror is given up."""
+        for buffer in dict.fromkeys(used):
+            mirror = buffer.mirror if isinstance(buffer, VulkanBuffer) else None
+            if mirror is None:
+                continue
+            assert isinstance(buffer, VulkanBuffer)
+            if mirror.wanted:
+                yield buffer, mirror
+            else:
+                buffer.mirror = None
+                row.dropped.append(mirror.memory)
+
+    def _behind(
+        self,
+        row: Row,
+        mirrors: Sequence[tuple[VulkanBuffer, Mirror]],
+        downloads: Sequence[Download],
+    ) -> list[Handle]:
+        if not mirrors and not downloads:
+            return []
+        commands = self.commands.begin()
+        row.commands.append(commands)
+        for buffer, mirror in mirrors:
+            self.copy(commands, buffer, mirror.offset, mirror.memory, 0, mirror.length)
+            row.mirrored.append(mirror)
+        for source, offset, target, length in downloads:
+            self.copy(commands, source, offset, target, 0, length)
+        self._last.encode(commands, None, ())
+        self.commands.end(commands)
+        return [commands]
+
+    def copy(self, commands: Handle, source: Any, start: int, target: Target, offset: int, length: int) -> None:
+        """Record one copy."""
+        region = self._region[0]
+        region.srcOffset, region.dstOffset, region.size = source.base + start, target.base + offset, length
+        self._device.vk.vkCmdCopyBuffer(commands, source.handle, target.handle, 1, self._region)
+
+    def release(self) -> None:
+        """Nothing is under way any more."""
+        self.settle()
+        while self._rows:
+            self._let_go(self._rows.popleft())
+        self.commands.release()
+        if self.uploader is not None:
+            self.uploader.release()
+        for memory in (*self._dropped, *self._chunks, *([] if self._ring is None else [self._ring.memory])):
+            memory.release()

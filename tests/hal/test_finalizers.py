@@ -1,0 +1,183 @@
+"""Finalizers take no lock and call no driver, and what they leave is released all the same.
+
+A finalizer runs between any two steps of any thread, also of one that holds a lock of ours. So each is run here by a
+thread that holds every lock there is.
+"""
+
+import gc
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from watchdog import watched
+
+from orchestrion.hal.device import Device
+from orchestrion.hal.errors import DriverUnavailable, HalError, OutOfMemory
+from orchestrion.hal.lifetime import DeviceState
+from orchestrion.hal.registry import open_device
+from orchestrion.schema.fork import remembered_locks
+
+PATIENCE = 20.0
+DRIVERS = ["null", "reference", "opencl", "vulkan"]
+
+
+def soon(happened: Callable[[], object]) -> bool:
+    end = time.monotonic() + PATIENCE
+    while not happened() and time.monotonic() < end:
+        time.sleep(0.002)
+    return bool(happened())
+
+
+def opened(name: str, **options: Any) -> Device:
+    try:
+        return open_device(name, **options)
+    except DriverUnavailable as error:
+        pytest.skip(f"{name}: {error}")
+
+
+@contextmanager
+def every_lock_held() -> Iterator[int]:
+    """By this thread. Locks that others hold at this moment are left to them."""
+    with ExitStack() as stack:
+        count = 0
+        for lock in remembered_locks():
+            if lock.acquire(False):
+                stack.callback(lock.release)
+                count += 1
+        yield count
+
+
+def in_a_cycle(thing: object) -> None:
+    """Only the garbage collector lets go of it."""
+    cycle: list[object] = [thing]
+    cycle.append(cycle)
+
+
+def filled(device: Device) -> tuple[Any, Any]:
+    buffer, commands = device.allocator.allocate(256), device.create_command_buffer()
+    commands.fill(buffer, 0, 256, b"\x05")
+    commands.finish()
+    return commands, buffer
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_with_every_lock_held(name: str) -> None:
+    """Buffers, arrays over them, recordings, semaphores, shares and work that is over: the collector lets go of all."""
+    device = opened(name)
+    state = device.device_state
+    own, share = device.create_semaphore(), device.share()
+    commands, buffer = filled(share)
+    share.queue.submit(commands)
+    share.queue.wait_idle()
+    mapped = buffer.map()
+    gc.disable()
+    try:
+        in_a_cycle((commands, buffer, mapped, share, share.create_semaphore()))
+        del commands, buffer, mapped, share
+        before = set(state.owned)
+        with watched(PATIENCE), every_lock_held() as count:
+            assert count > 5
+            gc.collect()
+            assert state.owned == before, "a finalizer released something"
+    finally:
+        gc.enable()
+    assert soon(lambda: len(state.owned) <= 2 and state.open_shares == 1), state.owned  # `own`, and the timeline
+    own.release()
+    assert device.close() == () and state.abandoned
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_an_array_over_a_buffer_in_a_semaphore(name: str) -> None:
+    """An array of `Buffer.map` that the collector meets while a semaphore is signalled: this was a deadlock."""
+    device = opened(name)
+    commands, buffer = filled(device)
+    gate = device.create_semaphore()
+    device.queue.submit(commands)
+    device.queue.wait_idle()
+    in_a_cycle(buffer.map())
+    buffer.release()
+    commands.release()
+    with watched(PATIENCE), every_lock_held():
+        gc.collect()
+    gate.signal(1)
+    gate.release()
+    device.queue.wait_idle()
+    assert soon(lambda: not device.allocator.live_bytes)
+    assert device.close() == ()
+
+
+def test_garbage_makes_room() -> None:
+    """An allocation releases what finalizers left before it refuses."""
+    with opened("null", memory_limit=256) as device:
+        for _ in range(20):
+            in_a_cycle(device.allocator.allocate(256))
+            gc.collect()
+        kept = device.allocator.allocate(256)
+        with pytest.raises(OutOfMemory, match="256 in use"):
+            device.allocator.allocate(16)
+        kept.release()
+
+
+def test_a_device_that_nobody_calls_any_more() -> None:
+    """The reaper releases what is left, and closes a device that was dropped."""
+    device = opened("null")
+    state = device.device_state
+    in_a_cycle(device.allocator.allocate(16))
+    gc.collect()
+    assert soon(lambda: not state.owned)
+    in_a_cycle(device)
+    del device
+    gc.collect()
+    assert soon(lambda: state.abandoned)
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_a_release_that_raises(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is counted and warned of, once; the object counts as released, and the device closes."""
+    device = opened(name)
+    state = device.device_state
+    buffer, other = device.allocator.allocate(64), device.allocator.allocate(64)
+    backend = type(buffer.backend)
+    real = backend.release
+
+    def failing(this: Any) -> None:
+        real(this)
+        monkeypatch.setattr(backend, "release", real)
+        raise HalError("broken on purpose")
+
+    monkeypatch.setattr(backend, "release", failing)
+    said = rf"device {name}: {backend.__name__} was not released: HalError: broken on purpose"
+    with pytest.warns(RuntimeWarning, match=said):
+        buffer.release()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        other.release()
+        assert state.release_failures == 1 and device.allocator.live_bytes == 0
+        assert device.close() == ()
+    assert state.abandoned and not state.owned
+
+
+def test_a_close_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = opened("null")
+
+    def failing(this: Any) -> None:
+        raise HalError("broken on purpose")
+
+    monkeypatch.setattr(type(device.device_state.backend), "close", failing)
+    with pytest.warns(RuntimeWarning, match="device null: it was not closed: HalError: broken on purpose"):
+        device.close()
+    assert device.device_state.abandoned
+
+
+def test_an_interrupted_collection_loses_nothing() -> None:
+    """Objects wait in `garbage` or in `limbo`, never in neither: the number released is exact."""
+    with opened("null") as device:
+        state: DeviceState = device.device_state
+        for _ in range(50):
+            device.allocator.allocate(16)
+        np.testing.assert_array_equal(device.allocator.live_bytes, 0)
+        assert not state.garbage and not state.limbo and not state.owned

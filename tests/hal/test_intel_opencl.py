@@ -1,0 +1,64 @@
+"""Intel's OpenCL runtime for CPUs, a second OpenCL driver: the conformance suite, the driver's own tests, programs.
+
+Each test is a child process in which Intel's is the only OpenCL platform. So PoCL stays device 0 of all other tests,
+and the compilers of the two never meet in one process.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from orchestrion.hal.cts import catalogue
+
+ROOT = Path(__file__).parents[2]
+#: what `.ci/drivers` unpacks
+RUNTIME = Path(sys.prefix) / "intel-opencl"
+#: programs of every kind that build few kernels
+SAMPLE = "opencl and (mlp or softmax or while or gather or sort or warm)"
+
+
+def run(arguments: Sequence[str]) -> str:
+    """What a Python child says on Intel's runtime, which must end well."""
+    pytest.importorskip("pyopencl")
+    if not (RUNTIME / "intel.icd").exists():
+        pytest.skip("no Intel OpenCL runtime: `make drivers` unpacks it on Linux on x86-64")
+    environment = os.environ | {"OCL_ICD_VENDORS": str(RUNTIME)}
+    done = subprocess.run(
+        [sys.executable, *arguments], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def run_tests(*arguments: str) -> str:
+    return run(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *arguments])
+
+
+def test_it_is_the_only_platform() -> None:
+    said = run(["-m", "orchestrion.tools.run", "--list_devices"])
+    assert "Intel(R) Corporation" in said and "PoCL" not in said and "opencl:1" not in said
+    assert "calls replay command buffers" in said
+
+
+@pytest.mark.parametrize("group", sorted({case.partition(".")[0] for case in catalogue.CASES}))
+def test_conformance(group: str) -> None:
+    assert "passed" in run_tests("--pyargs", "orchestrion.hal.cts", "--hal-driver=opencl", "-k", f"{group}.")
+
+
+def test_recordings() -> None:
+    """Tables, batches, mutable dispatch, what is kept: none of it skipped here."""
+    said = run_tests("tests/hal/test_opencl.py", "-k", "not conformance")
+    assert "passed" in said and "mutable" not in said
+
+
+def test_programs() -> None:
+    assert "passed" in run_tests("tests/e2e/test_devices.py", "-k", SAMPLE)
+
+
+@pytest.mark.parametrize("file", ["test_native_events", "test_native_buffers", "test_shared_memory"])
+def test_interoperability(file: str) -> None:
+    assert "passed" in run_tests(f"tests/e2e/{file}.py", "-k", "(opencl or cl_mem or kernel) and not vulkan")
