@@ -134,6 +134,13 @@ def front(program: vm.Program) -> None:
         commands.fill(0, 0, 256, bytes([7]))
         commands.barrier()
         commands.copy(0, 0, other, 0, 128)
+        if device.info.control_flow:  # a loop that does not turn, and a branch in it
+            no = device.allocator.allocate(4)
+            commands.begin_loop(no, 0)
+            commands.begin_branch(no, 0)
+            commands.next_arm()
+            commands.end()
+            commands.end()
         commands.finish()
         buffer.write(np.zeros(256, np.uint8))
         device.queue.execute(commands, (buffer,))

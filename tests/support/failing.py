@@ -79,6 +79,6 @@ def failing(name: str, module: Callable[[], bytes], monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(
         registry, "load_driver", lambda wanted: faulty if wanted == driver_name else load_driver(wanted)
     )
-    with warnings.catch_warnings(), watched(45):
+    with warnings.catch_warnings(), watched(200):
         warnings.filterwarnings("ignore", ".*on purpose", RuntimeWarning)  # of objects whose release fails
         yield Device(driver_name, faults, module)

@@ -19,6 +19,7 @@ from orchestrion.hal.backend import (
     BackendDevice,
     BackendDriver,
     BackendExecutable,
+    BackendInstance,
     BackendQueue,
     BackendSemaphore,
     DeviceInfo,
@@ -144,9 +145,9 @@ class Faults:
             semaphore.fail(value, error)
 
     def own(self, thing: Any) -> Any:
-        """Watch an object of the driver from now on; anything else is given back as it is."""
+        """Watch an object of the driver from now on; anything else, and what is never released, is given back as it is."""
         interface = next((one for one in OBJECTS if isinstance(thing, one)), None)
-        if interface is None or id(thing) in self.live:
+        if interface is None or id(thing) in self.live or isinstance(thing, BackendInstance):
             return thing
         kind, faults = type(thing), self
         self.live.add(id(thing))
@@ -219,7 +220,6 @@ def _forward(interface: type, name: str, faults: Faults) -> Callable[..., Any]:
 def faulty_device(inner: BackendDevice, faults: Faults) -> BackendDevice:
     """A driver's open device, whose calls fail as `faults` plans. It closes `inner`."""
     queue: Any = _wrapper(BackendQueue, inner.queue, faults)
-    queue.overlaps = inner.queue.overlaps
     device: Any = _wrapper(BackendDevice, inner, faults)
     device.info, device.queue = inner.info, queue
     faults.opened += 1
@@ -227,9 +227,13 @@ def faulty_device(inner: BackendDevice, faults: Faults) -> BackendDevice:
 
 
 def _wrapper(interface: type, inner: Any, faults: Faults) -> Any:
+    """A device or a queue; its attributes are those of `inner`."""
     members: dict[str, Any] = {name: _forward(interface, name, faults) for name in methods(interface)}
-    if interface is BackendDevice:
-        members |= {"compiles": inner.compiles, "native": property(lambda this: this.inner.native)}
+    for name, member in vars(interface).items():
+        if isinstance(member, property):
+            members[name] = property(lambda this, name=name: getattr(this.inner, name))  # type: ignore[misc]
+        elif not name.startswith("_") and name not in members:
+            members[name] = getattr(inner, name)
     wrapper = type(f"Faulty{interface.__name__}", (interface,), members)()
     wrapper.inner = inner
     return wrapper
