@@ -139,9 +139,7 @@ class BackendBuffer(ABC):
 
     @property
     def native(self) -> NativeRange | None:
-        """Where its bytes lie in the driver's own API; None where that has no buffers. The front serialises the calls,
-        and has had a byte of memory that is not mapped read before, so that zeroing it is over.
-        """
+        """Its bytes in the driver's own API; None: it has no buffers. The front has read a byte: zeroing is over."""
         return None
 
     @abstractmethod
@@ -511,12 +509,9 @@ class BackendDevice(ABC):
         """A buffer over host memory, never copied nor written; None where the device cannot (alignment, feature)."""
 
     def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BackendBuffer:
-        """Bytes of a buffer of the driver's own API, which stays its owner's; `release` does not free it.
-
-        The front has checked that `offset` is a multiple of `min_binding_alignment` and `size` is positive. Nothing
-        outside of the range may be reached through the result. `InvalidArgument`: the handle is no buffer of this
-        device, or, as far as the API can tell, the range is outside of it, or `writable` is asked of one that is not.
-        """
+        """Bytes of a buffer of the driver's own API, which stays its owner's. Nothing outside of them may be reached.
+        `offset` is a multiple of `min_binding_alignment`. `InvalidArgument`: it is no buffer of this device, or, as far
+        as the API can tell, the range is outside of it, or it is not `writable`."""
         raise Unsupported(f"device {self.info.id} has no buffers of an API of its own to import")
 
     @abstractmethod

@@ -11,8 +11,8 @@ PUBLIC: Final[dict[str, tuple[str, ...]]] = {
     "orchestrion.hal.backend": (
         "API_VERSION", "BackendBuffer", "BackendCommandBuffer", "BackendDevice", "BackendDriver", "BackendExecutable",
         "BackendInstance", "BackendQueue", "BackendSemaphore", "BackendWork", "Binding", "Bytes", "Conformance",
-        "DeviceInfo", "Entry", "IndirectArgument", "Limits", "MemoryUse", "NOT_MADE", "NO_LIMIT", "Point", "Span",
-        "Watcher",
+        "DeviceInfo", "Entry", "IndirectArgument", "Limits", "MemoryUse", "NOT_MADE", "NO_LIMIT", "NativeRange",
+        "Point", "Span", "Watcher",
     ),
     "orchestrion.hal.errors": (
         "DeadlineExceeded", "BuildFailed", "DeviceLost", "DriverUnavailable", "HalError", "InvalidArgument",

@@ -18,37 +18,29 @@ from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
-from orchestrion.hal.backend import MemoryUse
-from orchestrion.hal.buffer import BufferView
 from orchestrion.hal.building import BuildBudget
 from orchestrion.hal.device import Device
 from orchestrion.hal.fork import ForkedLock
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.schema.container import open_bytes, open_file
-from orchestrion.schema.dtypes import DTYPES, DType, of_numpy
 from orchestrion.schema.module import Module
 
-from .array import DeviceArray
 from .context import Context, Limits
 from .errors import PUBLIC, CallerError, DeviceLost, LimitError, public
 from .function import Export, Function
-from .interop import import_array, import_buffer
 from .linker import LinkedProgram
 from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Check, Loader
 from .memory import Memory
 from .native import Functions, NativeModule, native_modules
 from .parallel_builds import building
+from .program_arrays import ProgramArrays
 from .request import Request
 from .scalars import ScalarFunction
 from .selection import skipped_programs
 from .sized import SizedFunction
 from .statistics import CallLog, Log
-from .tensors import adopt_for, as_array, describe_array
 
 if TYPE_CHECKING:
     from orchestrion.schema.container import Container
@@ -118,7 +110,7 @@ class ProgramContext:
             module.leave(self.context)
 
 
-class Program(ProgramContext):
+class Program(ProgramContext, ProgramArrays):
     """A loaded program with its default context."""
 
     def __init__(
@@ -206,66 +198,6 @@ class Program(ProgramContext):
         except PUBLIC as error:
             raise public(error) from error
         return ProgramContext(context, self.exports, self._log_of(context))
-
-    def put(self, array: Any) -> DeviceArray:
-        """Copy an array, of any shape and one of the VM's element types, to the device. `CallerError` for another type.
-
-        `DeviceOutOfMemory` when the device has no room, `MemoryExceeded` when a limit leaves none.
-        """
-        host = np.asarray(array)
-        dtype = _dtype(host.dtype)
-        target = self.empty(host.shape, host.dtype)
-        values = as_array(host, dtype, host.shape, "array to put")
-        try:
-            target.view.write(values)
-        except PUBLIC as error:
-            raise public(error) from error
-        return target
-
-    def from_dlpack(self, array: Any, *, copy: bool | None = None) -> DeviceArray:
-        """An array over the memory of another library's, as `from_dlpack` of NumPy, JAX and PyTorch: for arguments.
-
-        Where the device can use that memory in place the array is read-only, and shares and keeps it: who changes it
-        changes the argument. Else, or with `copy=True`, it is a copy, as `put` makes. `CallerError`: `copy=False` and
-        the device cannot; the memory is not the host's; the VM has no such element type.
-        """
-        what = "array to import"
-        host = array if isinstance(array, np.ndarray) else adopt_for(array, what)
-        dtype = _dtype(host.dtype)
-        if copy:
-            return self.put(host)
-        view = import_array(self.device, host, dtype)
-        if isinstance(view, BufferView):
-            return DeviceArray(view, self._base)
-        if copy is False:
-            raise CallerError(f"{what}: {describe_array(host)} cannot be shared without a copy: {view}")
-        return self.put(host)
-
-    def import_buffer(
-        self, handle: Any, shape: Sequence[int], dtype: npt.DTypeLike, *, offset: int = 0, writable: bool = True
-    ) -> DeviceArray:
-        """An array over bytes of a `pyopencl.Buffer` or `VkBuffer` of the program's device, from `offset` on: for
-        arguments and, if `writable`, `out=`. No program sees bytes outside of them.
-
-        Who owns what, and how work on both sides is ordered: docs/interoperability.md. Errors as
-        `hal.allocator.Allocator.import_buffer`; `CallerError` for a type that the VM has not, or a negative dimension.
-        """
-        row = _dtype(np.dtype(dtype))
-        return DeviceArray(import_buffer(self.device, handle, row, shape, offset, writable), self._base)
-
-    def empty(self, shape: Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
-        """Device memory for a tensor of this shape, all zero: for `out=`. Errors as `put`."""
-        row = _dtype(np.dtype(dtype))
-        size = row.itemsize
-        for dim in shape:
-            size *= dim
-        device = self.device
-        try:
-            return DeviceArray(
-                BufferView(device.allocator.allocate(size, MemoryUse.ARENA), row, tuple(shape)), self._base
-            )
-        except PUBLIC as error:
-            raise public(error) from error
 
     def statistics(self) -> dict[str, Any]:
         """What loading and the last calls cost, and the most memory held; see `statistics.py`.
@@ -628,10 +560,3 @@ def _share(device: Device, device_memory: int | None, memory: Memory, builds: Bu
 def _require_streaming(device: Device) -> None:
     if device.device_state.streaming is None:
         raise CallerError(f"device_memory needs the device {device.info.id} to be opened with streaming=True")
-
-
-def _dtype(dtype: np.dtype[Any]) -> DType:
-    row = of_numpy(dtype)
-    if row is None:
-        raise CallerError(f"{dtype} is not an element type; there are {', '.join(map(str, DTYPES))}")
-    return row
