@@ -16,9 +16,8 @@ Rules for both sides:
   work is done; a backend may rely on it. `release` is called exactly once, by the front.
 - Methods may be called from any thread; the front serialises calls on one queue. A queue that `overlaps` gets `wait`
   beside them, from several threads at once, and `create_executable` is called by several threads at once anyway.
-- A backend raises the errors of `hal.errors`, in words: fact first, both values. `DeviceOutOfMemory`: the front gives
-  back what it can, calls `trim`, and tries once more where nothing was done yet. `DeviceLost`: the device is of no more
-  use; the front then only waits, releases and closes.
+- A backend raises the errors of `hal.errors`, in words: fact first, both values. After `DeviceOutOfMemory` the front
+  calls `trim` and may try once more; after `DeviceLost` it only waits, releases and closes.
 """
 
 from abc import ABC, abstractmethod
@@ -549,12 +548,7 @@ class BackendDevice(ABC):
         raise Unsupported(f"device {self.info.id} has no semaphores of an API of its own to import")
 
     def trim(self) -> bool:
-        """Give back memory that is only kept to be used again, such as spare blocks and recordings for earlier tables
-        of buffers; whether there was any.
-
-        Called when memory runs out, while no other method of the device's queue is called. It does not wait for work
-        under way, and what that uses stays.
-        """
+        """Give back memory kept for reuse, under the queue's lock; work under way keeps its own. Whether any was."""
         return False
 
     @abstractmethod

@@ -253,6 +253,8 @@ class Context:
         """Let go of the globals, those that initializers stored last first, then of the device. Nothing may be called
         afterwards.
         """
+        if self.builds is not None:  # a failed initializer closes: helpers use the device
+            self.builds.end()
         self._drop_globals()
         if self.lane is not None:
             self.lane.release()

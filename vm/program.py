@@ -11,9 +11,8 @@ executables and constants. A program may be used from any thread; calls of one c
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from functools import partial
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,9 +20,6 @@ from typing import TYPE_CHECKING, Any
 from orchestrion.hal.building import BuildBudget
 from orchestrion.hal.device import Device
 from orchestrion.hal.fork import ForkedLock
-from orchestrion.hal.policy import Policy
-from orchestrion.hal.registry import open_device
-from orchestrion.schema.container import open_bytes, open_file
 from orchestrion.schema.module import Module
 
 from .context import Context, Limits
@@ -34,6 +30,7 @@ from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .loader import Check, Loader
 from .memory import Memory
 from .native import Functions, NativeModule, native_modules
+from .opening import admission_under, first_program, folder, open_module, open_share
 from .parallel_builds import building
 from .program_arrays import ProgramArrays
 from .request import Request
@@ -47,7 +44,7 @@ if TYPE_CHECKING:
     from orchestrion.schema.trust.policy import TrustPolicy
     from orchestrion.schema.trust.signers import Trust
 
-    from .admission import Admission, AnySignature
+    from .admission import AnySignature
     from .code import Code
     from .imported_modules import ImportedModule
     from .parameters import File, Source
@@ -365,11 +362,11 @@ def load(
     module and parameters (`ParameterError`). `HalError`: the device cannot be opened. Other `VmError`: an initializer
     failed. `Untrusted`: the policy refuses the module. `KeysError`: the keys file is malformed.
     """
-    admission = _admission(policy, signature)
+    admission = admission_under(policy, signature)
     request = Request(
-        file=_open_module(module, offset, length, admission is not None),
-        folder=_folder(module),
-        device=None if isinstance(device, Device) else device or ("" if _first_program(modules) else "reference"),
+        file=open_module(module, offset, length, admission is not None),
+        folder=folder(module),
+        device=None if isinstance(device, Device) else device or ("" if first_program(modules) else "reference"),
         allow_native_code=allow_native_code,
         natives=tuple(natives),
         calls=Limits(fuel, deadline, memory, depth),
@@ -395,7 +392,7 @@ def load_request(request: Request, device: Device | None, frames: int) -> Progra
     calls, admission, profiling, file = request.calls, request.admission, request.profiling, request.file
     limits, builds = finite(calls), BuildBudget(request.build_deadline)
     further = native_modules(request.natives) if request.natives else ()
-    share, budget = _open(
+    share, budget = open_share(
         device or request.device,
         request.allow_native_code,
         limits,
@@ -441,32 +438,6 @@ def load_request(request: Request, device: Device | None, frames: int) -> Progra
         raise
 
 
-def _first_program(modules: Mapping[str, Program | ModuleSource] | None) -> Program | None:
-    """A program among the modules, whose device is then that of all."""
-    return next((one for one in (modules or {}).values() if isinstance(one, Program)), None)
-
-
-def _folder(module: ModuleSource) -> Path | None:
-    """Where a module lies; None for one in memory."""
-    return None if isinstance(module, bytes | bytearray | memoryview) else Path(module).parent
-
-
-@cache
-def _admission_of() -> Callable[..., Admission | None]:
-    from .admission import admission_of
-
-    return admission_of
-
-
-def _admission(policy: str | os.PathLike[str] | TrustPolicy | None, signature: AnySignature | None) -> Admission | None:
-    """Who decides whether a module may be loaded; None if nobody looks at signatures. Imports what that takes."""
-    if policy is not None:
-        return _admission_of()(policy, signature)
-    if signature is not None:
-        raise CallerError("a signature says nothing without a policy: policy='keys.toml'")
-    return None
-
-
 def _profiled(
     file: Container, device: Device, natives: Sequence[Functions], check: Check | None
 ) -> tuple[LinkedProgram, Profiler]:
@@ -478,13 +449,6 @@ def _profiled(
     linked = _LOADER.link_profiled(file, device.info, (ProfiledHal(profiler.owner), *natives), check)
     profiler.bind(linked)
     return linked, profiler
-
-
-def _require_profiled(device: Device) -> None:
-    from orchestrion.hal.profiling import is_profiled
-
-    if not is_profiled(device):
-        raise CallerError(f"the device {device.info.id} was not opened with profiling")
 
 
 def _initialize(
@@ -501,62 +465,3 @@ def _initialize(
     context.memory.restrict(context.limits.memory, context.limits.origin("memory"))
     if profiler is not None:
         profiler.initialized(context, kind, started)
-
-
-def _open_module(module: ModuleSource, offset: int, length: int | None, private: bool) -> Container:
-    """`CallerError` for a part that the file does not have, and for a part of bytes, which the caller can slice.
-
-    `private`: the root is copied out of the file.
-    """
-    if not isinstance(module, bytes | bytearray | memoryview):
-        try:
-            return open_file(module, offset, length, private)
-        except ValueError as error:
-            raise CallerError(f"{os.fspath(module)}: {error}") from None
-    if offset or length is not None:
-        raise CallerError("offset and length are of files; slice the bytes instead")
-    return open_bytes(module, private)
-
-
-def _open(
-    device: str | Device | None,
-    allow_native_code: bool,
-    limits: Limits,
-    profiling: bool,
-    builds: BuildBudget,
-    device_memory: int | None,
-    modules: Mapping[str, Program | ModuleSource],
-) -> tuple[Device, Memory]:
-    """A share of the device for the program, charged to the memory of the program's own context."""
-    memory = Memory(limits.memory)
-    if isinstance(device, Device):
-        if allow_native_code:
-            raise CallerError("allow_native_code is of no use with an open device, which has its policy already")
-        if profiling:
-            _require_profiled(device)
-        if device_memory is not None:
-            _require_streaming(device)
-        return _share(device, device_memory, memory, builds), memory
-    policy = Policy(allow_native_code)
-    loaded = _first_program(modules)
-    if not device and loaded is not None:
-        if device_memory is not None:
-            _require_streaming(loaded.device)
-        with loaded.device.sibling(policy) as opened:
-            return _share(opened, device_memory, memory, builds), memory
-    with open_device(device or "reference", device_memory, policy, profiling, device_memory is not None) as opened:
-        return _share(opened, None, memory, builds), memory
-
-
-def _share(device: Device, device_memory: int | None, memory: Memory, builds: BuildBudget) -> Device:
-    """For one program, which streams its constants if the device was opened for that."""
-    share = device.share(device_memory, memory.budget, builds)
-    layer = device.device_state.streaming
-    if layer is not None:
-        share.streaming = layer.create_pool(share)
-    return share
-
-
-def _require_streaming(device: Device) -> None:
-    if device.device_state.streaming is None:
-        raise CallerError(f"device_memory needs the device {device.info.id} to be opened with streaming=True")

@@ -1,7 +1,7 @@
 """Executables: SPIR-V words to compute pipelines, one per entry.
 
 Before the driver sees the words, they are verified (`spirv_check`), their needs are compared with the device's
-features, protections that the device lacks are added (`spirv_harden`), and parameters move into a uniform buffer
+features, protections that the device lacks are added (`spirv_harden`), and parameters move into a buffer
 (`spirv_parameters`). Binding `i` of an entry is set 0, binding `i`; its parameters are set 1. The driver's pipelines
 are kept in the user's cache by content, device and driver version.
 """

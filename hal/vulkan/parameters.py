@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .allocator import Allocator
     from .buffer import VulkanBuffer
 
-#: the largest that Vulkan allows minUniformBufferOffsetAlignment to be
+#: the largest that Vulkan allows minStorageBufferOffsetAlignment to be
 ALIGNMENT: Final = 256
 COUNTS: Final = struct.Struct("<3I")
 

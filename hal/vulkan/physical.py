@@ -292,8 +292,9 @@ class _Probe:
             max_bindings=min(
                 int(limits.maxPerStageDescriptorStorageBuffers),
                 int(limits.maxDescriptorSetStorageBuffers),
-                int(limits.maxPerStageResources) - 1,  # the buffer of parameters
-            ),
+                int(limits.maxPerStageResources),
+            )
+            - 1,  # the buffer of parameters
             max_parameter_bytes=int(limits.maxPushConstantsSize),
             shared_memory_bytes=int(limits.maxComputeSharedMemorySize),
             min_binding_alignment=int(limits.minStorageBufferOffsetAlignment),

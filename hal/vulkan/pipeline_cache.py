@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HEADER_BYTES = 32
 #: changes when the words that a driver gets for a payload change, or how its pipelines are bound
-REVISION = "2"
+REVISION = "3"
 
 
 def cache_key(device: VulkanDevice, payload: memoryview) -> tuple[str, str, bytes]:

@@ -1,9 +1,12 @@
-"""Moves the parameters of verified SPIR-V from push constants into a uniform buffer, before the driver sees it.
+"""Moves the parameters of verified SPIR-V from push constants into a read-only buffer, before the driver sees it.
 
 A recorded command holds its push constants for ever; a buffer may hold others at each submission. The block of
-parameters, a struct of u32 members at offsets 0, 4, 8 ..., is a valid uniform block as it is. So only storage classes
-change, and the variable becomes binding `PARAMETER_BINDING` of descriptor set `PARAMETER_SET`. Modules without
+parameters, a struct of u32 members at offsets 0, 4, 8 ..., is a valid block of a buffer as it is. So only storage
+classes change, and the variable becomes binding `PARAMETER_BINDING` of descriptor set `PARAMETER_SET`. Modules without
 parameters are given back as they are. Work is linear in the words.
+
+The buffer is a storage buffer: lavapipe compiles the values of uniform buffers that branches depend on into the code,
+and compiles it anew at each dispatch.
 """
 
 from __future__ import annotations
@@ -16,12 +19,10 @@ from orchestrion.schema.spirv import DECORATIONS, OP_BY_NAME, STORAGE_CLASSES
 #: where the driver puts an entry's parameters; its bindings are set 0
 PARAMETER_SET: Final = 1
 PARAMETER_BINDING: Final = 0
-#: storage class that only the loader writes
-UNIFORM: Final = 2
 _HEADER_WORDS: Final = 5
-_PUSH_CONSTANT = STORAGE_CLASSES["PushConstant"]
+_PUSH_CONSTANT, _STORAGE_BUFFER = STORAGE_CLASSES["PushConstant"], STORAGE_CLASSES["StorageBuffer"]
 _POINTER, _VARIABLE, _DECORATE = (OP_BY_NAME[name].code for name in ("OpTypePointer", "OpVariable", "OpDecorate"))
-_SET, _BINDING = DECORATIONS["DescriptorSet"][0], DECORATIONS["Binding"][0]
+_SET, _BINDING, _NON_WRITABLE = (DECORATIONS[name][0] for name in ("DescriptorSet", "Binding", "NonWritable"))
 #: position of the storage class in an instruction
 _CLASS_AT = {_POINTER: 2, _VARIABLE: 3}
 #: annotations end where the first type is declared
@@ -29,7 +30,7 @@ _FIRST_TYPE, _LAST_TYPE = 19, 39
 
 
 def buffer_parameters(code: bytes) -> bytes:
-    """The words with parameters in a uniform buffer, little endian. `code` is verified and hardened."""
+    """The words with parameters in a storage buffer, little endian. `code` is verified and hardened."""
     words = list(struct.unpack(f"<{len(code) // 4}I", code))
     blocks, types_at = [], 0
     at = _HEADER_WORDS
@@ -39,7 +40,7 @@ def buffer_parameters(code: bytes) -> bytes:
             types_at = at
         place = _CLASS_AT.get(opcode)
         if place is not None and words[at + place] == _PUSH_CONSTANT:
-            words[at + place] = UNIFORM
+            words[at + place] = _STORAGE_BUFFER
             if opcode == _VARIABLE:
                 blocks.append(words[at + 2])
         at += count
@@ -48,6 +49,7 @@ def buffer_parameters(code: bytes) -> bytes:
     added: list[int] = []
     for id in blocks:
         added += (*_decoration(id, _SET, PARAMETER_SET), *_decoration(id, _BINDING, PARAMETER_BINDING))
+        added += (3 << 16 | _DECORATE, id, _NON_WRITABLE)
     words[types_at:types_at] = added
     return struct.pack(f"<{len(words)}I", *words)
 

@@ -158,6 +158,8 @@ def front(program: vm.Program) -> None:
             imported = device.import_semaphore(event)
             imported.signal(1)
             imported.release()
+            memory = cl.Buffer(device.native.context, cl.mem_flags.READ_WRITE, 256)
+            device.allocator.import_buffer(memory, 256).release()
         device.queue.wait_idle()
         out = np.empty(128, np.uint8)
         other.read(out)

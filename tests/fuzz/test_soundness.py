@@ -53,7 +53,7 @@ def test_tensor_code_that_passes_is_sound() -> None:
         outcome = run_tensors(seed)
         rows, ends = rows + outcome.rows, ends + outcome.ends
     assert ends["result"] > TENSORS // 2, ends
-    assert ends["ModuleError"] and ends["OutOfMemory"] and ends["InvalidArgument"], ends
+    assert ends["ModuleError"] and ends["MemoryLimitExceeded"] and ends["InvalidArgument"], ends
     assert [row.name for row in ROWS if not rows[row.name] and row.name != "library_call"] == []
 
 

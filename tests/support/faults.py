@@ -145,7 +145,7 @@ class Faults:
             semaphore.fail(value, error)
 
     def own(self, thing: Any) -> Any:
-        """Watch an object of the driver from now on; anything else, and what is never released, is given back as it is."""
+        """Watch an object of the driver from now on. Anything else, and what is never released, stays as it is."""
         interface = next((one for one in OBJECTS if isinstance(thing, one)), None)
         if interface is None or id(thing) in self.live or isinstance(thing, BackendInstance):
             return thing

@@ -2,6 +2,7 @@
 
 import functools
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,10 @@ class Builds:
     def load(self, **options: Any) -> vm.Program:
         driver = ReferenceDriver()
         device = Device.of(driver.open(driver.devices()[0]), policy=Policy(allow_native_code=True))
-        program = vm.load(module(), device, **options)
-        device.close()
-        return program
+        try:
+            return vm.load(module(), device, **options)
+        finally:
+            device.close()
 
 
 @pytest.fixture
@@ -88,6 +90,34 @@ def test_a_build_that_fails(builds: Builds) -> None:
     assert len(builds.threads) <= 2
     builds.before = lambda: None
     builds.load().close()
+
+
+def test_an_initializer_that_fails_while_a_helper_builds(builds: Builds, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device is closed behind the build, not under it."""
+    building, closing = threading.Event(), threading.Event()
+    order: list[str] = []
+    main = threading.get_ident()
+    real = ReferenceDevice.close
+
+    def before() -> None:
+        if threading.get_ident() == main:
+            assert building.wait(20)
+            closing.set()
+            raise InternalError("broken on purpose")
+        building.set()
+        assert closing.wait(20)
+        time.sleep(0.05)
+        order.append("built")
+
+    def close(this: Any) -> None:
+        order.append("closed")
+        real(this)
+
+    builds.before = before
+    monkeypatch.setattr(ReferenceDevice, "close", close)
+    with pytest.raises(vm.errors.VmError, match="broken on purpose"):
+        vm.load(module(), "reference", allow_native_code=True)
+    assert order == ["built", "closed"]
 
 
 @pytest.mark.parametrize("options", [{"fuel": 1e9}, {"load_limits": vm.Limits(fuel=1e9)}])

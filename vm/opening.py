@@ -1,0 +1,124 @@
+"""What `load` opens before it links: the module, the policy that it must satisfy, and a share of a device."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrion.hal.building import BuildBudget
+from orchestrion.hal.device import Device
+from orchestrion.hal.policy import Policy
+from orchestrion.hal.registry import open_device
+from orchestrion.schema.container import open_bytes, open_file
+
+from .context import Limits
+from .errors import CallerError
+from .memory import Memory
+
+if TYPE_CHECKING:
+    from orchestrion.schema.container import Container
+    from orchestrion.schema.trust.policy import TrustPolicy
+
+    from .admission import Admission, AnySignature
+    from .program import ModuleSource, Program
+
+
+def folder(module: ModuleSource) -> Path | None:
+    """Where a module lies; None for one in memory."""
+    return None if isinstance(module, bytes | bytearray | memoryview) else Path(module).parent
+
+
+@cache
+def _admission_of() -> Callable[..., Admission | None]:
+    from .admission import admission_of
+
+    return admission_of
+
+
+def admission_under(
+    policy: str | os.PathLike[str] | TrustPolicy | None, signature: AnySignature | None
+) -> Admission | None:
+    """Who decides whether a module may be loaded; None if nobody looks at signatures. Imports what that takes."""
+    if policy is not None:
+        return _admission_of()(policy, signature)
+    if signature is not None:
+        raise CallerError("a signature says nothing without a policy: policy='keys.toml'")
+    return None
+
+
+def open_module(module: ModuleSource, offset: int, length: int | None, private: bool) -> Container:
+    """`CallerError` for a part that the file does not have, and for a part of bytes, which the caller can slice.
+
+    `private`: the root is copied out of the file.
+    """
+    if not isinstance(module, bytes | bytearray | memoryview):
+        try:
+            return open_file(module, offset, length, private)
+        except ValueError as error:
+            raise CallerError(f"{os.fspath(module)}: {error}") from None
+    if offset or length is not None:
+        raise CallerError("offset and length are of files; slice the bytes instead")
+    return open_bytes(module, private)
+
+
+def open_share(
+    device: str | Device | None,
+    allow_native_code: bool,
+    limits: Limits,
+    profiling: bool,
+    builds: BuildBudget,
+    device_memory: int | None,
+    modules: Mapping[str, Program | ModuleSource],
+) -> tuple[Device, Memory]:
+    """A share of the device for the program, charged to the memory of the program's own context."""
+    memory = Memory(limits.memory)
+    if isinstance(device, Device):
+        if allow_native_code:
+            raise CallerError("allow_native_code is of no use with an open device, which has its policy already")
+        if profiling:
+            _require_profiled(device)
+        if device_memory is not None:
+            _require_streaming(device)
+        return _share(device, device_memory, memory, builds), memory
+    policy = Policy(allow_native_code)
+    loaded = first_program(modules)
+    if not device and loaded is not None:
+        if device_memory is not None:
+            _require_streaming(loaded.device)
+        with loaded.device.sibling(policy) as opened:
+            return _share(opened, device_memory, memory, builds), memory
+    with open_device(device or "reference", device_memory, policy, profiling, device_memory is not None) as opened:
+        return _share(opened, None, memory, builds), memory
+
+
+def _share(device: Device, device_memory: int | None, memory: Memory, builds: BuildBudget) -> Device:
+    """For one program, which streams its constants if the device was opened for that."""
+    share = device.share(device_memory, memory.budget, builds)
+    layer = device.device_state.streaming
+    if layer is not None:
+        share.streaming = layer.create_pool(share)
+    return share
+
+
+def _require_streaming(device: Device) -> None:
+    if device.device_state.streaming is None:
+        raise CallerError(f"device_memory needs the device {device.info.id} to be opened with streaming=True")
+
+
+def _require_profiled(device: Device) -> None:
+    from orchestrion.hal.profiling import is_profiled
+
+    if not is_profiled(device):
+        raise CallerError(f"the device {device.info.id} was not opened with profiling")
+
+
+def first_program(modules: Mapping[str, Program | ModuleSource] | None) -> Program | None:
+    """A program among the modules, whose device is then that of all."""
+    if not modules:
+        return None
+    from .program import Program
+
+    return next((one for one in modules.values() if isinstance(one, Program)), None)
