@@ -58,7 +58,7 @@ def updatable() -> ctypes.Array[ctypes.c_uint64]:
 
 def all_shared(table: Sequence[BackendBuffer]) -> bool:
     """Whether a table can be bound by an update."""
-    return all([type(buffer) is SharedBuffer for buffer in table])
+    return all([isinstance(buffer, SharedBuffer) for buffer in table])
 
 
 class Binder:

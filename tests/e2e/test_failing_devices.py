@@ -130,6 +130,9 @@ def front(program: vm.Program) -> None:
         page = np.ones(8192, np.uint8)[: (1 << 12)]
         buffer, other = device.allocator.allocate(256), device.allocator.allocate(256)
         device.allocator.import_host(page)
+        native = buffer.native
+        if native is not None:
+            device.allocator.import_buffer(native.handle, 128, native.offset).release()
         commands = device.create_command_buffer(1)
         commands.fill(0, 0, 256, bytes([7]))
         commands.barrier()
