@@ -435,7 +435,8 @@ class BackendQueue(ABC):
         raise NotImplementedError(f"{type(self).__name__} does not overlap blocking calls")
 
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
-        """Copy from the host, in order with later submissions. `data` is the caller's again when this returns.
+        """Copy from the host to a buffer without `host`, in order with later submissions. `data` is the caller's again
+        when this returns.
 
         It may be as large as the buffer: copy it piece by piece, so that the host never holds it twice. This default
         waits, and is for drivers whose buffers all have `host`.
@@ -444,7 +445,8 @@ class BackendQueue(ABC):
         _host_memory(self, buffer)[offset : offset + data.size] = data
 
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
-        """Copy to the host after all earlier work; returns when `out` is filled.
+        """Copy to the host after all earlier work; returns when `out` is filled. For buffers without `host`, and those
+        with `host_cached` False.
 
         This default is for drivers whose buffers all have `host`.
         """

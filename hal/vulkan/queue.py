@@ -215,6 +215,8 @@ class VulkanQueue(BackendQueue):
     def write(self, buffer: BackendBuffer, offset: int, data: Bytes) -> None:
         self._retire()
         self.transfers.write(buffer, offset, data)
+        if not self._staged:  # memory of others: launches carry no transfers then
+            self.transfers.flush()
 
     def read(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
         self._retire()
@@ -269,7 +271,7 @@ class VulkanQueue(BackendQueue):
         ends: list[Any] = [*signals, (timeline.semaphore, value)]
         starts: list[Any] = list(waits)
         done: list[int] = []
-        if self._staged or downloads:
+        if self._staged or downloads or self.transfers.due:
             around = self.transfers.compose(value, used_by(batch), downloads)
             handles, done = [*around.ahead, *handles, *around.behind], around.sent
             starts += around.waits

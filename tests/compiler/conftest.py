@@ -156,15 +156,18 @@ class Devices:
         sizes = [prod(shape) * dtype.itemsize for shape, dtype in entry.results]
         buffers = [device.allocate(size, MemoryUse.ARENA) for size in [a.nbytes for a in arrays] + sizes]
         for buffer, array in zip(buffers, arrays, strict=False):
-            device.queue.write(buffer, 0, as_bytes(array))
+            write(device, buffer, as_bytes(array))
         for buffer, size in zip(buffers[len(arrays) :], sizes, strict=True):
-            device.queue.write(buffer, 0, np.full(size, 0x55, np.uint8))
+            write(device, buffer, np.full(size, 0x55, np.uint8))
         device.queue.wait_idle()
         outs = [np.empty(size, np.uint8) for size in sizes]
         grid = fold(divide(entry.workload, entry.workgroup_size), most_groups or device.info.limits.max_workgroup_count)
         self._dispatch(device, entry, buffers, grid, parameters)
         for out, buffer in zip(outs, buffers[len(arrays) :], strict=True):
-            device.queue.read(buffer, 0, out)
+            if buffer.host is None:
+                device.queue.read(buffer, 0, out)
+            else:
+                out[:] = buffer.host[: out.size]
         for buffer in buffers:
             buffer.release()
         return [out.view(dtype).reshape(shape) for out, (shape, dtype) in zip(outs, entry.results, strict=True)]
@@ -215,6 +218,14 @@ def computes(devices: Devices) -> Callable[..., list[np.ndarray]]:
         return devices.run(lower(text, name, machine), *arrays, most_groups=most_groups)
 
     return run
+
+
+def write(device: BackendDevice, buffer: BackendBuffer, data: np.ndarray) -> None:
+    """As the front does it: the queue is for buffers that are not mapped."""
+    if buffer.host is None:
+        device.queue.write(buffer, 0, data)
+    else:
+        buffer.host[: data.size] = data
 
 
 def as_bytes(array: np.ndarray) -> np.ndarray:
