@@ -340,7 +340,7 @@ class Pool:
 
     def download(self, buffer: BackendBuffer, offset: int, out: Bytes) -> None:
         """Copy from device memory; the work that writes it was waited for."""
-        if buffer.host is not None:
+        if buffer.host is not None and buffer.host_cached:
             out[:] = buffer.host[offset : offset + out.size]
         elif out.size:
             self._device.queue.read(buffer, offset, out)

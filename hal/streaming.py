@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -264,7 +265,8 @@ class StreamingDevice(BackendDevice):
     """Around a device of a driver. `timed`: one that was opened with profiling."""
 
     def __init__(self, inner: BackendDevice, timed: bool = False) -> None:
-        self.info = inner.info
+        # windows are filled between two commands, which the host cannot do inside a recorded loop
+        self.info = replace(inner.info, control_flow=False) if inner.info.control_flow else inner.info
         self._inner = inner
         self.queue = self._queue = StreamingQueue(inner, timed)
 

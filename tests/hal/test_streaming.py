@@ -347,3 +347,15 @@ def test_the_warning_is_told_once(sums: Any) -> None:
         work.run()
     assert len(caught) == 1
     work.close()
+
+
+def test_a_streaming_device_records_no_loops() -> None:
+    """A window is filled between two commands: the reference device has loops in recordings, and streaming it none."""
+    work = Sums("reference", TIGHT)
+    driver, info = catalogue.find("reference")
+    assert info.control_flow and not work.device.info.control_flow
+    commands = work.device.create_command_buffer(1)
+    with pytest.raises(Unsupported):
+        commands.begin_loop(0, 0)
+    commands.release()
+    work.close()
