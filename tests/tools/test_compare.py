@@ -138,7 +138,14 @@ def test_a_damaged_folder_is_refused(
 
 @pytest.mark.parametrize(("flag", "other"), [(flag, other) for flag, others in run.ALONE.items() for other in others])
 def test_no_flag_is_passed_over(flag: str, other: str, capsys: pytest.CaptureFixture[str]) -> None:
-    values = {"list_functions": "", "repeat": "=2", "fuel": "=1", "deadline": "=1", "memory": "=1"}
+    values = {
+        "list_functions": "",
+        "repeat": "=2",
+        "fuel": "=1",
+        "deadline": "=1",
+        "memory": "=1",
+        "device-memory": "=1",
+    }
     values |= dict.fromkeys((*run.OF_LOADING, *run.OF_PARTS), "=1") | {"extra-parameters": "", "modules": "=a=b.fb"}
     with pytest.raises(SystemExit, match="2"):
         run.main(
