@@ -128,7 +128,7 @@ def _read_attribute(reader: Reader, found: dict[str, str | bytes]) -> None:
     if key in found:
         reader.fail(f"attribute {token} is there twice", token)
     reader.expect("=")
-    found[key] = reader.text("a value") if reader.token.kind == "text" else _hex(reader)
+    found[key] = reader.text("a value", nul=True) if reader.token.kind == "text" else _hex(reader)
 
 
 def _custom(reader: Reader, module: _Module) -> None:

@@ -217,7 +217,7 @@ def _operand(reader: Reader, body: Body, spec: Spec) -> object:
     if spec.kind == "target":
         return reader.kind("label", "a label such as ^a")
     if spec.kind == "text":
-        return reader.text("a text in quotes", in_code=True)
+        return reader.text("a text in quotes", nul=True)
     if spec.kind in ("imm_f32", "imm_f64"):
         return read_float_bits(reader, 32 if spec.kind == "imm_f32" else 64)
     bits = 32 if spec.kind == "imm_i32" else 64

@@ -97,20 +97,20 @@ class Reader:
             self.fail(f"{what} expected, got {self.token}")
         return self.take()
 
-    def text(self, what: str, in_code: bool = False) -> str:
-        """A quoted text. `in_code`: it stands in bytecode, and may hold a NUL."""
-        return self.unquote(self.kind("text", what), in_code)
+    def text(self, what: str, nul: bool = False) -> str:
+        """A quoted text. `nul`: it may hold a NUL, as texts in bytecode and values of attributes may."""
+        return self.unquote(self.kind("text", what), nul)
 
-    def unquote(self, token: Token, in_code: bool = False) -> str:
+    def unquote(self, token: Token, nul: bool = False) -> str:
         """The text between quotes. Refused is what a module's strings cannot hold: characters without UTF-8, and NUL,
-        which only bytecode may hold (`in_code`).
+        unless `nul`.
         """
         try:
             text = str(json.loads(token.text.removeprefix("@"), strict=False))
             text.encode()
         except ValueError as error:
             self.fail(f"bad text: {error}", token)
-        if "\0" in text and not in_code:
+        if "\0" in text and not nul:
             self.fail("bad text: a module's strings hold no NUL", token)
         return text
 

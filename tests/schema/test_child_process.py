@@ -139,6 +139,7 @@ def test_a_program_that_is_no_python_has_no_children(monkeypatch: pytest.MonkeyP
     ):
         with monkeypatch.context() as patch:
             patch.setattr(sys, attribute, value, raising=False)
+            patch.setattr("orchestrion.schema.child_process._supported", False)  # other tests call freeze_support
             with pytest.raises(ChildUnavailable, match="no child process"):
                 Child(ANSWER).start()
 
