@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets programs stress frozen-app clean
+.PHONY: help demo test lint types drivers bench bless fuzz fuzz-targets programs zoo ray-batch stress frozen-app clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -12,20 +12,20 @@ help: ## list the targets
 
 $(VENV)/ready-%: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing orchestrion[$*] into $(VENV)"
+	@echo "installing this package with its extra $* into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
 demo: $(VENV)/ready-stablehlo ## compile the examples and run them on the default device
 	@mkdir -p $(DEMO)
 	$(BIN)/vm-compile examples/simple_mul.mlir -o $(DEMO)/simple_mul.fb
-	$(BIN)/vm-run $(DEMO)/simple_mul.fb --input=4xf32=1,2,3,4 --input=4xf32=10,20,30,40 --expected_output=4xf32=10,40,90,160
+	$(BIN)/vm-run $(DEMO)/simple_mul.fb --input=4xf32=1,2,3,4 --input=4xf32=10,20,30,40 --expected-output=4xf32=10,40,90,160
 	$(BIN)/vm-compile examples/mlp.mlir -o $(DEMO)/mlp.fb
-	$(BIN)/vm-run $(DEMO)/mlp.fb --input=@examples/mlp_input.npy --expected_output=@examples/mlp_output.npy --print_statistics
+	$(BIN)/vm-run $(DEMO)/mlp.fb --input=@examples/mlp_input.npy --expected-output=@examples/mlp_output.npy --print-statistics
 	$(BIN)/vm-compile examples/dot.hl_seq.mlir --compile-from=hl_seq -o $(DEMO)/dot.fb
-	$(BIN)/vm-run $(DEMO)/dot.fb --input=8x16xf32=2 --input=16x32xf32=1 --expected_output=8x32xf32=32
+	$(BIN)/vm-run $(DEMO)/dot.fb --input=8x16xf32=2 --input=16x32xf32=1 --expected-output=8x32xf32=32
 	$(BIN)/vm-compile examples/matmul_static.mlir -o $(DEMO)/matmul_static.fb
-	$(BIN)/vm-run $(DEMO)/matmul_static.fb --input=64x128xf32=0 --expected_output=64x256xf32=0
+	$(BIN)/vm-run $(DEMO)/matmul_static.fb --input=64x128xf32=0 --expected-output=64x256xf32=0
 	$(BIN)/vm-compile examples/spectral_norm.mlir -o $(DEMO)/spectral_norm.fb
 	$(BIN)/vm-run $(DEMO)/spectral_norm.fb --input=4x4xf32=4,1,0,0,1,3,1,0,0,1,2,1,0,0,1,1
 	$(BIN)/python examples/relu_tanh.py
@@ -62,6 +62,12 @@ fuzz-targets: $(VENV)/ready-test $(VENV)/ready-fuzz ## every fuzz target for TIM
 
 programs: $(VENV)/ready-test ## networks, training steps and others as people export them, all of them on every device
 	ORCHESTRION_REAL_PROGRAMS=all $(BIN)/python -m pytest -q -rs tests/e2e/test_real_programs.py tests/e2e/test_devices.py
+
+zoo: $(VENV)/ready-zoo ## programs of flax, equinox, optax, keras, diffrax and others on every device, into docs/zoo.md (some 15 minutes)
+	$(BIN)/python benchmarks/zoo
+
+ray-batch: $(VENV)/ready-test ## 10,000 inputs on a Ray cluster of two nodes, a worker of which is killed (a minute)
+	$(BIN)/python benchmarks/ray_batch.py
 
 stress: $(VENV)/ready-test ## eight threads, one program, 10,000 calls each on every device, faults, and Ctrl-C (minutes per device)
 	ORCHESTRION_STRESS=10000 $(BIN)/python -m pytest -q -rs tests/e2e/test_shared_program.py tests/e2e/test_stress.py tests/e2e/test_interrupted.py

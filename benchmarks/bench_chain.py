@@ -50,7 +50,7 @@ class Chain:
 
     def __init__(self, path: Path, device: str, depth: int, lists: bool = False) -> None:
         from orchestrion import vm
-        from orchestrion.vm.hal_module import Recording
+        from orchestrion.vm.recording import Recording
 
         if lists:
             from orchestrion.hal.opencl import device as opencl

@@ -44,7 +44,8 @@ class Process:
 
 def artifacts(folder: Path) -> dict[str, tuple[Path, int]]:
     """name -> its portable artifact and the bytes of its weights. In a process of its own: Linux counts what a parent
-    has in the peak of its children."""
+    has in the peak of its children.
+    """
     import jax
     import numpy as np
     from jax import export

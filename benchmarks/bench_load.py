@@ -52,7 +52,8 @@ def write_weighted(path: Path, constant_bytes: int, weight: Path) -> None:
     from orchestrion.compiler.bytecode.serialize import module_rows
     from orchestrion.compiler.driver import LAST, Compilation
     from orchestrion.compiler.ir.attributes import DenseElements
-    from orchestrion.compiler.pipeline import Options, phases_between, run_phases
+    from orchestrion.compiler.options import Options
+    from orchestrion.compiler.pipeline import phases_between, run_phases
     from orchestrion.schema.writer import write_file
 
     data = np.memmap(weight, np.uint8, "w+", shape=(constant_bytes,))

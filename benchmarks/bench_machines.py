@@ -28,7 +28,7 @@ def call_of(row: Row, text: str, device: str, made_for: str, want: np.ndarray) -
     """The row on a device, checked."""
     from orchestrion import compiler, vm
 
-    blob = compiler.compile(text, [TARGETS[device.partition(":")[0]]], machines=(made_for,))
+    blob = compiler.compile(text, targets=[TARGETS[device.partition(":")[0]]], machines=(made_for,))
     program = vm.load(blob, device=device, allow_native_code=True)
     given, out = [program.put(array) for array in row.arguments()], program.put(np.zeros_like(want))
     if not close(np.asarray(program.main(*given, out=out)), want):

@@ -20,7 +20,7 @@ Y = np.array([10, 20, 30, 40], np.float32)
 
 def raw(program: Any) -> Callable[[], None]:
     """Submit, wait and reset what the program's last call replayed."""
-    from orchestrion.vm.hal_module import Recording
+    from orchestrion.vm.recording import Recording
 
     recording = next(value for value in program.context.globals if isinstance(value, Recording))
     commands = recording.commands.backend

@@ -14,11 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .driver import Compilation, compile, compile_to_file
-    from .errors import CompileError, Diagnostic, InternalError, ParseError
+    from .errors import (
+        ArgumentTypeError,
+        ArgumentValueError,
+        CompileError,
+        Diagnostic,
+        InternalError,
+        ParseError,
+        TargetsError,
+        TargetWarning,
+    )
     from .placement import Report
 
 __all__ = [
-    "Compilation", "CompileError", "Diagnostic", "InternalError", "ParseError", "Report", "compile", "compile_to_file",
+    "ArgumentTypeError", "ArgumentValueError", "Compilation", "CompileError", "Diagnostic", "InternalError",
+    "ParseError", "Report", "TargetWarning", "TargetsError", "compile", "compile_to_file",
 ]  # fmt: skip
 
 _HOMES = {"Compilation": "driver", "compile": "driver", "compile_to_file": "driver", "Report": "placement"}

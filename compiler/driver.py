@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.errors import ArgumentTypeError, ArgumentValueError, CompileError, Diagnostic, TargetsError
 from orchestrion.compiler.frontend.source import Read, Source, read
 from orchestrion.compiler.frontend.stablehlo import load, prepare
 from orchestrion.compiler.ir.builtin import Module
@@ -23,13 +23,12 @@ from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_input
 from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
+from orchestrion.compiler.options import CALLBACKS, ENCODINGS, Options
 from orchestrion.compiler.pipeline import (
-    ENCODINGS,
     FIRST,
     LAST,
     PHASES,
     AfterPass,
-    Options,
     Pass,
     named,
     passes_of,
@@ -39,7 +38,9 @@ from orchestrion.compiler.pipeline import (
 from orchestrion.compiler.profiles import confined, known_profile
 from orchestrion.compiler.rules.engine import check as check_phase
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
-from orchestrion.schema.attributes import problem
+from orchestrion.compiler.steps import Steps
+from orchestrion.compiler.targets.choice import left_out_text, names_in, profile_names, warn
+from orchestrion.schema.attributes import in_words, problem
 from orchestrion.schema.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -55,41 +56,49 @@ LATE = ("ll_seq", "executables", "bytecode")
 
 def compile(
     source: Source,
-    targets: Sequence[str] | None = None,
+    *args: Any,
+    kwargs: Mapping[str, Any] | None = None,
+    targets: str | Sequence[str] | None = None,
     encodings: str = "default",
-    machines: Sequence[str] = (DEFAULT,),
-    attributes: Mapping[str, str | bytes] | None = None,
+    machines: str | Sequence[str] = (DEFAULT,),
+    attributes: Mapping[str, str | bytes | float] | None = None,
     report: Report | None = None,
     parameters: str | os.PathLike[str] | None = None,
-    parameter_arguments: Sequence[str] = (),
+    parameter_arguments: str | Sequence[str] = (),
     max_allocation: int = MAX_ALLOCATION,
+    callbacks: str = "refuse",
 ) -> bytes:
     """The bytes of a module file, for `vm.load` or a file.
 
-    `source`: a path; StableHLO as text (a string with a line break or a parenthesis is text, any other a path) or
-    bytes, or what `jax.export.Exported.serialize` makes of it; a `jax.stages.Lowered`, a `jax.export.Exported` or an
-    MLIR module of jaxlib. `targets`: names of target profiles, best first; all of
-    `schema.profiles.PROFILES` by default. `encodings`: how the operands of dots are laid out, a name of
-    `pipeline.ENCODINGS`. `machines`: the kinds of device
-    that kernels are shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for
-    each, of which a device takes the first that is for its kind, or the last. `attributes`: of the module, texts or
-    bytes by key; those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`.
-    `report`: filled with where each op of the source is computed, or with who refuses which, also when CompileError
-    is raised (docs/placement.md).
-    `parameters`: a safetensors file to be written, with all constants of 4 KiB and more, which the module then names
-    instead. `parameter_arguments`: names of arguments (`w`, `arg0`, or `params` for all of `params[...]`) whose values
-    come from such files, too, when the module is loaded, not from callers (docs/parameters.md). `max_allocation`: bytes
-    above which intermediate values and small constants go into several allocations, for devices that allocate less at
-    once than others (docs/memory.md).
+    `source`: a function, which JAX traces with the examples `args` and `kwargs` (arrays, numbers,
+    `jax.ShapeDtypeStruct`s, trees of them); a path; StableHLO as text (a string with a line break or a parenthesis is
+    text, any other a path) or bytes, or what `jax.export.Exported.serialize` makes of it; a `jax.stages.Lowered`, a
+    `jax.export.Exported` or an MLIR module of jaxlib. `targets`: names of target profiles or of the devices they
+    are for (`"spirv"`, `["vulkan", "reference"]`), best first. Each of these must compile the program. By default
+    those of `schema.profiles.PROFILES` that can, with one `TargetWarning` about the others. `encodings`: how the
+    operands of dots are laid out, a name of `pipeline.ENCODINGS`. `machines`: the kinds of device that kernels are
+    shaped for, names of `kernel.machine.MACHINES`, the default last; each target has a program for each, of which a
+    device takes the first that is for its kind, or the last. `attributes`: of the module, texts, numbers, bytes by key;
+    those of `schema.attributes.KNOWN` have a meaning, such as `model.name` and `limits.memory`. `report`: filled
+    with where each op of the source is computed, or with who refuses which, also when CompileError is raised
+    (docs/placement.md). `parameters`: a safetensors file to be written, with all constants of 4 KiB and more, which
+    the module then names instead. `parameter_arguments`: names of arguments (`w`, `arg0`, or `params` for all of
+    `params[...]`) whose values come from such files, too, when the module is loaded, not from callers
+    (docs/parameters.md). `max_allocation`: bytes above which intermediate values and small constants go into
+    several allocations, for devices that allocate less at once than others (docs/memory.md). `callbacks`: what
+    becomes of calls of Python, a name of `pipeline.CALLBACKS` (docs/callbacks.md).
 
     The module's digest goes into the user's trust store. Raises CompileError with everything that is wrong in the
-    program, when the source cannot be used, or when the trust store cannot and the module holds native code.
+    program (its subclass `TargetsError` where a target cannot compile it), when the source cannot be used, or when the
+    trust store cannot and the module holds native code.
     """
     from orchestrion.schema.container import open_bytes
     from orchestrion.schema.writer import write
 
-    job = _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation)
-    rows = job.write_parameters(job.rows(source))
+    job = _job(
+        targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks
+    )
+    rows = job.write_parameters(job.rows(read(source, args, kwargs)))
     blob = write(rows)
     job.vouch(open_bytes(blob).digest, holds_native_code(rows))
     return blob
@@ -98,18 +107,25 @@ def compile(
 def compile_to_file(
     source: Source,
     path: str | os.PathLike[str],
-    targets: Sequence[str] | None = None,
+    *args: Any,
+    kwargs: Mapping[str, Any] | None = None,
+    targets: str | Sequence[str] | None = None,
     encodings: str = "default",
-    machines: Sequence[str] = (DEFAULT,),
-    attributes: Mapping[str, str | bytes] | None = None,
+    machines: str | Sequence[str] = (DEFAULT,),
+    attributes: Mapping[str, str | bytes | float] | None = None,
     report: Report | None = None,
     parameters: str | os.PathLike[str] | None = None,
-    parameter_arguments: Sequence[str] = (),
+    parameter_arguments: str | Sequence[str] = (),
     max_allocation: int = MAX_ALLOCATION,
+    callbacks: str = "refuse",
 ) -> None:
     """As `compile`, into a file: the whole of it or, with CompileError or OSError, nothing."""
-    job = _job(targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation)
-    job.write(source, path)
+    if not isinstance(path, str | os.PathLike):
+        raise ArgumentTypeError(f"the second argument is the path of the module, not of type {type(path).__name__}")
+    job = _job(
+        targets, encodings, machines, attributes, report, parameters, parameter_arguments, max_allocation, callbacks
+    )
+    job.write(read(source, args, kwargs), path)
 
 
 def holds_native_code(module: writer.Module) -> bool:
@@ -138,34 +154,40 @@ def _wrong_attribute(key: str, value: str | bytes) -> str | None:
 
 
 def _job(
-    targets: Sequence[str] | None,
+    targets: str | Sequence[str] | None,
     encodings: str,
-    machines: Sequence[str],
-    attributes: Mapping[str, str | bytes] | None,
+    machines: str | Sequence[str],
+    attributes: Mapping[str, str | bytes | float] | None,
     report: Report | None,
     parameters: str | os.PathLike[str] | None,
-    parameter_arguments: Sequence[str],
+    parameter_arguments: str | Sequence[str],
     max_allocation: int,
+    callbacks: str,
 ) -> Compilation:
     return Compilation(
-        targets=tuple(PROFILES) if targets is None else tuple(targets),
+        targets=tuple(PROFILES) if targets is None else profile_names(targets),
+        may_leave_out=targets is None,
         encodings=encodings,
-        machines=tuple(machines),
-        attributes=attributes or {},
+        machines=names_in(machines),
+        attributes={key: cast("str | bytes", in_words(key, value)) for key, value in (attributes or {}).items()},
         report=report,
         parameters=None if parameters is None else Path(parameters),
-        parameter_arguments=tuple(parameter_arguments),
+        parameter_arguments=names_in(parameter_arguments),
         max_allocation=max_allocation,
+        callbacks=callbacks,
     )
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """What is asked for. `start` is the phase the source is of; `dump` a folder that gets the text of each phase;
-    `print_after` names of passes whose IR goes to `stream` when they have run; `attributes` are the module's; `report`
-    is filled on the way to the last phase, from a phase that still has ops of the source; `parameters` is the file that
-    large constants go to, `parameter_arguments` the arguments that become parameters; `max_allocation` bounds what
-    is allocated at once."""
+    """What is asked for. `targets` are profiles. `may_leave_out`: targets that cannot compile the program are left out
+    as long as one can; `warn` is then called with a text about all of them. `start` is the phase the source is of;
+    `dump` a folder that gets the text of each phase; `print_after` names of passes whose IR goes to `stream` when they
+    have run; `attributes` are the module's; `report` is filled on the way to the last phase, from a phase that still
+    has ops of the source; `parameters` is the file that large constants go to, `parameter_arguments` the arguments that
+    become parameters; `max_allocation` bounds what is allocated at once; `steps` is told of
+    each step.
+    """
 
     targets: tuple[str, ...] = tuple(PROFILES)
     encodings: str = "default"
@@ -179,30 +201,36 @@ class Compilation:
     parameters: Path | None = None
     parameter_arguments: tuple[str, ...] = ()
     max_allocation: int = MAX_ALLOCATION
+    callbacks: str = "refuse"
+    may_leave_out: bool = False
+    warn: Callable[[str], None] = warn
+    steps: Steps = field(default_factory=Steps, compare=False)
 
     def __post_init__(self) -> None:
         if not self.targets:
-            raise CompileError(f"no target is given; targets are {', '.join(PROFILES)}")
+            raise ArgumentValueError(f"no target is given; targets are {', '.join(PROFILES)}")
         for name in self.targets:
             if name not in PROFILES:
                 _check_declared_target(name)
         if len(set(self.targets)) != len(self.targets):
-            raise CompileError(f"a target is given twice: {', '.join(self.targets)}")
+            raise ArgumentValueError(f"a target is given twice: {', '.join(self.targets)}")
         if self.encodings not in ENCODINGS:
-            raise CompileError(f"no encodings are called {self.encodings}; there are {', '.join(ENCODINGS)}")
+            raise ArgumentValueError(f"no encodings are called {self.encodings}; there are {', '.join(ENCODINGS)}")
+        if self.callbacks not in CALLBACKS:
+            raise ArgumentValueError(f"callbacks are {self.callbacks!r}, one of {', '.join(CALLBACKS)} expected")
         self._check_machines()
         if self.max_allocation < 1:
-            raise CompileError(f"the largest allocation is given as {self.max_allocation} bytes, 1 or more expected")
+            raise ArgumentValueError(f"the largest allocation is {self.max_allocation} bytes, 1 or more expected")
         wrong = [why for key, value in self.attributes.items() if (why := _wrong_attribute(key, value))]
         if wrong:
-            raise CompileError("; ".join(wrong))
+            raise ArgumentValueError("; ".join(wrong))
         named(self.print_after)
         if "hl_seq" not in phases_between(self.start, LAST) and self.machines != (DEFAULT,):
-            raise CompileError(f"the text of phase {self.start} says itself which machines its programs are for")
+            raise ArgumentValueError(f"the text of phase {self.start} says itself which machines its programs are for")
         if self.report is not None and self.start in LATE:
-            raise CompileError(f"the text of phase {self.start} has no ops of a source, whose places could be reported")
+            raise ArgumentValueError(f"the text of phase {self.start} has no ops of a source that could be reported")
         if self.start != FIRST and self.parameter_arguments:
-            raise CompileError(f"the text of phase {self.start} says itself what is a parameter")
+            raise ArgumentValueError(f"the text of phase {self.start} says itself what is a parameter")
 
     def _check_machines(self) -> None:
         given = ", ".join(self.machines)
@@ -210,9 +238,9 @@ class Compilation:
             if name not in MACHINES:
                 self._check_declared_machine(name)
         if not self.machines or len(set(self.machines)) != len(self.machines):
-            raise CompileError(f"machines are given as [{given}]: each once, and one at least")
+            raise ArgumentValueError(f"machines are given as [{given}]: each once, and one at least")
         if DEFAULT in self.machines[:-1]:
-            raise CompileError(f"machines are given as [{given}]: any device takes {DEFAULT}, so it comes last")
+            raise ArgumentValueError(f"machines are given as [{given}]: any device takes {DEFAULT}, so it comes last")
 
     def _check_declared_machine(self, machine: str) -> None:
         """A package declares the machine, each target that is shaped for machines has a row for it, and it is the only
@@ -223,29 +251,33 @@ class Compilation:
 
         if machine not in declared("orchestrion.machines"):
             names = [*MACHINES, *declared("orchestrion.machines")]
-            raise CompileError(f"no machine is called {machine}; there are {', '.join(names)}")
+            raise ArgumentValueError(f"no machine is called {machine}; there are {', '.join(names)}")
         without = [name for name in self.targets if target(name).machines and target(name).machine(machine) is None]
         if without:
-            raise CompileError(f"machine {machine} has no row for target {', '.join(without)}")
+            raise ArgumentValueError(f"machine {machine} has no row for target {', '.join(without)}")
         if len(self.machines) > 1:
-            raise CompileError(f"machine {machine} of another package is given with others: devices cannot choose")
+            raise ArgumentValueError(f"machine {machine} of another package is not the only one: devices cannot choose")
 
-    def rows(self, source: Source) -> writer.Module:
+    def rows(self, source: Source | Read) -> writer.Module:
         """The rows of a module file, which `schema.writer` writes."""
         from orchestrion.compiler.bytecode.serialize import module_rows
 
         with paused():
-            rows = module_rows(self.module(source, LAST))
+            module = self.module(source, LAST)
+            with self.steps.step(LAST, "encode"):
+                rows = module_rows(module)
         return replace(rows, attributes={**rows.attributes, **self.attributes}) if self.attributes else rows
 
-    def write(self, source: Source, path: str | os.PathLike[str]) -> str | None:
+    def write(self, source: Source | Read, path: str | os.PathLike[str]) -> str | None:
         """Write the module's file. Returns the warning of `vouch`, or None."""
         from orchestrion.schema.writer import write_file
 
         if self.parameters is not None and os.path.realpath(self.parameters) == os.path.realpath(path):
-            raise CompileError(f"{path}: module and parameters cannot go to one file")
-        rows = self.write_parameters(self.rows(source))
-        return self.vouch(write_file(path, rows), holds_native_code(rows))
+            raise ArgumentValueError(f"{path}: module and parameters cannot go to one file")
+        rows = self.rows(source)
+        with self.steps.step(LAST, "write"):
+            rows = self.write_parameters(rows)
+            return self.vouch(write_file(path, rows), holds_native_code(rows))
 
     def write_parameters(self, rows: writer.Module) -> writer.Module:
         """Write the file of parameters, if any is asked for. Gives the module that names it."""
@@ -282,22 +314,46 @@ class Compilation:
         """The text of a phase; what continues from it gives the same bytes."""
         return print_module(self.module(source, stop))
 
-    def module(self, source: Source, stop: str) -> Module:
+    def module(self, source: Source | Read, stop: str) -> Module:
         """The IR after the phase `stop`."""
         try:
-            return self._module(source, stop)
+            with self.steps.step(self.start, "read"):
+                given = source if isinstance(source, Read) else read(source)
+            return self._of_able_targets(given, stop)
         except MemoryError:
             raise CompileError("not enough memory for the program's constants") from None
         except RecursionError:  # passes recurse into regions; the parser limits their depth, not that of the caller
             raise CompileError("nested too deeply for Python's recursion limit, or compiled deep in calls") from None
 
-    def _module(self, source: Source, stop: str) -> Module:
+    def _of_able_targets(self, given: Read, stop: str) -> Module:
+        """The module of the targets that can compile the program, where others may be left out.
+
+        It is compiled again without the others, so that its bytes are those of naming the able targets. Text of a
+        later phase says itself which programs there are.
+        """
+        job, refusals = self, dict[str, tuple[Diagnostic, ...]]()
+        while True:
+            try:
+                module = job._module(given, stop)
+            except TargetsError as error:
+                refusals |= error.refusals
+                kept = tuple([name for name in job.targets if name not in refusals])
+                if not (self.may_leave_out and kept and "hl_seq" in phases_between(self.start, stop)):
+                    raise TargetsError(refusals) from None
+                job = replace(job, targets=kept)
+                continue
+            if refusals:
+                self.warn(left_out_text(refusals, job.targets))
+                if self.report is not None:
+                    from orchestrion.compiler.provenance import refusal_rows
+
+                    self.report.left_out = refusal_rows(refusals)
+            return module
+
+    def _module(self, given: Read, stop: str) -> Module:
         phases = phases_between(self.start, stop)
-        given = read(source)
-        if self.start == FIRST and prepare(given):
-            for row in (row for phase in phases for row in passes_of(phase)):
-                row.run  # noqa: B018  imported while the child process starts
-        module = load(given) if self.start == FIRST else self._continued(given)
+        with self.steps.step(self.start, "parse"):
+            module = self._parsed(given, phases)
         if self.dump is not None:
             self._make_folder()
         self._after_phase(self.start, module)
@@ -310,6 +366,8 @@ class Compilation:
             self.parameters is not None,
             self.parameter_arguments,
             self.max_allocation,
+            self.callbacks,
+            self.steps,
         )
         with paused():
             try:
@@ -319,6 +377,13 @@ class Compilation:
                     recorder.failed(error)
                 raise
         return module
+
+    def _parsed(self, given: Read, phases: Sequence[str]) -> Module:
+        """The source as IR of the phase `start`."""
+        if self.start == FIRST and prepare(given):
+            for row in (row for phase in phases for row in passes_of(phase)):
+                row.run  # noqa: B018  imported while the child process starts
+        return load(given) if self.start == FIRST else self._continued(given)
 
     def _recorder(self, module: Module) -> Recorder | None:
         """Who fills in the report."""

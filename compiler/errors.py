@@ -7,7 +7,7 @@ broke the IR, and whoever sees it should report it. Nothing else leaves `compile
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from orchestrion.compiler.ir.locations import UNKNOWN, FileLoc, Location, source_text
@@ -34,6 +34,26 @@ class CompileError(Exception):
             (Diagnostic(diagnostics),) if isinstance(diagnostics, str) else tuple(diagnostics)
         )
         super().__init__("\n".join(map(str, self.diagnostics)))
+
+
+class TargetsError(CompileError):
+    """Some targets cannot compile the program. `refusals`: the diagnostics of each by the name of its profile."""
+
+    def __init__(self, refusals: Mapping[str, Iterable[Diagnostic]]) -> None:
+        self.refusals = {name: tuple(dict.fromkeys(found)) for name, found in refusals.items()}
+        super().__init__(dict.fromkeys(one for found in self.refusals.values() for one in found))
+
+
+class TargetWarning(UserWarning):
+    """A module has no program for some of the default targets, which cannot compile the program."""
+
+
+class ArgumentTypeError(CompileError, TypeError):
+    """An argument of `compile` of the wrong type, or a function that JAX cannot trace for that reason."""
+
+
+class ArgumentValueError(CompileError, ValueError):
+    """An option of `compile` that is unknown or does not fit the others, or a function that JAX cannot trace so."""
 
 
 class ParseError(CompileError):

@@ -42,7 +42,8 @@ def entry_name(executable: str, entry: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a program has an op. `executable` and `entry` are names in the module; `function` is the exported function
-    that runs it, or `initializer` for what runs once at load. `is_main`: the op is what the dispatch is named after."""
+    that runs it, or `initializer` for what runs once at load. `is_main`: the op is what the dispatch is named after.
+    """
 
     program: str
     kind: str
@@ -63,7 +64,8 @@ class Place:
 @dataclass(slots=True)
 class SourceOp:
     """An op of the source. `parent`: the op in whose region it stands. `end`: why no program computes it; empty where
-    one does. `stands_for`: the ops that give its value instead, by number."""
+    one does. `stands_for`: the ops that give its value instead, by number.
+    """
 
     number: int
     op: str
@@ -78,7 +80,8 @@ class SourceOp:
 @dataclass(frozen=True, slots=True)
 class EntryRow:
     """A kernel. `schedule`: how its invocations share the work (`compiler/kernel/schedule.py`); empty where the target
-    has none. `calls`: for which calls it is; empty for all, or all others."""
+    has none. `calls`: for which calls it is; empty for all, or all others.
+    """
 
     executable: str
     entry: str
@@ -101,7 +104,7 @@ class ProgramRow:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An op that targets refuse. Nothing was compiled."""
+    """An op that targets refuse: nothing was compiled, or nothing for these targets."""
 
     targets: tuple[str, ...]
     op: str
@@ -121,12 +124,15 @@ class NotTaken:
 
 @dataclass(slots=True)
 class Report:
-    """What a compilation fills in. `programs` is empty when it failed: no module was made."""
+    """What a compilation fills in. `programs` is empty when it failed: no module was made. `left_out`: why the module
+    has no program for some of the default targets.
+    """
 
     programs: list[ProgramRow] = field(default_factory=list)
     ops: list[SourceOp] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     not_taken: list[NotTaken] = field(default_factory=list)
+    left_out: list[Refusal] = field(default_factory=list)
 
     def data(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -164,6 +170,11 @@ def _lines(report: Report) -> Iterator[str]:
         calls = f", for calls with {entry.calls}" if entry.calls else ""
         name = entry_name(entry.executable, entry.entry)
         yield f"  {program.name} {name}: {entry.schedule}, workgroups of {size}{calls}"
+    if report.left_out:
+        yield "left out, as no program for these targets can be made:"
+    for refusal in report.left_out:
+        yield f"  {_at(refusal.location, refusal.op)}"
+        yield f"    {', '.join(refusal.targets)}: {refusal.reason}"
     if report.not_taken:
         yield "not taken:"
     for row in report.not_taken:

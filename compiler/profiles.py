@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.errors import ArgumentValueError, CompileError
 from orchestrion.schema.errors import PluginError
 from orchestrion.schema.profiles import PROFILES, Profile, find_profile
 
@@ -17,7 +17,7 @@ def known_profile(name: str) -> Profile:
         from orchestrion.schema.plugins import declared
 
         names = [*PROFILES, *declared("orchestrion.profiles")]
-        raise CompileError(f"no target is called {name}; targets are {', '.join(names)}")
+        raise ArgumentValueError(f"no target is called {name}; targets are {', '.join(names)}")
     return found
 
 

@@ -10,7 +10,7 @@ print as others do: the same module comes out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -25,12 +25,13 @@ from .ir.core import Operation, Trait
 from .ir.locations import Location, Origin, Tracked, numbers_of, origin_of, place_of, source_text
 from .ir.parameters import name_of
 from .kernel.plan import EntryPlan
+from .parts import parts_of
 from .placement import EntryRow, NotTaken, Place, ProgramRow, Refusal, Report, SourceOp
 from .sequencer import hl_seq, ll_seq
-from .stablehlo.control_flow import While
-from .stablehlo.custom_call import CustomCall
-from .stablehlo.func import Call, Func, Return
-from .stablehlo.structural import Constant
+from .stablehlo.ops.control_flow import While
+from .stablehlo.ops.custom_call import CustomCall
+from .stablehlo.ops.func import Call, Func, Return
+from .stablehlo.ops.structural import Constant
 
 if TYPE_CHECKING:
     from .ir.builtin import Module
@@ -62,7 +63,7 @@ class Recorder:
 
     def __init__(self, report: Report, targets: tuple[str, ...]) -> None:
         self.report = report
-        for rows in (report.programs, report.ops, report.refusals, report.not_taken):
+        for rows in (report.programs, report.ops, report.refusals, report.not_taken, report.left_out):
             rows.clear()  # of an earlier compilation
         self.targets = targets
         self._ops: list[Operation] = []
@@ -78,7 +79,7 @@ class Recorder:
 
     def start(self, module: Module) -> None:
         """Number the ops of the source."""
-        for function in module.block:
+        for function in [op for part in parts_of(module) or [module] for op in part.block]:
             if not isinstance(function, Func | flow.Executable | hl_seq.Program):
                 continue
             numbers: dict[Operation, int] = {}
@@ -262,21 +263,18 @@ class Recorder:
     def refused(self, target: str, diagnostics: Iterable[Diagnostic]) -> None:
         """A target refuses ops. The pass raises CompileError when all targets were asked."""
         for one in diagnostics:
-            self._refusals.setdefault((one.op, source_text(one.loc), one.message), []).append(target)
+            self._refusals.setdefault(_key(one), []).append(target)
 
     def failed(self, error: CompileError) -> None:
         """Nothing is compiled: what the report says of programs and places is of none."""
         if not self._refusals:  # nobody has said that only some targets refuse it
             targets = self.targets if not self.report.programs else ()
-            self._refusals = {(one.op, source_text(one.loc), one.message): [*targets] for one in error.diagnostics}
+            self._refusals = {_key(one): [*targets] for one in error.diagnostics}
         self.report.programs.clear()
         for row in self.report.ops:
             row.places.clear()
             row.end, row.stands_for = "", ()
-        self.report.refusals = [
-            Refusal(tuple(dict.fromkeys(targets)), op, location, reason)
-            for (op, location, reason), targets in self._refusals.items()
-        ]
+        self.report.refusals = _refusal_rows(self._refusals)
 
     def not_taken(self, program: str, what: str, loc: Location, reason: str) -> None:
         """A faster form that exists is not used in a program, or in none where that has no name."""
@@ -313,6 +311,23 @@ class Recorder:
         for op in module.block:
             if isinstance(op, kind):
                 yield op, rows[op.symbol or ""]
+
+
+def refusal_rows(refusals: Mapping[str, Sequence[Diagnostic]]) -> list[Refusal]:
+    """The rows of a report for what each target refuses."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for target, diagnostics in refusals.items():
+        for one in diagnostics:
+            found.setdefault(_key(one), []).append(target)
+    return _refusal_rows(found)
+
+
+def _key(one: Diagnostic) -> tuple[str, str, str]:
+    return one.op, source_text(one.loc), one.message
+
+
+def _refusal_rows(found: Mapping[tuple[str, str, str], Sequence[str]]) -> list[Refusal]:
+    return [Refusal(tuple(dict.fromkeys(targets)), *key) for key, targets in found.items()]
 
 
 def _join_regions(module: Module) -> None:

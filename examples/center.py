@@ -1,6 +1,6 @@
 """Exports an example with a symbolic batch from JAX: writes center.mlir.
 
-    pip install 'orchestrion[test]'
+    python -m pip install -e '.[all]' jax
     python examples/center.py
 
 Two batches of four numbers a row, of as many rows as a call brings: the first without its mean, plus the second.

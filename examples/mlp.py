@@ -1,6 +1,6 @@
 """Exports the example MLP from JAX: writes mlp.mlir, an input, and what JAX computes for it.
 
-    pip install 'orchestrion[test]'
+    python -m pip install -e '.[all]' jax
     python examples/mlp.py
 
 Three layers (32 -> 64 -> 64 -> 10, tanh and relu between, softmax at the end) on a batch of eight. The weights are

@@ -1,6 +1,6 @@
 """Calls relu_tanh.mlir a thousand times with arrays on the device, and prints what the last call did.
 
-pip install 'orchestrion[stablehlo]'
+python -m pip install -e '.[stablehlo,vulkan]'
 python examples/relu_tanh.py --device=vulkan
 """
 

@@ -15,7 +15,7 @@ from .backend import BackendBuffer, MemoryUse
 from .buffer import WRITABLE, Buffer
 from .errors import DeviceOutOfMemory, InvalidArgument, MemoryLimitExceeded
 from .lifetime import Account, ResourceRef
-from .lost import noticing_loss
+from .lost import NoticingLoss
 from .relief import relieve_device, relieve_limit, with_relief
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Allocator:
             state.collect()
         self._charge(padded)
         try:
-            with noticing_loss(state):
+            with NoticingLoss(state):
                 backend = self._allocate(padded, use)
         except BaseException:
             self._refund(padded)
@@ -104,7 +104,7 @@ class Allocator:
         if data.size == 0 or data.ctypes.data % alignment:
             return None
         state = device.device_state
-        with noticing_loss(state):
+        with NoticingLoss(state):
             backend = with_relief(state, device, lambda: state.backend.import_host(data))
         if backend is None:
             return None
@@ -128,7 +128,7 @@ class Allocator:
         if offset % alignment:
             raise InvalidArgument(f"import from offset {offset} of a buffer, which is not a multiple of {alignment}")
         state = device.device_state
-        with noticing_loss(state):
+        with NoticingLoss(state):
             backend = with_relief(state, device, lambda: state.backend.import_buffer(handle, offset, size, writable))
         device.statistics.imports += 1
         return Buffer(device, backend, ResourceRef(state, backend), size, WRITABLE * writable)

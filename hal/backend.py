@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import HalError, Unsupported
+from .side_by_side import Progress, Using
 
 #: major and minor version of the driver interface
 API_VERSION = (1, 0)
@@ -80,7 +81,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """A device as `--list_devices` shows it, and the profile that programs are matched against.
+    """A device as `--list-devices` shows it, and the profile that programs are matched against.
 
     `formats` are the executable formats it runs, best first: "tensor-bytecode", "spirv", "opencl-c", or one that a
     package declares. `verified_formats`: those whose code `create_executable` verifies, so that it cannot reach outside
@@ -369,6 +370,12 @@ class BackendQueue(ABC):
     #: whether blocking calls are launched and waited for in two steps; then the five methods from `create_ticket` to
     #: `abandon` are there
     overlaps: bool = False
+    #: whether `prepare` does anything
+    prepares: ClassVar[bool] = False
+
+    def prepare(self, works: Sequence[BackendWork], using: Using, progress: Progress) -> None:
+        """Make what first submissions of these works would make; errors as theirs. `using()` serialises use of this."""
+        raise NotImplementedError(f"{type(self).__name__} prepares nothing")
 
     @abstractmethod
     def submit(
@@ -490,8 +497,7 @@ class BackendDevice(ABC):
 
     info: DeviceInfo
     queue: BackendQueue
-    #: whether `create_executable` calls a compiler whose time and memory are not bounded; False where both are linear
-    #: in the payload
+    #: whether `create_executable` calls a compiler whose time and memory are not linear in the payload
     compiles: ClassVar[bool] = True
     #: whether its command buffers record indirect dispatches (`BackendCommandBuffer.dispatch_indirect`)
     indirect_dispatch: ClassVar[bool] = False
@@ -511,8 +517,10 @@ class BackendDevice(ABC):
 
     def import_buffer(self, handle: Any, offset: int, size: int, writable: bool) -> BackendBuffer:
         """Bytes of a buffer of the driver's own API, which stays its owner's. Nothing outside of them may be reached.
+
         `offset` is a multiple of `min_binding_alignment`. `InvalidArgument`: it is no buffer of this device, or, as far
-        as the API can tell, the range is outside of it, or it is not `writable`."""
+        as the API can tell, the range is outside of it, or it is not `writable`.
+        """
         raise Unsupported(f"device {self.info.id} has no buffers of an API of its own to import")
 
     @abstractmethod
@@ -588,9 +596,5 @@ class BackendDriver(ABC):
     def open(self, info: DeviceInfo) -> BackendDevice: ...
 
     def open_profiled(self, info: DeviceInfo) -> BackendDevice:
-        """As `open`, and the device times each command by a clock of its own (`BackendQueue.take_timings`).
-
-        Asked of devices with `timestamps` only. Commands may be submitted in another way than usual, and run one after
-        the other where they could overlap; what they compute is the same.
-        """
+        """As `open`, for devices with `timestamps`: times commands (`BackendQueue.take_timings`), maybe one by one."""
         raise Unsupported(f"driver {self.name} times no commands")

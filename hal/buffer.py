@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,16 @@ class _Mapping:
         self._ref = ref
 
 
+class Loan(Protocol):
+    """Memory that somebody else owns, and that goes back to him with the handle that has it."""
+
+    def keep(self) -> None:
+        """Somebody may use the memory after the handle is gone: it does not go back."""
+
+    def end(self, submitted: int) -> None:
+        """The handle is gone, for finalizers. `submitted`: the last submission that used it."""
+
+
 class Buffer:
     """Bytes of a device. Made by `Device.allocator`.
 
@@ -51,7 +61,18 @@ class Buffer:
     only while the buffer is alive, or None; `map` gives an array that may be kept.
     """
 
-    __slots__ = ("backend", "device", "device_state", "host", "host_cached", "ref", "rights", "size", "submitted")
+    __slots__ = (
+        "backend",
+        "device",
+        "device_state",
+        "host",
+        "host_cached",
+        "loan",
+        "ref",
+        "rights",
+        "size",
+        "submitted",
+    )
 
     def __init__(self, device: Device, backend: BackendBuffer, ref: ResourceRef, size: int, rights: int) -> None:
         self.device = device
@@ -62,6 +83,7 @@ class Buffer:
         self.rights = rights
         self.host: Bytes | None = None if backend.host is None else backend.host[:size]
         self.host_cached = backend.host_cached
+        self.loan: Loan | None = None  #: if it is over memory that goes back to its owner
         self.submitted = 0  #: the last submission that uses it, on the device state's timeline
         device.live["buffer"] += 1
 
@@ -107,6 +129,8 @@ class Buffer:
         self.check(0, self.size, 0)
         if self.host is None:
             return None
+        if self.loan is not None:
+            self.loan.keep()
         mapped = np.asarray(_Mapping(self.host, self.ref))
         if not self.rights & WRITABLE:
             mapped.flags.writeable = False
@@ -121,6 +145,8 @@ class Buffer:
         is ordered by whoever submits it.
         """
         state = self.check(0, 0, 0)
+        if self.loan is not None:
+            self.loan.keep()
         if self.host is None:  # then the driver may still have to zero it
             self.device.queue.read(self, 0, np.empty(1, np.uint8))
         with state.lock:
@@ -169,6 +195,8 @@ class Buffer:
         self.device.live["buffer"] -= 1
         self.device_state = self.host = None
         del self.backend, self.ref
+        if self.loan is not None:
+            self.loan.end(self.submitted)
 
     def __del__(self) -> None:
         if hasattr(self, "submitted") and self.device_state is not None:

@@ -22,7 +22,7 @@ from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument, Uns
 from .executable import Executable, ExecutableCache
 from .fork import after_fork, new_lock
 from .lifetime import Account, DeviceState
-from .lost import noticing_loss
+from .lost import NoticingLoss
 from .policy import Policy
 from .queue import queue_of
 from .relief import Callback, with_relief
@@ -82,6 +82,12 @@ class Device:
             self.invalidate_after_loss()
         _devices.add(self)
 
+    def __repr__(self) -> str:
+        return f"<Device {self.info.id}: {self.info.name}{', closed' if self.closed else ''}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise InvalidArgument(f"the device {self.info.id} does not pickle: open it again by its name")
+
     @classmethod
     def of(cls, backend: BackendDevice, memory_limit: int | None = None, policy: Policy | None = None) -> Device:
         """The front over an open backend device. `memory_limit` in bytes holds for all shares together."""
@@ -138,7 +144,7 @@ class Device:
         if format not in self.info.formats:
             raise Unsupported(f"device {self.info.id} runs {', '.join(self.info.formats)}, not {format}")
         self.policy.check(format, digest, self.info)
-        with noticing_loss(self.device_state):
+        with NoticingLoss(self.device_state):
             # several threads build for one share, so none of them speaks for the call that is under way there
             return with_relief(
                 self.device_state, None, lambda: self.executables.get(self, format, payload, entries, digest)
@@ -187,7 +193,7 @@ class Device:
         self.check_open()
         if not 0 <= initial <= MAX_VALUE:
             raise InvalidArgument(f"semaphore value {initial} is not in 0 to {MAX_VALUE}")
-        with noticing_loss(self.device_state):
+        with NoticingLoss(self.device_state):
             state = self.device_state
             return Semaphore(self, with_relief(state, self, lambda: state.backend.create_semaphore(initial)))
 
@@ -200,7 +206,7 @@ class Device:
         integer or a handle of the `vulkan` package. `InvalidArgument`: it is neither; `Unsupported`: other devices.
         """
         self.check_open()
-        with noticing_loss(self.device_state):
+        with NoticingLoss(self.device_state):
             return Semaphore(self, self.device_state.backend.import_semaphore(handle))
 
     @property

@@ -5,7 +5,7 @@ class HalError(Exception):
     """Any failure at the device boundary."""
 
 
-class InvalidArgument(HalError):
+class InvalidArgument(HalError, ValueError):
     """The caller asked for something the interface forbids (range, usage, state, lifetime)."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -39,24 +40,72 @@ class Build(NamedTuple):
 
 
 class Executable:
-    """Built code with its entries. Made by `ExecutableCache.get` or `Device.create_executable`."""
+    """Code with its entries. Made by `ExecutableCache.get` or `Device.create_executable`, or by `deferred`.
 
-    __slots__ = ("backend", "build", "device", "entries", "device_state", "ref")
+    `backend` and `ref` are the driver's object and its owner, `build` tells how they came to be. Of a deferred one they
+    are made when they are first asked for, with the errors of `Device.create_executable`.
+    """
 
-    def __init__(
-        self, device: Device, backend: BackendExecutable, ref: ResourceRef, entries: tuple[Entry, ...], build: Build
-    ) -> None:
+    __slots__ = ("_make", "backend", "build", "device", "device_state", "entries", "ref")
+
+    backend: BackendExecutable
+    build: Build
+    ref: ResourceRef
+
+    def __init__(self, device: Device, entries: tuple[Entry, ...]) -> None:
         self.device = device
         self.device_state: DeviceState | None = device.device_state
-        self.backend = backend
-        self.ref = ref
         self.entries = entries
-        self.build = build
+        self._make: Callable[[], Executable] | None = None
         device.live["executable"] += 1
 
-    def check(self, state: DeviceState) -> None:
+    @classmethod
+    def of(
+        cls, device: Device, backend: BackendExecutable, ref: ResourceRef, entries: tuple[Entry, ...], build: Build
+    ) -> Executable:
+        """What the driver built."""
+        made = cls(device, entries)
+        made.backend, made.ref, made.build = backend, ref, build
+        return made
+
+    @classmethod
+    def deferred(cls, device: Device, entries: tuple[Entry, ...], make: Callable[[], Executable]) -> Executable:
+        """Code that `make` builds when it is first used."""
+        made = cls(device, entries)
+        made._make = make
+        return made
+
+    @property
+    def is_built(self) -> bool:
+        """Whether the driver has built the code."""
+        return self._make is None
+
+    def build_now(self) -> None:
+        """Build deferred code, unless it is built. Several threads may ask for it."""
+        make = self._make
+        if make is None:
+            return
+        self.check_released()
+        built = make()
+        self.backend, self.ref, self.build = built.backend, built.ref, built.build
+        self._make = None
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """What only built code has."""
+            if name in ("backend", "build", "ref") and not self.is_built:
+                self.build_now()
+                return getattr(self, name)
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def check_released(self) -> None:
+        """`InvalidArgument` once it was released."""
         if self.device_state is None:
             raise InvalidArgument("executable was released")
+
+    def check(self, state: DeviceState) -> None:
+        self.check_released()
         if self.device_state is not state:
             raise InvalidArgument(f"executable of device {self.device.info.id} in a recording of another device")
 
@@ -70,10 +119,11 @@ class Executable:
     def _end(self) -> None:
         self.device.live["executable"] -= 1
         self.device_state = None
-        del self.backend, self.ref
+        if self.is_built:
+            del self.backend, self.ref
 
     def __del__(self) -> None:
-        if hasattr(self, "build") and self.device_state is not None:
+        if hasattr(self, "_make") and self.device_state is not None:
             self._end()
 
 
@@ -119,7 +169,7 @@ class ExecutableCache:
                 seconds = perf_counter() - started
             if helper is None and device.device_state.backend.compiles and device.builds is not None:
                 device.builds.count(payload.nbytes, seconds)
-        return Executable(device, *found, entries, Build(earlier is not None, helper, found[0].cached))
+        return Executable.of(device, *found, entries, Build(earlier is not None, helper, found[0].cached))
 
     def _turn(self, key: Key) -> Lock:
         """The lock of who builds a key."""

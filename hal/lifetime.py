@@ -36,6 +36,7 @@ The end: a closed state closes its backend when the last ref is gone and nothing
 use is never freed. Where work does not end, the driver's objects stay as they are for as long as the process lives.
 """
 
+import logging
 import sys
 import time
 import warnings
@@ -52,7 +53,7 @@ from .account import Account as Account
 from .backend import BackendDevice, BackendSemaphore, Point, Watcher
 from .errors import DeviceLost, HalError
 from .fork import new_lock
-from .lost import LostDevice, noticing_loss
+from .lost import LostDevice, NoticingLoss
 from .reaper import reaper
 from .relief import Relief
 from .resources import Batch as Batch
@@ -65,10 +66,14 @@ if TYPE_CHECKING:
     from .device import Device
     from .streaming import StreamingDevice
 
+_log = logging.getLogger("orchestrion.hal")
+
 #: seconds that closing a device waits for its work by default
 CLOSE_SECONDS = 30.0
 #: seconds between two looks at a watcher
 WATCH_SECONDS = 0.1
+#: looks of the reaper, one after the other, in which the driver fails, after which it waits for the next finalizer
+MOST_FAILED_LOOKS = 5
 #: seconds between two looks at flights of other threads, at first and at most
 FIRST_LOOK, LAST_LOOK = 0.0002, 0.005
 
@@ -80,6 +85,7 @@ class DeviceState:
         "__weakref__",
         "_forgotten",
         "_noticed",
+        "_looks_failed",
         "_warnings",
         "abandoned",
         "backlog",
@@ -129,6 +135,7 @@ class DeviceState:
         self.release_failures = 0
         self._warnings: deque[str] = deque()
         self._noticed = False  #: whether the reaper is going to look
+        self._looks_failed = 0  #: looks of the reaper, one after the other, in which the driver failed
         self.in_flight: deque[Row] = deque()
         self.timeline: BackendSemaphore | None = None
         self.submitted = 0
@@ -175,10 +182,19 @@ class DeviceState:
             reaper.notice(self)
 
     def reap(self) -> bool:
-        """For the reaper: `collect`. Whether it must look again."""
+        """For the reaper: `collect`. Whether it must look again.
+
+        Where the driver fails, it looks again a few times. The next call releases what is left then, or raises.
+        """
         self._noticed = False
-        self.collect()
-        again = bool(self.garbage or self.limbo or self.departed) and not self.abandoned
+        try:
+            self.collect()
+            self._looks_failed = 0
+        except HalError as error:
+            self._looks_failed += 1
+            _log.info("%s: what finalizers left is not released yet: %s", self.driver.info.id, error)
+        again = bool(self.garbage or self.limbo or self.departed or self._looks_failed) and not self.abandoned
+        again = again and self._looks_failed < MOST_FAILED_LOOKS
         self._noticed = self._noticed or again
         return again
 
@@ -336,14 +352,14 @@ class DeviceState:
         """Number of the last submission that is over, 0 without one."""
         if self.timeline is None:
             return 0
-        with noticing_loss(self):
+        with NoticingLoss(self):
             return self.timeline.value()
 
     def _over(self, number: int, timeout: float | None) -> bool:
         """Whether a submission is over within the time, with success or without."""
         assert self.timeline is not None
         try:
-            with noticing_loss(self):
+            with NoticingLoss(self):
                 return self.timeline.wait(number, timeout)
         except HalError:
             return True

@@ -23,6 +23,7 @@ from .backend import (
     Watcher,
 )
 from .errors import DeviceLost
+from .side_by_side import Progress, Using
 
 if TYPE_CHECKING:
     from .lifetime import DeviceState
@@ -61,6 +62,9 @@ class LostQueue(BackendQueue):
         self._refuse()
 
     def execute_batch(self, batch: Sequence[BackendWork], watcher: Watcher | None = None) -> None:
+        self._refuse()
+
+    def prepare(self, works: Sequence[BackendWork], using: Using, progress: Progress) -> None:
         self._refuse()
 
     def create_ticket(self) -> Any:
@@ -138,7 +142,7 @@ class LostDevice(BackendDevice):
         self._refuse()
 
 
-class noticing_loss:
+class NoticingLoss:
     """`DeviceLost` out of the block loses the device."""
 
     __slots__ = ("_state",)

@@ -13,8 +13,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,6 +25,7 @@ from .errors import DeadlineExceeded, DeviceLost, HalError, InvalidArgument
 from .fork import ForkedLock
 from .resources import Flight
 from .semaphore import Fence, Semaphore
+from .side_by_side import Progress, no_progress
 from .waiting import to_its_end
 
 if TYPE_CHECKING:
@@ -121,6 +122,39 @@ class Queue:
             self._count(batch)
         if state.garbage or state.limbo:
             state.collect()
+
+    @property
+    def prepares(self) -> bool:
+        """Whether `prepare` makes anything that a submission would make otherwise."""
+        return self._backend.prepares
+
+    def prepare(self, works: Sequence[Work], progress: Progress = no_progress) -> None:
+        """Do now what the first submissions of recordings with these buffers would do before anything runs: the driver
+        compiles what it compiles then, and makes what it keeps. `progress` hears of what is compiled.
+
+        Errors are those of `execute`. Nothing is submitted, and other threads may use the device meanwhile.
+        """
+        self.device.check_open()
+        if not self._backend.prepares:
+            return
+        with self._lock:
+            self._device_state.recover()
+            backends = [self._work(*work) for work in works]
+        self._backend.prepare(backends, self._using, progress)
+
+    @contextmanager
+    def _using(self) -> Generator[None]:
+        """Around a use of the driver's queue that runs nothing: its turn."""
+        state = self._device_state
+        with self._lock:
+            state.recover()
+            state.current = ()
+            try:
+                yield
+            except BaseException:
+                state.break_off()
+                raise
+            state.current = None
 
     def submit(
         self,
@@ -423,6 +457,14 @@ class OverlappingQueue(Queue):
         state.idle.append(flight)
         if state.garbage or state.limbo or state.backlog:
             self._landed(flight.written)
+
+    def prepare(self, works: Sequence[Work], progress: Progress = no_progress) -> None:
+        """See `Queue.prepare`. The flight of the first blocking call is made, too."""
+        super().prepare(works, progress)
+        state = self._device_state
+        with self._lock:
+            if not state.idle:
+                state.idle.append(state.make_flight())
 
     def _landed(self, written: int) -> None:
         """A flight is over: so are the writes before it, and there may be garbage that waited for it."""

@@ -68,6 +68,17 @@ def problem(key: str, value: str | bytes) -> str | None:
     return None if is_value(row.kind, value) else f"{key} is {shown(value)}, {VALUE_KINDS[row.kind]} expected"
 
 
+def in_words(key: str, value: object) -> object:
+    """A number of Python or NumPy as the text of a known amount or of seconds; anything else as it is."""
+    if key not in KNOWN or KNOWN[key].kind == "text":
+        return value
+    if hasattr(value, "dtype") and not getattr(value, "shape", ()):
+        value = value.item()  # type: ignore[attr-defined]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return f"{value:.9f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
+
+
 def is_value(kind: str, value: str | bytes) -> bool:
     """Whether it is a value of this kind of `VALUE_KINDS`; bytes are of none."""
     if isinstance(value, bytes):

@@ -20,6 +20,7 @@ rewritten.
 
 import mmap
 import os
+import re
 import stat
 import struct
 import zlib
@@ -148,6 +149,26 @@ def _bounds(size: int, offset: int, length: int | None) -> Span:
     return offset, end
 
 
+#: how files begin that are taken for modules -> what each is, and the way on
+_OTHERS: tuple[tuple[bytes, str], ...] = (
+    (rb"ML\xefR", "MLIR bytecode, which vm-compile and compiler.compile make a module of"),
+    (
+        rb'(\s|//[^\n]*\n|#[^\n]*\n)*(module\b|func\.func\b|"builtin\.module")',
+        "the text of a program, which vm-compile and compiler.compile make a module of",
+    ),
+    (rb"PK\x03\x04", "a zip archive; vm-pack unbundle takes the module out of a bundle"),
+    (rb"version https://git-lfs", "a pointer of Git LFS; git lfs pull fetches the file"),
+)
+
+
+def _instead(beginning: bytes, identifier: bytes) -> str:
+    """What the file is, as far as its first bytes tell."""
+    for form, what in _OTHERS:
+        if re.match(form, beginning):
+            return f"this is {what}"
+    return f"the identifier is {identifier!r}, not {IDENTIFIER!r}"
+
+
 def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap, private: bool = False) -> Container:
     """The same for bytes in memory. They must not change while the container or a view of it lives.
 
@@ -159,7 +180,7 @@ def open_bytes(data: bytes | bytearray | memoryview | mmap.mmap, private: bool =
         raise ModuleError(f"not a module: {length} bytes, the size and identifier take {_PREFIX.size}", 0)
     size, identifier = _PREFIX.unpack_from(view)
     if identifier != IDENTIFIER:
-        raise ModuleError(f"not a module: the identifier is {identifier!r}, not {IDENTIFIER!r}", 8)
+        raise ModuleError(f"not a module: {_instead(view[:512].tobytes(), identifier)}", 8)
     end = 4 + size
     directory = -(-end // ALIGNMENT) * ALIGNMENT
     if directory + _DIRECTORY.size > length:

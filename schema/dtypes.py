@@ -17,11 +17,9 @@ from typing import Any
 import numpy as np
 
 from .fork import remember_lock
+from .hints import install
 
 BOOL, SIGNED, UNSIGNED, FLOAT, COMPLEX = 1, 2, 3, 4, 5
-
-#: the extra that brings ml_dtypes
-EXTRA = "pip install 'orchestrion[narrow]'"
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class DType:
             found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.numpy_name))
             return found
         except (ImportError, AttributeError) as error:
-            wanted = f"arrays of {self.name} need ml_dtypes.{self.numpy_name}: {EXTRA} ({error})"
+            wanted = f"arrays of {self.name} need ml_dtypes.{self.numpy_name}: {install('narrow')} ({error})"
             raise ImportError(wanted, name="ml_dtypes") from None
 
 

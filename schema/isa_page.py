@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from .isa import FAMILIES, INSTRUCTIONS, KINDS, Instruction
+from .isa import EFFECTS, FAMILIES, INSTRUCTIONS, KINDS, Instruction
 
 _HEAD = """# The VM's instructions
 
@@ -15,22 +15,30 @@ the bank in bits. *trap* ends the call with a named error. Registers are zero or
 In code, an instruction is its opcode (u16) and its operands, little endian, in the order of the table, those of fixed
 width first: registers, written by name and bank, take 2 bytes (bit 15 of a ref that is read is the move bit: the
 register is null afterwards); immediates 4 or 8; ordinals of functions, imports, globals and constants, and branch
-targets, 4; `registers` a u16 count and 2 bytes each; `targets` a u32 count and 4 bytes each; `text` a u16 count of
-UTF-8 bytes, padded to an even count.
+targets, 4; `registers` a u16 count and 2 bytes each, and so `integers`, which are registers of i32 or i64; `targets` a
+u32 count and 4 bytes each; `text` a u16 count of UTF-8 bytes, padded to an even count.
+
+The effect says what an instruction does beside computing:
 """
 
 
 def page() -> Iterator[str]:
     """The lines of the page."""
     yield _HEAD
+    yield "| effect | meaning |"
+    yield "| --- | --- |"
+    for effect, meaning in EFFECTS.items():
+        yield f"| {effect} | {meaning} |"
+    yield ""
     for family, title in FAMILIES.items():
         yield f"## {title[0].upper()}{title[1:]}"
         yield ""
-        yield "| opcode | instruction | operands | meaning |"
-        yield "| --- | --- | --- | --- |"
+        yield "| opcode | instruction | operands | effect | meaning |"
+        yield "| --- | --- | --- | --- | --- |"
         for row in INSTRUCTIONS:
             if row.family == family:
-                yield f"| `{row.opcode:#06x}` | `{row.name}` | {_operands(row)} | {_escaped(row.doc)} |"
+                meaning = _escaped(row.doc)
+                yield f"| `{row.opcode:#06x}` | `{row.name}` | {_operands(row)} | {row.effect} | {meaning} |"
         yield ""
 
 

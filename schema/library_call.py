@@ -11,10 +11,10 @@ an int of 64 bits, a float, a string, or a tuple of bools, ints or floats. Encod
 """
 
 import re
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import Struct
-from struct import error as StructError
 from typing import Any
 
 from .tensor_shapes import ShapeError, TensorType, Types
@@ -153,7 +153,7 @@ def read_string(data: bytes, at: int) -> tuple[str, int]:
     (count,) = _U32.unpack_from(data, at)
     start, end = at + 4, at + 4 + count
     if end > len(data):
-        raise StructError("the string is longer than the data")
+        raise struct.error("the string is longer than the data")
     try:
         return data[start:end].decode(), end
     except UnicodeDecodeError:

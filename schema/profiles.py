@@ -82,6 +82,41 @@ PROFILES: dict[str, Profile] = {
     )
 }
 
+#: name that people use for a target -> its profile: the driver of each profile, and what its devices are called
+PROFILE_NAMES: dict[str, str] = {
+    **{row.driver: row.name for row in PROFILES.values()},
+    "numpy": "reference",
+}
+
+
+def find_profile_name(name: str) -> str | None:
+    """The profile that a name stands for: a profile, a device such as `vulkan` or `vulkan:1`, a row of `PROFILE_NAMES`,
+    or a driver of another package. None if it stands for nothing.
+    """
+    name = name.strip()
+    name, _, index = name.partition(":")
+    if index and not index.isdecimal():
+        return None
+    if name in PROFILES:
+        return name
+    if name in PROFILE_NAMES:
+        return PROFILE_NAMES[name]
+    from .plugins import declared
+
+    others = declared("orchestrion.profiles")
+    if name in others:
+        return name
+    return next((other for other in others if _driver_of(other) == name), None)
+
+
+def _driver_of(profile: str) -> str | None:
+    """The driver that a profile of another package is meant for; None if the package cannot be used."""
+    try:
+        row = find_profile(profile)
+    except PluginError:
+        return None
+    return None if row is None else row.driver
+
 
 def find_format(name: str) -> Format | None:
     """The format of that name, also one of another package; None if nobody declares it. `PluginError`: its package

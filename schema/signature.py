@@ -37,7 +37,8 @@ def bank_of(type_name: str) -> str:
 
 class Shape(NamedTuple):
     """A row of values: type names, the bank of each by its number (a ref's comes after those of the number types), and
-    place and type of those that are refs."""
+    place and type of those that are refs.
+    """
 
     types: tuple[str, ...]
     banks: list[int]

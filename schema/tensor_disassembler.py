@@ -17,18 +17,35 @@ from .library_call import Value
 from .tensor_bytecode import Body, Code, EntryCode, Instruction
 from .tensor_encoding import decode
 from .tensor_shapes import TensorType
+from .tensor_template import Template, decode_template, expression_text, is_template
 
 #: Constants of more elements are shown by their size.
 SHOWN_ELEMENTS = 8
 
 
 def disassemble(payload: bytes | memoryview) -> str:
-    """A payload as text. Raises ModuleError when it is malformed."""
+    """A payload as text. Of a template the code is that for the least sizes; comments say what depends on parameters.
+
+    Raises ModuleError when it is malformed.
+    """
     lines: list[str] = []
+    if is_template(payload):
+        template = decode_template(payload)
+        payload = template.payload
+        lines += _parameters(template)
     for ordinal, entry in enumerate(decode(payload).entries):
         lines.append(f"entry[{ordinal}]: bindings ({_bindings(entry)})")
         lines += _code(entry, "  ")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _parameters(template: Template) -> Iterator[str]:
+    """A line for each entry: how many of its numbers are decided by the parameters p0, p1 and so on, and by what."""
+    for ordinal, (_, places) in enumerate(template.entries):
+        if places:
+            texts = ", ".join(sorted({expression_text(place.code) for place in places}))
+            numbers = f"{len(places)} number{'s' * (len(places) != 1)}"
+            yield f"// entry[{ordinal}], shown for the least sizes: {numbers} by the parameters, {texts}"
 
 
 def _bindings(entry: EntryCode) -> str:

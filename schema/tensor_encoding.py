@@ -5,9 +5,9 @@ ordinals, shapes, types, bindings) is checked by `Code.append`, which both direc
 linear in the payload's size, whatever sizes it talks about.
 """
 
+import struct
 from collections.abc import Callable, Sequence
 from struct import Struct
-from struct import error as StructError
 from typing import Any
 
 from . import dtypes
@@ -81,7 +81,7 @@ def decode(payload: bytes | bytearray | memoryview) -> Program:
         program = reader.program()
     except ShapeError as error:
         raise ModuleError(f"tensor bytecode: {reader.where}{error}", reader.at) from None
-    except StructError:
+    except struct.error:
         raise ModuleError(f"tensor bytecode: {reader.where}truncated ({len(reader.data)} bytes)", reader.at) from None
     return program
 
@@ -114,7 +114,7 @@ class _Reader:
     def counted(self, count: int, least: int) -> range:
         """A range of `count` things of at least `least` bytes each, refused when the payload cannot hold them."""
         if count * least > len(self.data) - self.at:
-            raise StructError
+            raise struct.error
         return range(count)
 
     def entry(self, ordinal: int) -> EntryCode:
@@ -137,7 +137,7 @@ class _Reader:
             self.at = start + 2
             try:
                 self.instruction(code, row)
-            except (ShapeError, StructError):
+            except (ShapeError, struct.error):
                 self.where = f"{prefix}instruction[{ordinal}] {row.name}: " if self.where == prefix else self.where
                 raise
         self.code = outer

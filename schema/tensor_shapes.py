@@ -333,7 +333,8 @@ def _check_gathered(operand: TensorType, indices: TensorType, axes: GatherAxes, 
 
 def _check_window(operand: TensorType, sizes: Ints, starts: Types | None, nothing: bool = False) -> None:
     """Sizes that fit, and as many starts: integers of rank 0. None: the starts are elsewhere; `nothing`: no window is
-    taken, which may then be of any size."""
+    taken, which may then be of any size.
+    """
     _check_ranks(operand, sizes=sizes)
     for whole, size in zip(operand.shape, sizes, strict=True):
         if is_negative(size) or is_negative(whole - size) and not nothing:
@@ -349,7 +350,8 @@ def _check_window(operand: TensorType, sizes: Ints, starts: Types | None, nothin
 
 def scatter(operands: Types, *_: Any) -> Types:
     """Inputs [groups, rows, row], indices [groups, updates], updates [groups, updates, row]. The body is checked where
-    it is built."""
+    it is built.
+    """
     count = len(operands) // 2
     if len(operands) % 2 == 0 or not count:
         raise ShapeError(f"{len(operands)} operands, expected inputs, indices and as many updates")

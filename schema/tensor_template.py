@@ -12,10 +12,10 @@ template can say nothing that bytecode cannot. Layout, little endian, without pa
 Version rule and versions as in `tensor_bytecode.py`: the header states the least minor that template and payload need.
 """
 
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from struct import Struct
-from struct import error as StructError
 
 from .errors import ModuleError
 from .tensor_bytecode import MAJOR, MINOR, EntryCode
@@ -116,7 +116,7 @@ def decode_template(data: bytes | memoryview) -> Template:
     data = bytes(data)
     try:
         return _decoded(data)
-    except StructError:
+    except struct.error:
         raise ModuleError(f"tensor bytecode template: truncated ({len(data)} bytes)", len(data)) from None
 
 
@@ -159,7 +159,7 @@ def _check_places(rows: Sequence[tuple[int, Sequence[Place]]], payload: bytes, a
 def _check(code: bytes, length: int, parameters: int, at: int) -> None:
     """The expression is whole, takes parameters that are there, and gives one number."""
     if len(code) != length:
-        raise StructError
+        raise struct.error
     depth = place = 0
     while place < length:
         op = code[place]
@@ -177,6 +177,31 @@ def _check(code: bytes, length: int, parameters: int, at: int) -> None:
             raise ModuleError(f"tensor bytecode template: expression byte {op:#x} with {depth} numbers before it", at)
     if place != length or depth != 1:
         raise ModuleError(f"tensor bytecode template: an expression of {length} bytes gives {depth} numbers", at)
+
+
+#: op -> how it is written
+_WRITTEN = {"add": "({} + {})", "multiply": "{} * {}", "floordiv": "floor({} / {})", "mod": "({} mod {})"}
+
+
+def expression_text(code: bytes) -> str:
+    """A verified expression to read, where p0 is the first parameter: `16 * p0`."""
+    stack: list[str] = []
+    at = 0
+    while at < len(code):
+        op = code[at]
+        at += 1
+        if op == NUMBER:
+            stack.append(str(_NUMBER.unpack_from(code, at)[0]))
+            at += _NUMBER.size
+        elif op == PARAMETER:
+            stack.append(f"p{_PARAMETER.unpack_from(code, at)[0]}")
+            at += _PARAMETER.size
+        else:
+            rhs, lhs = stack.pop(), stack.pop()
+            name = OPS[op][0]
+            plain = rhs if lhs == "1" and name == "multiply" else ""
+            stack.append(plain or _WRITTEN.get(name, name + "({}, {})").format(lhs, rhs))
+    return stack[0]
 
 
 def _evaluate(place: Place, words: Sequence[int]) -> int:

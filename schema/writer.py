@@ -116,7 +116,8 @@ class Binding:
 @dataclass(frozen=True, slots=True)
 class Entry:
     """Debug information: `source_ops` names the ops of the source that it computes, the main one first, `binding_types`
-    the tensor in each binding, by its MLIR text."""
+    the tensor in each binding, by its MLIR text.
+    """
 
     name: str
     bindings: Sequence[Binding] = ()
@@ -152,7 +153,8 @@ class Executable:
 @dataclass(frozen=True, slots=True)
 class Constant:
     """The bytes of `data` are `dims` elements of `dtype` in row-major order. `chunked`: pieces have digests of their
-    own, as those of long constants always have."""
+    own, as those of long constants always have.
+    """
 
     name: str
     data: Data

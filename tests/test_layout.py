@@ -18,6 +18,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tools": {"schema", "hal", "vm", "compiler"},
 }
 LONGEST_FILE = 600
+#: files of vm/ that know each other, whether to run or for types: two halves of one subject each, and no others
+CIRCLES = [["fence", "native_fence"], ["parameter_trust", "parameters"], ["profile", "trace"]]
 
 
 def sources() -> Iterator[Path]:
@@ -58,6 +60,66 @@ def test_folders_are_imported_by_their_full_name() -> None:
         if name.split(".")[0] in MAY_IMPORT
     ]
     assert not wrong
+
+
+def known_files(folder: Path) -> dict[str, set[str]]:
+    """The modules of a folder, and those of the same folder that each imports: anywhere in it, for types too."""
+    files = {".".join(path.relative_to(folder).with_suffix("").parts): path for path in folder.rglob("*.py")}
+    packages = {name.removesuffix("__init__").rstrip("."): name for name in files if name.endswith("__init__")}
+    found: dict[str, set[str]] = {}
+    for name, path in files.items():
+        found[name] = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                for candidates in _targets(node, name.split(".")[:-1], f"orchestrion.{folder.name}"):
+                    there = (packages.get(one, one) for one in candidates)
+                    found[name].update(next(([one] for one in there if one in files), []))
+        found[name].discard(name)
+    return found
+
+
+def _targets(node: ast.ImportFrom, package: list[str], root: str) -> Iterator[tuple[str, str]]:
+    """For each imported name the module that it may be, and the one that it may be in. `package`: where the import
+    stands, below `root`.
+    """
+    if node.level:
+        base = package[: len(package) + 1 - node.level]
+    elif node.module is not None and f"{node.module}.".startswith(f"{root}."):
+        base = []
+    else:
+        return
+    module = (node.module or "") if node.level else (node.module or "").removeprefix(root).lstrip(".")
+    path = [*base, *filter(None, module.split("."))]
+    for alias in node.names:
+        yield ".".join([*path, alias.name]), ".".join(path)
+
+
+def circles(known: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules each of which imports every other one, directly or by way of others."""
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        todo = [start]
+        while todo:
+            fresh = known[todo.pop()] - seen
+            seen |= fresh
+            todo += fresh
+        return seen
+
+    far = {name: reached(name) for name in known}
+    groups = {tuple(sorted(other for other in known if other in far[name] and name in far[other])) for name in known}
+    return sorted(list(group) for group in groups if len(group) > 1)
+
+
+def test_the_files_of_the_runtime_form_no_circles() -> None:
+    """A context, a call and what serves them are seen through protocols by those that they must not know."""
+    known = known_files(ROOT / "vm")
+    assert "context" in known["lane"] and "lane" not in known["context"]
+    assert circles(known) == CIRCLES
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}) == [["a", "b", "c"]]
 
 
 def test_pyproject_lists_every_package() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrion.schema.hints import install
+
 ROOT = Path(__file__).parent.parent
 INPUTS = ("--input=4xf32=1,2,3,4", "--input=4xf32=10,20,30,40")
 
@@ -40,13 +42,42 @@ def test_the_wheel_stands_alone(wheel: Path, tmp_path: Path) -> None:
     program.write_bytes((ROOT / "examples" / "simple_mul.generic.mlir").read_bytes())
     done = run(python.parent / "vm-compile", program, "-o", "simple_mul.fb", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    done = run(python.parent / "vm-run", "simple_mul.fb", *INPUTS, "--expected_output=4xf32=10,40,90,160", cwd=tmp_path)
+    done = run(python.parent / "vm-run", "simple_mul.fb", *INPUTS, "--expected-output=4xf32=10,40,90,160", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 of 1 results are as expected" in done.stdout
-    listed = run(python.parent / "vm-run", "--list_devices", cwd=tmp_path)
-    assert "pip install orchestrion[opencl]" in listed.stdout.replace("'", "")
-    assert "pip install orchestrion[vulkan]" in listed.stdout.replace("'", "")
+    listed = run(python.parent / "vm-run", "--list-devices", cwd=tmp_path)
+    assert install("opencl") in listed.stdout and install("vulkan") in listed.stdout
     check_conformance_suite(python, tmp_path)
+    check_types(python, tmp_path)
+
+
+#: what a user's checker must know of the runtime: lines with the type that is revealed
+TYPED = """
+import pickle
+from orchestrion import vm
+program = vm.load("model.fb", device="vulkan", build="lazy")
+reveal_type(program)  # orchestrion.vm.program.Program
+reveal_type(program.digest)  # str"
+reveal_type(vm.__version__)  # str"
+reveal_type(program.put([1.0]))  # orchestrion.vm.array.DeviceArray
+reveal_type(program.functions)  # typing.Mapping
+with program as same:
+    reveal_type(same)  # orchestrion.vm.program.Program
+    same.main.on_device(1, donate=0)
+vm.load("model.fb", devise="vulkan")  # error: Unexpected keyword argument "devise"
+program.statistics() + 1  # error: Unsupported operand types
+"""
+
+
+def check_types(python: Path, folder: Path) -> None:
+    """mypy, which knows nothing of this repository, finds the types of the installed package."""
+    (folder / "user.py").write_text(TYPED)
+    done = run(sys.executable, "-m", "mypy", "--strict", f"--python-executable={python}", "user.py", cwd=folder)
+    said = done.stdout.splitlines()
+    for number, line in enumerate(TYPED.splitlines(), 1):
+        code, _, wanted = line.partition("  # ")
+        of_line = [one for one in said if one.startswith(f"user.py:{number}: ")]
+        assert (wanted.removeprefix("error: ") in "".join(of_line)) if wanted else not of_line, (line, said)
 
 
 def check_conformance_suite(python: Path, folder: Path) -> None:

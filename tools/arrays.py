@@ -2,43 +2,29 @@
 `2xcomplex<f32>=1+2i,-3i`.
 
 Shapes and element types are written as in StableHLO's tensor types; numbers are separated by commas, spaces or
-brackets, as IREE's tools take them. Only what NumPy can read without pickles is read from files. A file does not say
-which type of ml_dtypes its elements are, only how many bytes they have: they are of the type that is wanted then.
-
-Sizes are checked before memory is taken: a text may not ask for more memory than this machine has, and a file's header
-for no more than the file holds.
+brackets, as IREE's tools take them. Files are those of `array_files.py`. A text may not ask for more memory than this
+machine has.
 """
 
-import io
-import os
 import re
-import struct
-import tokenize
-import warnings
 from math import prod
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, FLOAT, DType, of_numpy
-from orchestrion.schema.files import open_regular
 from orchestrion.schema.float_formats import FLOAT_FORMATS
 from orchestrion.schema.rules import MAX_RANK
 
-from .cli import InputError, write_whole
+from .array_files import load_array, most_bytes, shortened
+from .cli import InputError
 
 Array = npt.NDArray[Any]
 
 _SPEC = re.compile(r"(?:(?P<dims>\d+(?:x\d+)*)x)?(?P<dtype>[a-z]\w*(?:<\w+>)?)\s*=(?P<values>.*)", re.DOTALL | re.ASCII)
-#: characters of a user's text in a message; digits of a size; bytes of a file's header
-_SHOWN, _DIGITS, _HEADER = 80, 18, 10_000
-#: what NumPy raises for malformed headers
-_BAD_HEADER = (
-    ValueError, EOFError, TypeError, KeyError, IndexError, AttributeError, OverflowError, SyntaxError, RecursionError,
-    tokenize.TokenError, struct.error,
-)  # fmt: skip
+#: characters of a user's text in a message; digits of a size
+_SHOWN, _DIGITS = 80, 18
 _BOOLS = {"0": False, "1": True, "false": False, "true": True}
 
 
@@ -68,6 +54,12 @@ def parse_array(text: str, wanted: DType | None = None) -> Array:
         raise InputError(f"array {shown(text)}: cannot be made: {error}") from None
 
 
+def is_typed(text: str) -> bool:
+    """Whether a text is a type and values; the values may be wrong."""
+    match = _SPEC.fullmatch(text.strip())
+    return match is not None and match["dtype"] in BY_NAME
+
+
 def _shape(dims: str, text: str) -> tuple[int, ...]:
     """Sizes as NumPy takes them."""
     sizes = dims.split("x") if dims else []
@@ -81,14 +73,6 @@ def _shape(dims: str, text: str) -> tuple[int, ...]:
 def shown(text: str) -> str:
     """A user's text, quoted for a message: one line, cut to _SHOWN characters."""
     return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}... ({len(text)} characters)"
-
-
-def most_bytes() -> int:
-    """Bytes of this machine's memory, or 64 GiB if the system does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # Windows has no sysconf, others lack the names
-        return 1 << 36
 
 
 def numbers(words: list[str], dtype: DType, text: str) -> Array:
@@ -124,60 +108,6 @@ def _narrow_floats(words: list[str], dtype: DType) -> Array:
     return codes.view(dtype.numpy)
 
 
-def shortened(message: str) -> str:
-    """A message of another library, cut to twice _SHOWN characters."""
-    return message if len(message) <= 2 * _SHOWN else f"{message[: 2 * _SHOWN]}..."
-
-
-def load_array(path: str, wanted: DType | None = None) -> Array:
-    """The array in a `.npy` file. Raises InputError or OSError. `wanted`: its type, if ml_dtypes has it."""
-    try:
-        with os.fdopen(open_regular(path), "rb") as file:
-            array = _read_npy(file, path)
-    except _BAD_HEADER as error:
-        raise InputError(f"{path}: not a .npy file: {shortened(str(error))}") from None
-    except MemoryError:
-        raise InputError(f"{path}: there is not enough memory for it") from None
-    if array.dtype.kind == "V" and wanted is not None and wanted.foreign and array.dtype.itemsize == wanted.itemsize:
-        array = array.view(wanted.numpy)
-    if of_numpy(array.dtype) is None:
-        raise InputError(f"{path}: element type {shortened(str(array.dtype))} is not one of {', '.join(BY_NAME)}")
-    return array
-
-
-def _read_npy(file: BinaryIO, path: str) -> Array:
-    """Header, then elements. Nothing is unpickled, and no more memory is taken than the file's size."""
-    version = np.lib.format.read_magic(file)
-    width = 2 if version == (1, 0) else 4
-    length = int.from_bytes(file.read(width), "little")
-    if length > _HEADER:
-        raise ValueError(f"a header of {length} bytes, {_HEADER} are the most")
-    file.seek(-width, os.SEEK_CUR)
-    # a header of version 3 is that of version 2 with other letters in names of fields, which no array has here
-    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of headers that Python 2 wrote, which are read all the same
-        shape, by_columns, dtype = header(file, _HEADER)
-    if dtype.hasobject or not dtype.itemsize:
-        raise ValueError(f"it holds {dtype}, which is read by pickles only, or has no bytes")
-    if len(shape) > MAX_RANK or any(type(size) is not int or size < 0 for size in shape):
-        raise ValueError(f"its header says shape {shape}")
-    count = prod(shape)
-    held = os.fstat(file.fileno()).st_size - file.tell()
-    if count * dtype.itemsize != held:
-        raise ValueError(f"it holds {held} bytes, {dtype} of shape {shape} has {count * dtype.itemsize}")
-    flat = np.fromfile(file, dtype, count) if held else np.zeros(count, dtype)
-    if flat.size != count:
-        raise ValueError(f"it changed while it was read: {flat.size} of {count} elements")
-    return flat.reshape(shape[::-1]).T if by_columns else flat.reshape(shape)
-
-
-def save_array(path: str, array: Array) -> None:
-    data = io.BytesIO()
-    np.save(data, array, allow_pickle=False)
-    write_whole(Path(path), data.getvalue())
-
-
 def _row(array: Array) -> DType:
     """The row of an array that a function took or gave."""
     row = of_numpy(array.dtype)
@@ -197,7 +127,8 @@ def format_array(array: Array) -> str:
 
 def mismatch(got: Array, want: Array, relative: float, absolute: float) -> str | None:
     """Why two arrays differ, or None. Floats and complex numbers may differ by absolute max|want| + relative |want|;
-    floats of fewer bits than f32 also be neighbours, which sums in another order may be rounded to."""
+    floats of fewer bits than f32 also be neighbours, which sums in another order may be rounded to.
+    """
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"is {type_text(got)}, expected {type_text(want)}"
     if _row(got).kind not in (FLOAT, COMPLEX):

@@ -5,6 +5,12 @@ import sys
 from collections.abc import Sequence
 
 from . import cli
+from .arguments import Parser
+
+EXAMPLES = (
+    ("vm-asm program.vmasm -o program.fb", "Assembles a module."),
+    ("vm-asm --disassemble program.fb", "Prints the text of a module, which assembles to the same bytes."),
+)
 
 
 def assemble(options: argparse.Namespace) -> int:
@@ -31,12 +37,17 @@ def assemble(options: argparse.Namespace) -> int:
     return cli.DONE
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    made = cli.parser("vm-asm", "Assembles a module from text.")
+def parser() -> Parser:
+    made = cli.parser("vm-asm", "Assembles a module from text.", EXAMPLES)
     made.add_argument("input", metavar="IN", help="the text, or the module with --disassemble; - for standard input")
-    made.add_argument("-o", dest="output", metavar="OUT", help="the module, or the text (which needs no -o)")
-    made.add_argument("--disassemble", action="store_true", help="from module to text")
-    return cli.run("vm-asm", made, assemble, argv)
+    group = made.group("what is written")
+    group.add_argument("-o", dest="output", metavar="OUT", help="the module, or the text (which needs no -o)")
+    group.add_argument("--disassemble", action="store_true", help="from module to text")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("vm-asm", parser(), assemble, argv)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import argparse
 from orchestrion.schema.attributes import KNOWN, LIMITS_PREFIX, problem
 
 from . import cli
+from .arguments import Parser
 
 #: bytes of a file whose text becomes an attribute: attributes are read and hashed whenever the module is opened
 MOST_BYTES = 1 << 20
@@ -21,7 +22,7 @@ _VALUES = {
 }
 
 
-def add_attributes(made: argparse.ArgumentParser) -> None:
+def add_attributes(made: Parser) -> None:
     group = made.add_argument_group("attributes of the module", "docs/limits.md says what limits mean")
     group.add_argument(
         "--attribute", metavar="KEY=VALUE", action="append", default=[], help="an attribute with any key; repeat"
@@ -52,10 +53,16 @@ def attributes_of(options: argparse.Namespace) -> dict[str, str]:
     for key, value in found.items():
         why = problem(key, value)
         if why is not None:
-            raise cli.UsageError(why)
+            raise cli.UsageError(f"{_flag(key)}: {why}")
         if "\0" in key + value:
             raise cli.UsageError(f"attribute {key} holds a NUL")
     return found
+
+
+def _flag(key: str) -> str:
+    """The flag that gave an attribute."""
+    flags = {known: flag for flag, known in (*_FILES.items(), *_VALUES.items())}
+    return flags.get(key, "--attribute")
 
 
 def _text(flag: str, path: str) -> str:

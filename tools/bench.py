@@ -1,50 +1,71 @@
 """vm-bench: how long a module takes to load, to be called first and to be called again.
 
-Arguments default to zeros of the declared types. Times are wall-clock seconds in this process; `--json` gives the same
-numbers as data. `--profile` adds what each dispatch took on the device, which makes the calls themselves slower.
+Arguments default to zeros of the declared types. Times are of this process; `--json` gives them in the form of Google
+Benchmark. `--profile` adds what each dispatch took on the device, which makes the calls themselves slower.
 """
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import cli
+from .arguments import Parser, number, whole
+from .load_progress import loading
+from .measurements import Clock, Measurement, document, statistics, timed
 
 if TYPE_CHECKING:
-    from orchestrion.vm.profile import Profile
     from orchestrion.vm.program import Program
 
-PERCENTILES = (50, 90, 99, 100)
+EXAMPLES = (
+    ("vm-bench m.fb --device=vulkan", "Measures calls with arguments of zeros for a second."),
+    ("vm-bench m.fb --warmup=10 --repeat=100 --json=times.json", "Measures 100 calls after 10 others."),
+    ("vm-bench m.fb --device=opencl --input=@x.npy --profile", "Adds a row for each dispatch."),
+)
+#: what --seconds is without it and --repeat
+SECONDS = 1.0
+#: statistic -> its name in the report
+TITLES = {
+    "mean": "mean",
+    "median": "median",
+    "stddev": "deviation",
+    "min": "shortest",
+    "p90": "90th pct.",
+    "p99": "99th pct.",
+    "max": "longest",
+}
 
 
 def bench(options: argparse.Namespace) -> int:
     from orchestrion import vm
 
-    from .run import arrays_of, choose
+    from .call_arrays import arguments_of
+    from .run import choose
 
-    start = time.perf_counter()
-    program = vm.load(
-        options.module,
-        device=options.device,
-        allow_native_code=options.allow_native_code,
-        load_limits=cli.load_limits(options),
-        profiling=options.profile,
-        build_deadline=options.build_deadline,
-        **cli.device_memory(options),
-        **cli.parameters(options),
-        **cli.policy(options),
-        **cli.part(options),
-        **cli.modules(options),
-    )
-    load = time.perf_counter() - start
+    if options.repeat is not None and options.seconds is not None:
+        raise cli.UsageError("--repeat and --seconds do not go together")
+    with loading(options.module) as progress, Clock() as load:
+        program = vm.load(
+            options.module,
+            device=options.device,
+            allow_native_code=options.allow_native_code,
+            load_limits=cli.load_limits(options),
+            profiling=options.profile,
+            build_deadline=options.build_deadline,
+            progress=progress,
+            **cli.device_memory(options),
+            **cli.parameters(options),
+            **cli.policy(options),
+            **cli.part(options),
+            **cli.modules(options),
+        )
     try:
+        cli.note_null("vm-bench", program.device.info.id, "times are those of the host alone")
         name = choose(program, options.function)
-        arguments = arrays_of(program, name, options.input)[0] or zeros(program, name)
-        found = measure(program, name, arguments, options) | {"load_seconds": load}
-        report(found, program.profile() if options.profile else None, options.json)
+        arguments = arguments_of(program, name, options.input) if options.input else zeros(program, name)
+        calls = measure(program, name, arguments, options)
+        report(program, [timed(f"{name}/load", [(load.real, load.cpu)]), *calls], options)
     finally:
         program.close()
     return cli.DONE
@@ -59,73 +80,111 @@ def zeros(program: "Program", name: str) -> list[Any]:
     return [] if export is None else [np.zeros(value.shape, value.dtype.numpy) for value in export.arguments]
 
 
-def measure(program: "Program", name: str, arguments: list[Any], options: argparse.Namespace) -> dict[str, Any]:
-    """The first call by itself, then calls until the time is up, each timed."""
-    function = program[name]
+def measure(program: "Program", name: str, arguments: list[Any], options: argparse.Namespace) -> list[Measurement]:
+    """The first call, and those after the warm-up: `--repeat` of them, or as many as begin in `--seconds`."""
+    function = program[name].flat
     placed = [program.put(array) for array in arguments] if options.device_resident else arguments
-    start = time.perf_counter()
-    function(*placed)
-    first = time.perf_counter() - start
-    seconds: list[float] = []
-    end = time.perf_counter() + options.seconds
-    while not seconds or time.perf_counter() < end:
-        start = time.perf_counter()
+    clock = Clock()
+
+    def call() -> tuple[float, float]:
+        with clock:
+            function(*placed)
+        return clock.real, clock.cpu
+
+    first = call()
+    for _ in range(options.warmup):
         function(*placed)
-        seconds.append(time.perf_counter() - start)
-    seconds.sort()
-    return {
-        "function": name,
-        "device": program.device.info.id,
-        "device_name": program.device.info.name,
-        "first_call_seconds": first,
-        "calls": len(seconds),
-        "calls_per_second": len(seconds) / sum(seconds),
-        "percentile_seconds": {str(p): seconds[max(0, -(-len(seconds) * p // 100) - 1)] for p in PERCENTILES},
-    }
+    if options.repeat is not None:
+        calls = [call() for _ in range(options.repeat)]
+    else:
+        end = time.perf_counter() + (SECONDS if options.seconds is None else options.seconds)
+        calls = [call()]
+        while time.perf_counter() < end:
+            calls.append(call())
+    return [timed(f"{name}/first_call", [first]), timed(f"{name}/call", calls)]
 
 
-def report(found: dict[str, Any], profile: "Profile | None", as_json: bool) -> None:
+def report(program: "Program", measured: list[Measurement], options: argparse.Namespace) -> None:
+    """As text, and as JSON where that is asked for."""
     from . import profiles
 
-    if as_json:
-        print(json.dumps(found | ({} if profile is None else {"profile": profiles.data(profile)}), indent=2))
-        return
-    print(f"{found['function']} on {found['device']} ({found['device_name']})")
-    print(f"  load        {1e6 * found['load_seconds']:12.1f} us")
-    print(f"  first call  {1e6 * found['first_call_seconds']:12.1f} us")
-    for percentile, seconds in found["percentile_seconds"].items():
-        label = "longest" if percentile == "100" else f"{percentile}th pct."
-        print(f"  {label:<11} {1e6 * seconds:12.1f} us")
-    print(f"  throughput  {found['calls_per_second']:12.1f} calls/s over {found['calls']} calls")
-    if profile is not None:
-        print(f"\nby launch, with profiling, which takes time of its own:\n\n{profiles.table(profile)}")
+    info = program.device.info
+    profile = program.profile() if options.profile else None
+    if options.json is not None:
+        found = document({"device": info.id, "device_name": info.name}, measured, options.repeat is not None)
+        found |= {} if profile is None else {"profile": profiles.data(profile)}
+        cli.write_json(options.json, found)
+    if options.json != "-":
+        print(f"{measured[-1].name.removesuffix('/call')} on {info.id} ({info.name})")
+        print(table(measured, options.warmup), end="")
+        if profile is not None:
+            print(f"\nby launch, with profiling, which takes time of its own:\n\n{profiles.table(profile)}")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    made = cli.parser("vm-bench", "Measures load time and calls of a module.")
+def table(measured: list[Measurement], warmup: int) -> str:
+    """Load, first call, and the statistics of the others, in microseconds."""
+    load, first, calls = measured
+    found = statistics(calls.real)
+    after = f" after {warmup} of warm-up" if warmup else ""
+    rows = [("load", load.real[0]), ("first call", first.real[0])]
+    rows += [(title, found[name]) for name, title in TITLES.items()]
+    lines = [f"  {title:<11} {1e6 * value:12.1f} us" for title, value in rows]
+    lines[2 + list(TITLES).index("stddev")] += f"  ({found['cv']:.1%} of the mean)"
+    lines.append(f"  {'throughput':<11} {1 / found['mean']:12.1f} calls/s over {len(calls.real)} calls{after}")
+    return "\n".join(lines) + "\n"
+
+
+def parser() -> Parser:
+    made = cli.parser("vm-bench", "Measures load time and calls of a module.", EXAMPLES)
     made.add_argument("module", metavar="MODULE.fb", help="what vm-compile wrote")
-    made.add_argument("--device", metavar="NAME", help="such as vulkan or opencl:1 (default: reference)")
-    made.add_argument("--function", metavar="NAME", help="needed when the module exports several")
-    made.add_argument(
+    group = made.group("the call")
+    group.add_argument("--function", metavar="NAME", help="needed when the module exports several")
+    group.add_argument(
         "--input",
-        metavar="ARRAY",
+        metavar="[NAME=]ARRAY",
         action="append",
         default=[],
-        help="argument: 4xf32=1,2,3,4 or @x.npy; repeat (default: zeros)",
+        help="argument: 4xf32=1,2,3,4 or @x.npy, by its name x=@x.npy, several params=@p.npz; repeat (default: zeros)",
     )
-    made.add_argument("--device-resident", action="store_true", help="keep the arguments on the device")
-    made.add_argument("--seconds", metavar="S", type=float, default=1.0, help="how long to call (default: 1)")
-    made.add_argument("--profile", action="store_true", help="a row for each dispatch: where it comes from, how long")
-    made.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
+    group.add_argument("--device-resident", action="store_true", help="keep the arguments on the device")
+    group = made.group("device and code")
+    group.add_argument("--device", metavar="NAME", help="such as vulkan or opencl:1 (default: reference)")
+    group.add_argument("--allow-native-code", action="store_true", help="trust OpenCL C that was compiled elsewhere")
+    group = made.group("measurement")
+    group.add_argument(
+        "--warmup",
+        metavar="N",
+        type=whole(),
+        default=0,
+        help="calls after the first that are not measured (default: 0)",
+    )
+    group.add_argument("--repeat", metavar="N", type=whole(1), help="measure N calls")
+    group.add_argument(
+        "--seconds",
+        metavar="S",
+        type=number("seconds", sys.float_info.max),
+        help=f"measure calls for so long (default: {SECONDS:g}, without --repeat)",
+    )
+    group.add_argument("--profile", action="store_true", help="a row for each dispatch: where it comes from, how long")
+    group.add_argument(
+        "--json",
+        metavar="FILE",
+        nargs="?",
+        const="-",
+        help="write the times as JSON of Google Benchmark; without FILE to standard output, instead of the text",
+    )
+    cli.add_parameters(made)
+    cli.add_modules(made)
     cli.add_device_memory(made)
     cli.add_load_limits(made)
-    cli.add_parameters(made)
     cli.add_build_deadline(made)
     cli.add_policy(made)
     cli.add_part(made)
-    cli.add_modules(made)
-    made.add_argument("--json", action="store_true", help="print the numbers as JSON")
-    return cli.run("vm-bench", made, bench, argv)
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("vm-bench", parser(), bench, argv)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Exit status: 0 done, 1 the input is bad (module, program, argument, expectation,
 
 import argparse
 import json
-import math
 import os
 import sys
 import traceback
@@ -16,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from orchestrion.schema import files
+
+from . import terminal
+from .arguments import Example, Parser, seconds, some_seconds, whole, whole_or_inf
 
 DONE, BAD_INPUT = 0, 1
 
@@ -28,22 +30,23 @@ class UsageError(Exception):
     """The command line is bad in a way that argparse does not see."""
 
 
-def parser(command: str, description: str) -> argparse.ArgumentParser:
-    """A parser with what all commands have. Abbreviated flags are refused: a new flag would change their meaning."""
-    made = argparse.ArgumentParser(prog=command, description=description, allow_abbrev=False)
+def parser(command: str, description: str, examples: Sequence[Example] = ()) -> Parser:
+    """The parser of a tool, with the flags that all tools have."""
+    made = Parser(command, description, examples)
     made.add_argument("--version", action=_Version, help="show the version and exit")
     made.add_argument("--verbose", action="store_true", help="show the traceback of an error")
     return made
 
 
 def subcommand(
-    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    subparsers: "argparse._SubParsersAction[Parser]",
     name: str,
     run: Callable[[argparse.Namespace], int],
     description: str,
-) -> argparse.ArgumentParser:
+    examples: Sequence[Example],
+) -> Parser:
     """The parser of one command of a tool that has several; `run` gets its options. `--verbose` may stand behind it."""
-    made = subparsers.add_parser(name, help=description, description=description, allow_abbrev=False)
+    made = subparsers.add_parser(name, help=description, description=description, examples=examples)
     made.add_argument(
         "--verbose", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
     )
@@ -67,29 +70,31 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def add_build_deadline(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
+def add_build_deadline(made: Parser) -> None:
+    group = made.group("limits")
+    group.add_argument(
         "--build-deadline",
         metavar="SECONDS",
-        type=float,
+        type=some_seconds,
         help="longest time for building the module's code for the device; inf is none "
         "(default: none for modules compiled here, else by their size)",
     )
 
 
-def add_parameters(made: argparse.ArgumentParser) -> None:
+def add_parameters(made: Parser) -> None:
     """Flags for the values of a module's parameters; `parameters` gives them to `vm.load`."""
-    made.add_argument(
+    group = made.group("parameters and other modules")
+    group.add_argument(
         "--parameters",
         metavar="FILE",
         action="append",
         help="safetensors file, or a folder of them, with the module's parameters; repeat "
         "(default: what vm-compile wrote, beside the module)",
     )
-    made.add_argument(
+    group.add_argument(
         "--adapter", metavar="FILE", action="append", default=[], help="low-rank adapter, added to parameters; repeat"
     )
-    made.add_argument(
+    group.add_argument(
         "--extra-parameters", action="store_true", help="files may hold more parameters than the module wants"
     )
 
@@ -103,9 +108,10 @@ def parameters(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def add_modules(made: argparse.ArgumentParser) -> None:
+def add_modules(made: Parser) -> None:
     """The flag for modules that the module imports functions from; `modules` gives them to `vm.load`."""
-    made.add_argument(
+    group = made.group("parameters and other modules")
+    group.add_argument(
         "--module",
         metavar="[NAME=]FILE",
         action="append",
@@ -129,12 +135,13 @@ def modules(options: argparse.Namespace) -> dict[str, Any]:
     return {"modules": found} if found else {}
 
 
-def add_policy(made: argparse.ArgumentParser) -> None:
+def add_policy(made: Parser) -> None:
     """Flags for whose signatures a module must have; `policy` gives them to `vm.load`."""
-    made.add_argument(
+    group = made.group("trust")
+    group.add_argument(
         "--policy", metavar="KEYS.toml", help="whose signatures the module must have (default: none are looked at)"
     )
-    made.add_argument("--signature", metavar="FILE", help="signatures that are not in the module, for --policy")
+    group.add_argument("--signature", metavar="FILE", help="signatures that are not in the module, for --policy")
 
 
 def policy(options: argparse.Namespace) -> dict[str, Any]:
@@ -149,10 +156,11 @@ def policy(options: argparse.Namespace) -> dict[str, Any]:
     return {"policy": options.policy, "signature": options.signature}
 
 
-def add_part(made: argparse.ArgumentParser) -> None:
+def add_part(made: Parser) -> None:
     """Flags for a module that is a part of a file; `part` gives them to whoever opens it."""
-    made.add_argument("--offset", metavar="BYTES", type=int, default=0, help="where in the file the module begins")
-    made.add_argument("--length", metavar="BYTES", type=int, help="and how long it is (default: to the end)")
+    group = made.group("a module inside of another file")
+    group.add_argument("--offset", metavar="BYTES", type=whole(), default=0, help="where in the file the module begins")
+    group.add_argument("--length", metavar="BYTES", type=whole(1), help="and how long it is (default: to the end)")
 
 
 def part(options: argparse.Namespace) -> dict[str, Any]:
@@ -163,18 +171,20 @@ def _show(category: type[Warning]) -> None:
     """From now on print such warnings, and others, as one line."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        terminal.erase()
         print(f"warning: {message}", file=sys.stderr)
 
     warnings.simplefilter("always", category)
     warnings.showwarning = show
 
 
-def add_device_memory(made: argparse.ArgumentParser) -> None:
+def add_device_memory(made: Parser) -> None:
     """The flag for the limit on device memory; `device_memory` gives it to `vm.load`."""
-    made.add_argument(
+    group = made.group("limits")
+    group.add_argument(
         "--device-memory",
         metavar="BYTES",
-        type=int,
+        type=whole(),
         help="most device memory held; constants that do not fit are copied to the device in each call",
     )
 
@@ -188,12 +198,15 @@ def device_memory(options: argparse.Namespace) -> dict[str, Any]:
     return {"device_memory": options.device_memory}
 
 
-def add_load_limits(made: argparse.ArgumentParser) -> None:
+def add_load_limits(made: Parser) -> None:
     """Flags for what initializers may take when a module is loaded; `load_limits` gives them to `vm.load`."""
+    group = made.group("limits")
     why = "(default: docs/limits.md; inf for no limit)"
-    made.add_argument("--load-fuel", metavar="N", type=amount, help=f"most instructions of initializers {why}")
-    made.add_argument("--load-deadline", metavar="SECONDS", type=float, help=f"longest time of initializers {why}")
-    made.add_argument("--load-memory", metavar="BYTES", type=amount, help=f"most memory held while loading {why}")
+    group.add_argument("--load-fuel", metavar="N", type=whole_or_inf, help=f"most instructions of initializers {why}")
+    group.add_argument("--load-deadline", metavar="SECONDS", type=seconds, help=f"longest time of initializers {why}")
+    group.add_argument(
+        "--load-memory", metavar="BYTES", type=whole_or_inf, help=f"most memory held while loading {why}"
+    )
 
 
 def load_limits(options: argparse.Namespace) -> Any:
@@ -204,14 +217,10 @@ def load_limits(options: argparse.Namespace) -> Any:
     return None if given == (None, None, None) else vm.Limits(*given)
 
 
-def amount(text: str) -> float:
-    """A whole number, or infinity."""
-    return math.inf if text == "inf" else int(text)
-
-
-def add_report(made: argparse.ArgumentParser, what: str) -> None:
+def add_report(made: Parser, what: str) -> None:
     """The flag `--report[=FILE]`; `write_report` writes it."""
-    made.add_argument(
+    group = made.group("reports")
+    group.add_argument(
         "--report",
         metavar="FILE",
         nargs="?",
@@ -224,23 +233,32 @@ def write_report(path: str, text: str, data: object) -> None:
     """A report as `--report` asks for it."""
     if path == "-":
         print(text, end="")
+    elif path.endswith(".json"):
+        write_json(path, data)
     else:
-        whole = json.dumps(data, indent=2) + "\n" if path.endswith(".json") else text
-        write_whole(path, whole.encode())
+        write_whole(path, text.encode())
 
 
-def _with_values(argv: Sequence[str] | None) -> list[str]:
-    """`--report` alone gets its value, which argparse would look for in the argument behind it."""
-    given = list(sys.argv[1:] if argv is None else argv)
-    end = given.index("--") if "--" in given else len(given)
-    return [f"{text}=-" if text == "--report" else text for text in given[:end]] + given[end:]
+def write_json(path: str, data: object) -> None:
+    """Data as JSON in a file, or on standard output for `-`."""
+    text = json.dumps(data, indent=2) + "\n"
+    if path == "-":
+        print(text, end="")
+    else:
+        write_whole(path, text.encode())
 
 
-def run(
-    command: str, made: argparse.ArgumentParser, main: Callable[[argparse.Namespace], int], argv: Sequence[str] | None
-) -> int:
+def note_null(command: str, device: str, what: str) -> None:
+    """Say on standard error that a device computes nothing, where its driver says so."""
+    from orchestrion.hal.registry import load_driver
+
+    if not load_driver(device.partition(":")[0]).conformance.computes:
+        print(f"{command}: note: device {device} computes nothing: {what}", file=sys.stderr)
+
+
+def run(command: str, made: Parser, main: Callable[[argparse.Namespace], int], argv: Sequence[str] | None) -> int:
     """Parse, run, and turn every error of the input into one clear line on standard error."""
-    options = made.parse_args(_with_values(argv))
+    options = made.read(argv)
     try:
         return main(options)
     except UsageError as error:
@@ -256,7 +274,7 @@ def run(
             raise
         if options.verbose:
             traceback.print_exc()
-        print(f"{command}: {_text(error)}", file=sys.stderr)
+        print(f"{command}: {text_of(error)}", file=sys.stderr)
         return BAD_INPUT
 
 
@@ -280,7 +298,8 @@ def is_expected(error: Exception) -> bool:
     return any(kind is not None and isinstance(error, kind) for kind in loaded)
 
 
-def _text(error: Exception) -> str:
+def text_of(error: Exception) -> str:
+    """An error in one line or few, as commands print it."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename or repr('')}: {error.strerror}"
     return str(error)

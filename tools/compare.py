@@ -10,7 +10,7 @@ and what the dispatch read and wrote is saved for `vm-run --replay`.
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,13 @@ from orchestrion.schema.module import Module
 
 from .arrays import mismatch, type_text
 from .cli import InputError, load_limits, parameters, policy
+from .deviations import Deviation
+from .deviations import report as deviations_report
 from .entries import called, entries_by_name, specialized
 from .layouts import decode, tensor_type
+from .load_progress import loading
 from .replay import save
+from .tolerances import Tolerances, chosen
 
 Array = npt.NDArray[Any]
 #: what an entry of the module computes, by name
@@ -80,15 +84,17 @@ class Side:
         self.name = device
         self.device = open_debug_device(device, Policy(options.allow_native_code))
         try:
-            self.program = vm.load(
-                module,
-                device=self.device,
-                load_limits=load_limits(options),
-                profiling=True,
-                build_deadline=options.build_deadline,
-                **parameters(options),
-                **policy(options),
-            )
+            with loading(module, device) as progress:
+                self.program = vm.load(
+                    module,
+                    device=self.device,
+                    load_limits=load_limits(options),
+                    profiling=True,
+                    build_deadline=options.build_deadline,
+                    progress=progress,
+                    **parameters(options),
+                    **policy(options),
+                )
         finally:
             self.device.close()  # the program has a share of its own
         self.module: Module = self.program.module
@@ -108,7 +114,7 @@ class Side:
 
         observe(self.program.device, observer)
         try:
-            self.results = as_tuple(self.program[function](*arguments))
+            self.results = as_tuple(self.program[function].flat(*arguments))
         except BaseException as error:
             self.failure = error
 
@@ -158,6 +164,7 @@ class Meeting:
         self.compared = 0
         self.unknown = 0  #: met, but the module does not say what their bindings hold
         self.difference: Difference | None = None
+        self.deviations: dict[Place, Deviation] = {}
         self.stopped = False
 
     def tell(self, side: int, place: Place, seen: Seen) -> None:
@@ -201,6 +208,8 @@ class Meeting:
         self.compared += known
         self.unknown += not known
         lines, differs = [], False
+        deviation = self.deviations.setdefault(key[0], Deviation())
+        deviation.runs += known
         for title, wanted, given in (("input", want.inputs, got.inputs), ("output", want.outputs, got.outputs)):
             for index, (a, b) in enumerate(zip(wanted, given, strict=False)):
                 if a is None or b is None:
@@ -208,23 +217,27 @@ class Meeting:
                 found = mismatch(b, a, *self._tolerances)
                 differs |= found is not None and title == "output"
                 lines.append(f"{title} {index}, {type_text(b)}, {found or 'agrees'}")
+                if title == "output":
+                    deviation.add(a, b)
         if differs:
+            deviation.differs, deviation.lines = True, tuple(lines)
             self.difference = Difference(*key, want, got, tuple(lines))
             self.stopped = True
 
 
 @dataclass(frozen=True)
 class Report:
-    """`text` says it in words; `difference` is the dispatch that parts the devices, if one does."""
+    """`text` says it in words; `difference` is the dispatch that parts the devices, if one does; `data` says what was
+    compared (`deviations.py`).
+    """
 
     agrees: bool
     text: str
     difference: Difference | None = None
+    data: dict[str, Any] = field(default_factory=dict)
 
 
-def compare(
-    sides: tuple[Side, Side], function: str, arguments: Sequence[Array], tolerances: tuple[float, float]
-) -> Report:
+def compare(sides: tuple[Side, Side], function: str, arguments: Sequence[Array], tolerances: Tolerances) -> Report:
     """Run a function on both sides, the first of which is right. Raises what a call failed with."""
     want, got = sides
     shared = _places(want) & _places(got)
@@ -240,12 +253,16 @@ def compare(
         thread.start()
     for thread in threads:
         thread.join()
-    if meeting.difference is not None:
-        return Report(False, _told(meeting.difference, want.name, got.name), meeting.difference)
     for side in sides:
-        if side.failure is not None and not isinstance(side.failure, Stopped):
+        if meeting.difference is None and side.failure is not None and not isinstance(side.failure, Stopped):
             raise side.failure
-    return _whole(meeting, sides, shared, tolerances)
+    if meeting.difference is not None:
+        found = Report(False, _told(meeting.difference, want.name, got.name), meeting.difference)
+    else:
+        found = _whole(meeting, sides, shared, tolerances)
+    names, programs = (want.name, got.name), (want.ordinal, got.ordinal)
+    data = deviations_report(want.module, names, programs, function, (found.agrees, found.text), meeting.deviations)
+    return replace(found, data=data | tolerances.data())
 
 
 def _places(side: Side) -> set[Place]:
@@ -261,7 +278,7 @@ def _told(difference: Difference, want: str, got: str) -> str:
     return "\n  ".join([head, *difference.lines])
 
 
-def _whole(meeting: Meeting, sides: tuple[Side, Side], shared: set[Place], tolerances: tuple[float, float]) -> Report:
+def _whole(meeting: Meeting, sides: tuple[Side, Side], shared: set[Place], tolerances: Tolerances) -> Report:
     """No dispatch differs: what there is to say of the whole."""
     want, got = sides
     alone = meeting.alone()
@@ -280,25 +297,33 @@ def _whole(meeting: Meeting, sides: tuple[Side, Side], shared: set[Place], toler
     extra = f"; of {got.name} alone are {', '.join(own)}" if own else ""
     if meeting.unknown:
         extra += f"; {meeting.unknown} dispatches of tensors without a fixed shape were not compared"
-    text = f"{meeting.compared} dispatches and {len(want.results)} results of {got.name} agree with {want.name}{extra}"
-    return Report(True, text)
+    both = f"{_count(meeting.compared, 'dispatch', 'es')} and {_count(len(want.results), 'result', 's')}"
+    return Report(True, f"{both} of {got.name} agree with {want.name}{extra}")
 
 
-def run(
-    module: str, devices: tuple[str, str], function: str | None, arguments: Sequence[Array], options: Any
-) -> Report:
-    """`vm-run --compare`: the devices are (right, to be judged). What parts them is saved in `options.divergence`."""
+def _count(number: int, what: str, ending: str) -> str:
+    """`1 result`, `2 results`."""
+    return f"{number} {what}{'' if number == 1 else ending}"
+
+
+def run(module: str, devices: tuple[str, str], function: str | None, inputs: Sequence[str], options: Any) -> Report:
+    """`vm-run --compare`: the devices are (right, to be judged). What parts them is saved in `options.divergence`.
+
+    `inputs`: the values of `--input`.
+    """
+    from .call_arrays import arguments_of
     from .run import choose
 
     sides: list[Side] = []
     try:
         for device in devices:
             sides.append(Side(module, device, options))
-        tolerances = options.expected_rtol, options.expected_atol
+        tolerances = chosen(options)
         name = choose(sides[0].program, function)
+        arguments = arguments_of(sides[0].program, name, inputs)
         report = compare((sides[0], sides[1]), name, arguments, tolerances)
         if report.difference is not None:
-            save(Path(options.divergence), report.difference, devices)
+            save(Path(options.divergence), report.difference, devices, tolerances)
         return report
     finally:
         for side in sides:

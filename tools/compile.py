@@ -2,27 +2,52 @@
 
 The module's digest goes into the user's trust store, so that native code in it (OpenCL C) may run on this machine and
 its initializers have no limits. A module that is made from the text of `ll_seq` or a later phase is not put there.
+
+Standard error shows progress where it is a terminal, and at the end one line with the file's size and the time that it
+took.
 """
 
 import argparse
 import gc
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from orchestrion.compiler.driver import LATE, Compilation
+from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.garbage import paused
 from orchestrion.compiler.kernel.machine import DEFAULT, MACHINES
-from orchestrion.compiler.pipeline import ENCODINGS, PASSES, PHASES
+from orchestrion.compiler.options import CALLBACKS, ENCODINGS
+from orchestrion.compiler.pipeline import PASSES, PHASES
 from orchestrion.compiler.sequencer.arena import MAX_ALLOCATION
+from orchestrion.compiler.steps import Steps
+from orchestrion.compiler.targets.choice import help_text, profile_names
 from orchestrion.schema.profiles import PROFILES
 
-from . import cli
+from . import cli, progress
+from .arguments import Parser, one_of, whole
 from .attributes import add_attributes, attributes_of
 
 if TYPE_CHECKING:
     from orchestrion.compiler.placement import Report
+
+EXAMPLES = (
+    ("vm-compile model.mlir -o model.fb", "Compiles for every target into one module."),
+    (
+        "vm-compile model.mlir -o model.fb --target=spirv,reference --report",
+        "Compiles for Vulkan and NumPy, and says where each op of the source is computed.",
+    ),
+    (
+        "vm-compile model.mlir -o model.fb --parameters=weights.safetensors",
+        "Writes the weights to a file of their own.",
+    ),
+    ("vm-compile model.mlir -o model.fb --time-passes", "Prints how long each pass took."),
+    ("vm-compile model.mlir --compile-to=flow", "Prints the IR after the phase flow."),
+)
 
 
 def names_of(kind: str, known: Sequence[str], text: str, group: str = "") -> tuple[str, ...]:
@@ -41,22 +66,64 @@ def names_of(kind: str, known: Sequence[str], text: str, group: str = "") -> tup
     return found
 
 
+def targets_of(text: str) -> tuple[str, ...]:
+    """The profiles of a list of targets and devices."""
+    try:
+        return profile_names(text)
+    except CompileError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def compile_(options: argparse.Namespace) -> int:
-    output: str | None = options.output
-    if output is None and options.compile_to is None:
+    attributes = attributes_of(options)
+    refuse_together(options, attributes)
+    source = cli.read_bytes("-") if options.input == "-" else Path(options.input)
+    steps, warned = Steps(), list[str]()
+    job = compilation(options, attributes, steps, warned)
+    start, text = perf_counter(), ""
+    try:
+        with ExitStack() as stack:
+            if not options.quiet and not options.print_ir_after:
+                steps.told = stack.enter_context(progress.following(sys.stderr))
+            if options.compile_to is not None:
+                text = job.text(source, options.compile_to)
+            else:
+                warned += write_module(job, source, options)
+    finally:
+        if options.time_passes and steps.done:
+            print(progress.table(steps.done), end="", file=sys.stderr)
+        for warning in warned:
+            print(f"vm-compile: {warning}", file=sys.stderr)
+    if options.compile_to is not None:
+        write_text(text, options.output)
+    elif not options.quiet:
+        size = os.stat(options.output).st_size
+        print(f"{options.output}: {size:,} bytes, in {perf_counter() - start:.2f} s", file=sys.stderr)
+    return cli.DONE
+
+
+def refuse_together(options: argparse.Namespace, attributes: Mapping[str, str]) -> None:
+    """Raises UsageError where a flag is missing, or would be passed over."""
+    if options.output is None and options.compile_to is None:
         raise cli.UsageError("-o OUT is missing")
     phases = list(PHASES)
     if options.compile_to and phases.index(options.compile_to) < phases.index(options.compile_from):
         raise cli.UsageError(f"--compile-from={options.compile_from} comes after --compile-to={options.compile_to}")
-    attributes = attributes_of(options)
     if attributes and options.compile_to is not None:
         raise cli.UsageError(f"{', '.join(attributes)}: the text of a phase holds no attributes of a module")
     if options.report and options.compile_to is not None:
         raise cli.UsageError("--report needs the whole way to a module, and --compile-to stops before")
     if options.report and options.compile_from in LATE:
         raise cli.UsageError(f"the text of --compile-from={options.compile_from} has no ops of a source to report")
-    job = Compilation(
-        targets=options.target,
+
+
+def compilation(
+    options: argparse.Namespace, attributes: Mapping[str, str], steps: Steps, warned: list[str]
+) -> Compilation:
+    return Compilation(
+        targets=tuple(PROFILES) if options.target is None else options.target,
+        may_leave_out=options.target is None,
+        warn=warned.append,
         encodings=options.encodings,
         machines=options.machine,
         start=options.compile_from,
@@ -66,24 +133,26 @@ def compile_(options: argparse.Namespace) -> int:
         report=new_report() if options.report else None,
         parameters=None if options.parameters is None else Path(options.parameters),
         parameter_arguments=options.parameter_arguments,
+        callbacks=options.callbacks,
         max_allocation=options.max_allocation,
+        steps=steps,
     )
-    source = cli.read_bytes("-") if options.input == "-" else Path(options.input)
-    if options.compile_to is not None:
-        text = job.text(source, options.compile_to)
-        if output is None or output == "-":
-            sys.stdout.write(text)
-        else:
-            cli.write_whole(output, text.encode())
-        return cli.DONE
-    assert output is not None
+
+
+def write_text(text: str, output: str | None) -> None:
+    if output is None or output == "-":
+        sys.stdout.write(text)
+    else:
+        cli.write_whole(output, text.encode())
+
+
+def write_module(job: Compilation, source: bytes | Path, options: argparse.Namespace) -> list[str]:
+    """Write module and report. Returns warnings."""
     try:
-        warning = job.write(source, output)
+        warning = job.write(source, options.output)
     finally:
         write_report(job, options.report)
-    if warning is not None:
-        print(f"vm-compile: {warning}", file=sys.stderr)
-    return cli.DONE
+    return [] if warning is None else [warning]
 
 
 def new_report() -> "Report":
@@ -98,30 +167,34 @@ def write_report(job: Compilation, path: str | None) -> None:
         cli.write_report(path, job.report.text(), job.report.data())
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    made = cli.parser("vm-compile", "Compiles StableHLO into one module file for several targets.")
+def parser() -> Parser:
+    made = cli.parser("vm-compile", "Compiles StableHLO into one module file for several targets.", EXAMPLES)
     made.add_argument(
         "input",
         metavar="IN",
         help="StableHLO: pretty or generic text, MLIR bytecode, portable artifact, Exported.serialize(); - for stdin",
     )
-    made.add_argument("-o", dest="output", metavar="OUT", help="the module file, or the text of --compile-to")
-    made.add_argument(
+    group = made.group("output")
+    group.add_argument("-o", dest="output", metavar="OUT", help="the module file, or the text of --compile-to")
+    group.add_argument("--quiet", action="store_true", help="no progress, and no line with size and time at the end")
+    _add_targets(made)
+    _add_parameters(made)
+    _add_phases(made)
+    cli.add_report(made, "say where each op of the source is computed, and what was refused or not taken, and why")
+    add_attributes(made)
+    return made
+
+
+def _add_targets(made: Parser) -> None:
+    group = made.group("targets")
+    group.add_argument(
         "--target",
         metavar="NAME,...",
-        type=lambda text: names_of("target", list(PROFILES), text, "orchestrion.profiles"),
-        default=tuple(PROFILES),
-        help=f"targets, best first: {', '.join(PROFILES)} (default: all of these), and those of installed packages",
+        type=targets_of,
+        help=f"targets, best first, or the devices they are for: {help_text()}, and those of installed packages "
+        f"(default: those of {', '.join(PROFILES)} that can compile the program)",
     )
-    made.add_argument(
-        "--encodings",
-        metavar="NAME",
-        choices=ENCODINGS,
-        default="default",
-        help="how the operands of dots are laid out in memory: "
-        + ", or ".join(f"{name}, {doc}" for name, doc in ENCODINGS.items()),
-    )
-    made.add_argument(
+    group.add_argument(
         "--machine",
         metavar="NAME,...",
         type=lambda text: names_of("machine", list(MACHINES), text, "orchestrion.machines"),
@@ -129,31 +202,39 @@ def main(argv: Sequence[str] | None = None) -> int:
         help=f"kinds of device to make programs for; each takes its own (default: {DEFAULT}, which comes last; "
         "a target's only program runs on all): " + "; ".join(f"{name}, {doc}" for name, doc in MACHINES.items()),
     )
-    made.add_argument(
-        "--compile-to",
-        metavar="PHASE",
-        choices=PHASES,
-        help=f"stop after a phase and write its text, to standard output without -o; one of {', '.join(PHASES)}",
+    group.add_argument(
+        "--encodings",
+        metavar="NAME",
+        type=one_of(ENCODINGS),
+        default="default",
+        help="how the operands of dots are laid out in memory: "
+        + ", or ".join(f"{name}, {doc}" for name, doc in ENCODINGS.items()),
     )
-    made.add_argument(
-        "--compile-from", metavar="PHASE", choices=PHASES, default="input", help="IN is the text of this phase"
+    group.add_argument(
+        "--callbacks",
+        metavar="NAME",
+        type=one_of(CALLBACKS),
+        default="refuse",
+        help="what becomes of calls of Python: " + ", or ".join(f"{name}, {doc}" for name, doc in CALLBACKS.items()),
     )
-    made.add_argument("--dump-phases", metavar="DIR", help="write the text after every phase into a folder")
-    made.add_argument(
-        "--print-ir-after",
-        metavar="PASS,...",
-        type=lambda text: names_of("pass", list(dict.fromkeys(row.name for row in PASSES)), text),
-        default=(),
-        help="print the IR after these passes to standard error (vm-opt --list-passes names them)",
+    group.add_argument(
+        "--max-allocation",
+        metavar="BYTES",
+        type=whole(1),
+        default=MAX_ALLOCATION,
+        help="intermediate values that take more go into several allocations, for devices that allocate less at once "
+        f"(default: {MAX_ALLOCATION})",
     )
-    add_attributes(made)
-    cli.add_report(made, "say where each op of the source is computed, and what was refused or not taken, and why")
-    made.add_argument(
+
+
+def _add_parameters(made: Parser) -> None:
+    group = made.group("parameters", "docs/parameters.md shows how.")
+    group.add_argument(
         "--parameters",
         metavar="FILE.safetensors",
         help="take all constants of 4 KiB and more out of the module and write them to this file",
     )
-    made.add_argument(
+    group.add_argument(
         "--parameter-arguments",
         metavar="NAME,...",
         type=lambda text: tuple(text.split(",")),
@@ -161,18 +242,37 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="arguments whose values come from parameter files when the module is loaded: w, arg0, or params for all "
         "of params[...]",
     )
-    made.add_argument(
-        "--max-allocation",
-        metavar="BYTES",
-        type=int,
-        default=MAX_ALLOCATION,
-        help="intermediate values that take more go into several allocations, for devices that allocate less at once "
-        f"(default: {MAX_ALLOCATION})",
+
+
+def _add_phases(made: Parser) -> None:
+    group = made.group("phases of the compiler", "docs/ir.md says what the phases are.")
+    group.add_argument(
+        "--compile-to",
+        metavar="PHASE",
+        type=one_of(PHASES),
+        help=f"stop after a phase and write its text, to standard output without -o; one of {', '.join(PHASES)}",
     )
+    group.add_argument(
+        "--compile-from", metavar="PHASE", type=one_of(PHASES), default="input", help="IN is the text of this phase"
+    )
+    group.add_argument("--dump-phases", metavar="DIR", help="write the text after every phase into a folder")
+    group.add_argument(
+        "--print-ir-after",
+        metavar="PASS,...",
+        type=lambda text: names_of("pass", list(dict.fromkeys(row.name for row in PASSES)), text),
+        default=(),
+        help="print the IR after these passes to standard error (vm-opt --list-passes names them)",
+    )
+    group.add_argument(
+        "--time-passes", action="store_true", help="print a table with the time of every pass to standard error"
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
-        return cli.run("vm-compile", made, compile_, argv)
+        return cli.run("vm-compile", parser(), compile_, argv)
     with paused():  # the process is ours and ends with this: nobody needs the memory of the IR back
-        status = cli.run("vm-compile", made, compile_, argv)
+        status = cli.run("vm-compile", parser(), compile_, argv)
         gc.freeze()
     return status
 

@@ -22,6 +22,14 @@ from orchestrion.schema.trust.signature_set import decode as decode_set
 from orchestrion.schema.versions import MAJOR
 
 from . import cli
+from .arguments import Parser
+
+EXAMPLES = (
+    ("vm-dump m.fb", "Lists functions, programs, executables, constants and sizes."),
+    ("vm-dump m.fb --disassemble", "Adds bytecode and the code of each executable."),
+    ("vm-dump m.fb --json", "The same data as JSON, for other programs."),
+    ("vm-dump m.fb --html=m.html", "Writes a page for a browser: graph, memory, code."),
+)
 
 Description = dict[str, Any]
 
@@ -252,7 +260,18 @@ def readable(format: str, payload: memoryview) -> str:
     return f"// {len(payload)} bytes"
 
 
+def _refuse_together(options: argparse.Namespace) -> None:
+    """A page is not a listing."""
+    for flag in ("json", "disassemble") if options.html is not None else ():
+        if getattr(options, flag):
+            raise cli.UsageError(f"--{flag} means nothing beside --html")
+    for flag in ("profile", "compare") if options.html is None else ():
+        if getattr(options, flag) is not None:
+            raise cli.UsageError(f"--{flag} needs --html, the page that it is laid over")
+
+
 def dump(options: argparse.Namespace) -> int:
+    _refuse_together(options)
     try:
         module = decode(open_file(options.module, **cli.part(options)))
     except ValueError as error:
@@ -268,6 +287,11 @@ def dump(options: argparse.Namespace) -> int:
         json.dump(describe(module), sys.stdout, indent=2)
         print()
         return cli.DONE
+    if options.html is not None:
+        from .html.page import write
+
+        write(options.html, module, options.module, options.profile, options.compare)
+        return cli.DONE
     for line in listing(describe(module)):
         print(line)
     if options.disassemble:
@@ -277,14 +301,27 @@ def dump(options: argparse.Namespace) -> int:
     return cli.DONE
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    made = cli.parser("vm-dump", "Lists what a module holds.")
+def parser() -> Parser:
+    made = cli.parser("vm-dump", "Lists what a module holds.", EXAMPLES)
     made.add_argument("module", metavar="MODULE.fb", help="what vm-compile wrote")
-    made.add_argument("--json", action="store_true", help="the same, as JSON")
-    made.add_argument("--disassemble", action="store_true", help="also bytecode and executables, as text to read")
-    made.add_argument("--verify", action="store_true", help="read every segment and check its digest")
+    group = made.group("what is listed")
+    group.add_argument("--json", action="store_true", help="the same, as JSON")
+    group.add_argument("--disassemble", action="store_true", help="also bytecode and executables, as text to read")
+    group.add_argument("--verify", action="store_true", help="read every segment and check its digest")
     cli.add_part(made)
-    return cli.run("vm-dump", made, dump, argv)
+    pictures = made.group("a page for a browser (docs/pictures.md)")
+    pictures.add_argument("--html", metavar="FILE", help="write one page with graph, memory and code; - is stdout")
+    pictures.add_argument(
+        "--profile", metavar="FILE.json", help="lay over it the times of a trace that vm-run --trace wrote"
+    )
+    pictures.add_argument(
+        "--compare", metavar="FILE.json", help="lay over it the errors that vm-run --compare-report wrote"
+    )
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("vm-dump", parser(), dump, argv)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import cli
+from .arguments import Parser
 
 if TYPE_CHECKING:
     from orchestrion.compiler.ir.builtin import Module
+
+EXAMPLES = (
+    ("vm-opt program.mlir --pass=canonicalize,cse,dce", "Runs three passes and prints the IR."),
+    ("vm-opt --list-passes", "Lists the passes in the compiler's order, with the reason for each one's place."),
+)
 
 #: the pass that is no row of the compiler's table
 VERIFY = "verify"
@@ -33,20 +39,19 @@ def passed(options: argparse.Namespace) -> "Module":
     from orchestrion.compiler.errors import CompileError
     from orchestrion.compiler.ir.parser import parse
     from orchestrion.compiler.ir.verifier import check_body, check_input
-    from orchestrion.compiler.pipeline import Options, named, run_passes
-    from orchestrion.compiler.profiles import known_profile
+    from orchestrion.compiler.options import Options
+    from orchestrion.compiler.pipeline import named, run_passes
+    from orchestrion.compiler.targets.choice import profile_names
 
     names = [name for names in options.passes for name in names.split(",") if name]
     try:
         rows = {row.name: row for row in named([name for name in names if name != VERIFY])}
     except CompileError as error:
-        raise cli.UsageError(str(error)) from None
-    targets = tuple(options.target.split(","))
+        raise cli.UsageError(f"--pass: {error}") from None
     try:
-        for target in targets:
-            known_profile(target)
+        targets = profile_names(options.target)
     except CompileError as error:
-        raise cli.UsageError(str(error)) from None
+        raise cli.UsageError(f"--target: {error}") from None
     try:
         text = cli.read_bytes(options.input).decode()
     except UnicodeDecodeError as error:
@@ -81,19 +86,25 @@ def optimize(options: argparse.Namespace) -> int:
     return cli.DONE
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def parser() -> Parser:
     from orchestrion.schema.profiles import PROFILES
 
-    made = cli.parser("vm-opt", "Runs passes over IR in MLIR's generic form.")
+    made = cli.parser("vm-opt", "Runs passes over IR in MLIR's generic form.", EXAMPLES)
     made.add_argument("input", metavar="IN.mlir", nargs="?", help="the text; - for standard input")
-    made.add_argument(
+    group = made.group("passes")
+    group.add_argument(
         "--pass", dest="passes", metavar="NAME,...", action="append", default=[], help="what to run, in order"
     )
-    made.add_argument("--target", default=",".join(PROFILES), metavar="NAME,...", help="for passes that make programs")
-    made.add_argument("--no-locations", action="store_true", help="leave source locations out of the text")
-    made.add_argument("--list-passes", action="store_true", help="say which passes there are")
-    made.add_argument("-o", dest="output", metavar="OUT.mlir", help="where to write; standard output if absent")
-    return cli.run("vm-opt", made, optimize, argv)
+    group.add_argument("--target", default=",".join(PROFILES), metavar="NAME,...", help="for passes that make programs")
+    group.add_argument("--list-passes", action="store_true", help="say which passes there are")
+    group = made.group("output")
+    group.add_argument("-o", dest="output", metavar="OUT.mlir", help="where to write; standard output if absent")
+    group.add_argument("--no-locations", action="store_true", help="leave source locations out of the text")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("vm-opt", parser(), optimize, argv)
 
 
 if __name__ == "__main__":

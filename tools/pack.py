@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from . import cli
+from .arguments import Parser
 from .packing import (
     apply,
     bundle,
@@ -40,18 +41,30 @@ COMMANDS: tuple[ModuleType, ...] = (
     unbundle,
 )
 
+EXAMPLES = (
+    ("vm-pack keygen -o key.pem", "Makes a key pair: key.pem and key.pub.pem."),
+    ("vm-pack sign m.fb --key=key.pem -o signed.fb", "Signs a module."),
+    ("vm-pack verify signed.fb --key=key.pub.pem", "Checks every byte of it, and the signature."),
+    ("vm-pack bundle signed.fb -o bundle.zip", "Packs it with its parameters and papers."),
+    ("vm-pack sign --help", "Shows the flags of one command."),
+)
+
 
 def pack(options: argparse.Namespace) -> int:
     status: int = options.run(options)
     return status
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    made = cli.parser("vm-pack", "Makes keys, signs modules, checks and packs them.")
+def parser() -> Parser:
+    made = cli.parser("vm-pack", "Makes keys, signs modules, checks and packs them.", EXAMPLES)
     commands = made.add_subparsers(metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add(commands)
-    return cli.run("vm-pack", made, pack, argv)
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return cli.run("vm-pack", parser(), pack, argv)
 
 
 if __name__ == "__main__":

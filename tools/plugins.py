@@ -1,4 +1,4 @@
-"""vm-run --list_plugins: what installed packages add, kind by kind, and why one cannot be used."""
+"""vm-run --list-plugins: what installed packages add, kind by kind, and why one cannot be used."""
 
 from collections.abc import Callable, Collection
 

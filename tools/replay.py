@@ -8,6 +8,7 @@ the inputs of the device that is right to any other and compares what that write
 import io
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from orchestrion.schema.files import open_regular
 
 from .cli import InputError, write_whole
 from .entries import entries_by_name, specialized
+from .tolerances import Tolerances, read
 
 if TYPE_CHECKING:
     from orchestrion.hal.buffer import Buffer
@@ -30,7 +32,7 @@ Array = npt.NDArray[Any]
 NOTE = "dispatch.json"
 
 
-def save(folder: Path, difference: "Difference", devices: tuple[str, str]) -> None:
+def save(folder: Path, difference: "Difference", devices: tuple[str, str], tolerances: Tolerances) -> None:
     """Write the folder, or raise OSError. The note comes last: without it nothing is there."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / NOTE).unlink(missing_ok=True)
@@ -54,6 +56,7 @@ def save(folder: Path, difference: "Difference", devices: tuple[str, str]) -> No
         "ops": list(difference.want.ops),
         "location": difference.want.location,
         "differs": list(difference.lines),
+        **tolerances.data(),
     }
     write_whole(folder / NOTE, (json.dumps(note, indent=2) + "\n").encode())
 
@@ -68,13 +71,15 @@ def replay(
     device: str,
     folder: Path,
     allow_native_code: bool,
-    relative: float,
-    absolute: float,
+    tolerances: Callable[[Tolerances], Tolerances],
     build_deadline: float | None = None,
     policy: str | None = None,
     signature: str | None = None,
 ) -> tuple[bool, str]:
-    """Whether the device writes what the right one wrote, and the comparison in words, a line per output."""
+    """Whether the device writes what the right one wrote, and the comparison in words, a line per output.
+
+    `tolerances`: those that count, given those of the recording.
+    """
     from orchestrion.hal.building import BuildBudget
     from orchestrion.hal.policy import Policy
     from orchestrion.hal.registry import open_device
@@ -92,12 +97,13 @@ def replay(
 
             admit(module, share, policy, signature)
         outputs = _run(module, share, folder, note)
+    allowed = tolerances(read(note))
     lines, agrees = [], True
     for index, got in outputs.items():
-        found = mismatch(got, _array(folder, note, "output", index), relative, absolute)
+        found = mismatch(got, _array(folder, note, "output", index), *allowed)
         agrees &= found is None
         lines.append(f"output {index}, {type_text(got)}, {found or 'agrees'}")
-    return agrees, "\n".join([f"{note['entry']} on {device}, with the inputs of {note['right']}:", *lines])
+    return agrees, "\n".join([f"{note['entry']} on {device}, with the inputs of {note['right']}, {allowed}:", *lines])
 
 
 def _note(folder: Path) -> dict[str, Any]:
@@ -122,6 +128,10 @@ def _note(folder: Path) -> dict[str, Any]:
         bytes.fromhex(known["parameters"])
     except ValueError:
         raise InputError(f"{place}: not what --compare writes: parameters {known['parameters']!r}") from None
+    try:
+        read(known)
+    except ValueError as error:
+        raise InputError(f"{place}: not what --compare writes: {error}") from None
     return known
 
 
@@ -180,7 +190,7 @@ def _run(module: "Module", device: "Device", folder: Path, note: dict[str, Any])
 
 
 def _array(folder: Path, note: dict[str, Any], kind: str, index: int) -> Array:
-    from .arrays import load_array
+    from .array_files import load_array
 
     return load_array(str(folder / f"{note['right']}.{kind}-{index}.npy"))
 

@@ -6,17 +6,24 @@ from orchestrion.schema.child_process import freeze_support
 from orchestrion.schema.errors import KeysError, ModuleError, Untrusted
 
 from .array import DeviceArray
-from .context import Limits
-from .errors import ParameterError, TrustWarning, VmError
+from .errors import CallerError, CallerTypeError, CallerValueError, ParameterError, TrustWarning, VmError
 from .fence import Fence, Future
 from .file_part import FilePart
+from .limits import Limits
 from .program import Program, load
 
 if TYPE_CHECKING:
     from orchestrion.hal.residency import StreamingWarning
     from orchestrion.schema.trust.policy import TrustedKey, TrustPolicy
 
+    from .predictor import Predictor
+
+    __version__: str
+
 __all__ = [
+    "CallerError",
+    "CallerTypeError",
+    "CallerValueError",
     "DeviceArray",
     "Fence",
     "FilePart",
@@ -25,6 +32,7 @@ __all__ = [
     "Limits",
     "ModuleError",
     "ParameterError",
+    "Predictor",
     "Program",
     "StreamingWarning",
     "TrustPolicy",
@@ -39,10 +47,18 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """What few loads need is imported when it is asked for."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("orchestrion")
     if name == "StreamingWarning":
         from orchestrion.hal import residency
 
         return residency.StreamingWarning
+    if name == "Predictor":
+        from .predictor import Predictor
+
+        return Predictor
     if name not in ("TrustPolicy", "TrustedKey"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from orchestrion.schema.trust import policy as trust_policy

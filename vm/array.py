@@ -1,8 +1,9 @@
-"""Arrays that live on a program's device: what `put` and `empty` give, and what calls take as arguments and `out=`."""
+"""Arrays that live on a program's device: `put`, `empty` and `on_device` make them, calls take them, also as `out=`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,20 +13,46 @@ from orchestrion.hal.backend import NativeRange
 from orchestrion.hal.buffer import BufferView
 
 from .context import Context
-from .errors import PUBLIC, public
+from .errors import PUBLIC, CallerTypeError, CallerValueError, public
+from .tensors import describe
 
 Array = npt.NDArray[Any]
 _Result = TypeVar("_Result")
 
 
 class DeviceArray:
-    """A tensor in device memory. Its memory goes with the last reference."""
+    """A tensor in device memory. Its memory goes with the last reference.
 
-    __slots__ = ("_owner", "view")
+    An array that was donated (`Function.on_device`) is consumed: every use of it but `repr` and `is_donated` raises
+    `CallerError`.
+    """
 
-    def __init__(self, view: BufferView, owner: Context) -> None:
+    __slots__ = ("_donated_to", "_owner", "is_shared", "view")
+
+    def __init__(self, view: BufferView, owner: Context, is_shared: bool = False) -> None:
+        """`is_shared`: whether somebody outside of the VM uses the memory as well."""
         self.view = view
         self._owner = owner  # keeps the device open
+        self._donated_to = ""
+        self.is_shared = is_shared
+
+    def __getattr__(self, name: str) -> Any:
+        """For what a consumed array lacks."""
+        if name == "view":
+            raise CallerValueError(
+                f"the array was donated to a call of {self._donated_to!r}, which may have written over it"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def consume(self, function: str) -> None:
+        """Give the memory up to a call of `function`."""
+        self._donated_to = function
+        del self.view
+
+    @property
+    def is_donated(self) -> bool:
+        """Whether a call consumed it."""
+        return self._donated_to != ""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -36,6 +63,15 @@ class DeviceArray:
         return self.view.dtype.numpy
 
     @property
+    def ndim(self) -> int:
+        return len(self.view.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.view.shape)
+
+    @property
     def nbytes(self) -> int:
         return self.view.nbytes
 
@@ -43,12 +79,34 @@ class DeviceArray:
         """A new array with the elements, after all work that was submitted before. `DeviceLost` if its device is."""
         return self._read()
 
+    def item(self) -> Any:
+        """The only element, as a Python number. `ValueError` if there is not exactly one. Waits as `to_numpy`."""
+        if self.size != 1:
+            raise ValueError(f"item() is for arrays of one element, this has {self.size}")
+        return self._read().item()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __len__(self) -> int:
+        """The size of the first dimension. `TypeError` without one, as NumPy's."""
+        if not self.shape:
+            raise TypeError("len() of an array without dimensions")
+        return self.shape[0]
+
     @property
     def native(self) -> NativeRange | None:
         """The elements in the driver's own API, as `(handle, offset, size)` with bytes: a `pyopencl.Buffer` or a
         `VkBuffer`, for work of the caller's own. None on devices without such an API. The handle is good as long as
         this array lives; see docs/interoperability.md for how work is ordered.
         """
+        self.is_shared = True
         return self._public(lambda: self.view.native)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
@@ -60,6 +118,7 @@ class DeviceArray:
             raise ValueError(
                 f"a device array of {self.dtype} cannot be seen as one of {np.dtype(dtype)} without a copy"
             )
+        self.is_shared = True
         shared = self._public(self.view.shared)
         if shared is None:
             raise ValueError("a device array whose memory is not mapped cannot be seen as a NumPy array without a copy")
@@ -70,6 +129,8 @@ class DeviceArray:
         later calls with this array as `out=` change what the other library sees. Else, or with `copy=True`, a copy in
         host memory. `BufferError`: `copy=False` and not mapped; types of ml_dtypes, which NumPy exports to nobody.
         """
+        if not copy:
+            self.is_shared = True
         return self._public(lambda: self.view.__dlpack__(copy=copy, **wanted))
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -87,5 +148,10 @@ class DeviceArray:
         except PUBLIC as error:
             raise public(error) from error
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise CallerTypeError("an array on a device does not pickle: pickle np.asarray(array)")
+
     def __repr__(self) -> str:
-        return f"DeviceArray({self.view.dtype.name}{list(self.shape)} on {self.view.buffer.device.info.id})"
+        if self.is_donated:
+            return f"DeviceArray(donated to {self._donated_to!r})"
+        return f"DeviceArray({describe(self.view.dtype, self.shape)} on {self.view.buffer.device.info.id})"

@@ -5,16 +5,30 @@ run by one thread at a time. Fuel is handed out in slices, so that the hot path 
 slice is used up, `refuel` looks at the clock, at `cancel` and at the total.
 """
 
+from __future__ import annotations
+
 import time
-from typing import TYPE_CHECKING, Any, ClassVar
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from orchestrion.hal.errors import DeadlineExceeded as HalDeadlineExceeded
 
 from .errors import Cancelled, DeadlineExceeded, DepthExceeded, FuelExhausted
 
 if TYPE_CHECKING:
-    from .context import Context, Limits
+    from orchestrion.hal.device import Device
+    from orchestrion.hal.executable import Executable
+    from orchestrion.hal.semaphore import Fence
+
     from .enqueued import Enqueued
+    from .errors import DeviceLost, VmError
+    from .facts import LoadFacts
+    from .limits import Limits
+    from .linker import LinkedProgram
+    from .load_progress import BuildProgress
+    from .memory import Memory
+    from .rooms import ResultRooms
 
 #: units of fuel (instructions, about) between two looks at clock and cancellation: a few milliseconds
 SLICE = 1 << 14
@@ -26,6 +40,55 @@ BYTES_PER_UNIT = 256
 OBJECT_UNITS = 16
 #: bytes of device memory for one more unit of fuel: it is zeroed when it is allocated
 ALLOCATED_BYTES_PER_UNIT = 4096
+
+
+class Builds(Protocol):
+    """Helpers that build executables while initializers run. See `parallel_builds.py`."""
+
+    def take(self, ordinal: int) -> tuple[Executable, float] | None:
+        """The executable and the seconds that it was waited for; None: the caller has to build it."""
+
+    def end(self) -> None:
+        """Begin no further build, and wait for those under way."""
+
+
+class CallContext(Protocol):
+    """What a running call and the native functions that it calls ask of its context. See `context.py`."""
+
+    facts: LoadFacts
+    builds: Builds | None
+    progress: BuildProgress | None
+    result_rooms: ResultRooms | None
+    constant_bytes: int
+    device: Device | None
+    lost: DeviceLost | None
+    globals: list[Any]
+
+    @property
+    def program(self) -> LinkedProgram: ...
+
+    @property
+    def memory(self) -> Memory: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    @property
+    def cancelled(self) -> bool: ...
+
+    @property
+    def parent(self) -> CallContext | None:
+        """The context of the program's initializers; None for that one itself."""
+
+    @property
+    def execute(self) -> Callable[..., object]:
+        """Runs recordings and waits: `Queue.execute`."""
+
+    @property
+    def build_seconds(self) -> float: ...
+
+    def refusal(self) -> VmError:
+        """Why a closed context does nothing."""
 
 
 class Watcher:
@@ -69,7 +132,7 @@ class Call:
     #: whether its thread waits for the device; submitted calls are suspended instead
     blocking: ClassVar[bool] = True
 
-    def __init__(self, context: "Context", limits: "Limits | None" = None) -> None:
+    def __init__(self, context: CallContext, limits: Limits | None = None) -> None:
         """`limits`: None for those of the context. The context limits memory, whatever is given here."""
         self.context = context
         self.program = context.program
@@ -147,7 +210,7 @@ class Call:
             self.built.add(executable)
             self.deadline += seconds
 
-    def watcher(self) -> "Watcher | None":
+    def watcher(self) -> Watcher | None:
         """Who ends work that the call submits when the call's time is up, also after the call."""
         return None if self.deadline is None else Watcher(self.deadline)
 
@@ -168,3 +231,15 @@ class Call:
     def time_left(self) -> float | None:
         """Seconds; None where there is no deadline."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+
+class SuspendableCall(Call):
+    """A call whose thread does not wait for the device: where it would, the call is suspended. See `submit.py`."""
+
+    __slots__ = ()
+
+    blocking: ClassVar[bool] = False
+
+    @abstractmethod
+    def timeline(self) -> Fence:
+        """The fence that the next submission to the device shall signal."""

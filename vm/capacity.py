@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from orchestrion.schema.isa import Effect
+
+from .operands import constant
 from .size_expressions import SizeExpression, read_size
 
 if TYPE_CHECKING:
@@ -139,13 +142,16 @@ def _measured(code: Code) -> list[tuple[int, list[tuple[int, int] | None]]]:
     measured: dict[int, tuple[int, int]] = {}
     parameters = {register: place for place, register in enumerate(code.parameters)}
     operands: Any
-    for _, row, operands in code.decoded:
-        if row.name == "i32.const":
-            numbers[operands[1]] = operands[0]
-        elif row.name == "call_import" and code.link.names[operands[0]] == "hal.view.dim":
+    for instruction in code.decoded:
+        _, row, operands = instruction
+        if row.effect is Effect.CONSTANT:
+            value = constant(instruction)
+            if isinstance(value, int):
+                numbers[operands[-1]] = value
+        elif row.effect is Effect.NATIVE and code.link.names[operands[0]] == "hal.view.dim":
             (view, axis), results = operands[1], operands[2]
             if view in parameters and axis in numbers:
                 measured[results[0]] = parameters[view], numbers[axis]
-        elif row.name == "call.cached":
+        elif row.effect is Effect.CACHED:
             calls.append((operands[0], [measured.get(register) for register in operands[1]]))
     return calls

@@ -9,14 +9,14 @@ from typing import Any
 
 from orchestrion.hal.fork import new_lock
 from orchestrion.schema.encoding import Decoded
-from orchestrion.schema.isa import MOVE_BIT
+from orchestrion.schema.isa import MOVE_BIT, Effect
 
 from .constants import place_constants
 from .native import NativeFunction
 from .operands import SHAPES, writes
 from .ops import ENDS, OPS
 from .ops.control import Block, goto
-from .ops.imports import Check, absent, call_native
+from .ops.imports import Check, absent, call_native, present
 from .ops.suspension import wait_native
 from .ops.table import HIDDEN, Op, Registers
 from .straight import Translation, translate
@@ -150,7 +150,7 @@ class _Builder:
         pcs: list[int] = []
         for number, (pc, row, _) in enumerate(self.code.decoded):
             self.pc = pc
-            if row.name in ENDS:
+            if row.ends_block:
                 end = ENDS[row.name](self, *self.decoded[pc].operands)
             elif _waits(self.code.decoded[number], self.link.imports):
                 end = self._wait(self.decoded[pc])
@@ -181,14 +181,14 @@ class _Builder:
         return self.link.codes[ordinal]
 
     def _op(self, decoded: Decoded) -> Op:
-        name = decoded.row.name
+        row = decoded.row
         operands, moved = without_moves(decoded)
-        if name == "call_import":
+        if row.effect is Effect.NATIVE:
             op = self._native(*operands)
-        elif name == "import.present":
-            op = OPS["i32.const"](0 if self.link.imports[operands[0]] is None else 1, operands[1])
+        elif row.effect is Effect.LINKED:
+            op = present(self.link.imports[operands[0]], operands[1])
         else:
-            op = OPS[name](*operands)
+            op = OPS[row.name](*operands)
         return _release(op, moved) if moved else op
 
     def _wait(self, decoded: Decoded) -> Any:
@@ -211,7 +211,7 @@ class _Builder:
 
 def _waits(decoded: Decoded, imports: list[NativeFunction | None]) -> bool:
     """Whether an instruction calls a native function that waits for the device."""
-    if decoded.row.name != "call_import":
+    if decoded.row.effect is not Effect.NATIVE:
         return False
     ordinal: Any = decoded.operands[0]
     function = imports[ordinal]
@@ -223,7 +223,7 @@ def _leaders(decoded: list[Decoded], imports: list[NativeFunction | None]) -> se
     leaders = {0}
     for number, instruction in enumerate(decoded):
         row, operands = instruction.row, instruction.operands
-        if row.name not in ENDS and not _waits(instruction, imports):
+        if not row.ends_block and not _waits(instruction, imports):
             continue
         for spec, value in zip(row.operands, operands, strict=True):
             if spec.kind == "target" and isinstance(value, int):

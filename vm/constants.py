@@ -8,15 +8,10 @@
 
 from typing import Any, NamedTuple
 
-from orchestrion.schema.encoding import Decoded, Operand, float_of_bits
-from orchestrion.schema.isa import MOVE_BIT
+from orchestrion.schema.encoding import Decoded, Operand
+from orchestrion.schema.isa import MOVE_BIT, Effect
 
-from .operands import SHAPES, Shape, reads, writes
-from .ops import ENDS
-
-_BRANCHES = frozenset(("br", "br_if", "br_table"))
-_ZEROS: dict[str, Any] = {"i32.zero": 0, "i64.zero": 0, "f32.zero": 0.0, "f64.zero": 0.0}
-_CONSTANTS = frozenset((*_ZEROS, "i32.const", "i64.const", "f32.const", "f64.const"))
+from .operands import SHAPES, Shape, constant, reads, writes
 
 
 class Placed(NamedTuple):
@@ -29,16 +24,9 @@ class Placed(NamedTuple):
 
 def place_constants(decoded: list[Decoded], parameters: tuple[int, ...], registers: int) -> Placed:
     """`registers`: how many the function has."""
-    if any(instruction.row.name in _BRANCHES for instruction in decoded):
+    if any(instruction.row.effect is Effect.BRANCH for instruction in decoded):
         return _in_own_registers(decoded, parameters)
     return _in_further_registers(decoded, registers)
-
-
-def _value(decoded: Decoded) -> Any:
-    name, first = decoded.row.name, decoded.operands[0]
-    if name in _ZEROS:
-        return _ZEROS[name]
-    return float_of_bits(first, name[:3]) if name.startswith("f") and isinstance(first, int) else first
 
 
 def _in_further_registers(decoded: list[Decoded], registers: int) -> Placed:
@@ -47,9 +35,9 @@ def _in_further_registers(decoded: list[Decoded], registers: int) -> Placed:
     moved_to: dict[int, int] = {}
     for instruction in decoded:
         row, operands = instruction.row, instruction.operands
-        if row.name in _CONSTANTS and registers + len(further) < MOVE_BIT:
+        if row.effect is Effect.CONSTANT and registers + len(further) < MOVE_BIT:
             moved_to[operands[-1]] = registers + len(further)  # type: ignore[index]
-            further.append(_value(instruction))
+            further.append(constant(instruction))
             continue
         if moved_to:
             instruction = Decoded(instruction.pc, row, _renamed(SHAPES[row.opcode], operands, moved_to))
@@ -81,10 +69,10 @@ def _in_own_registers(decoded: list[Decoded], parameters: tuple[int, ...]) -> Pl
     left: list[Decoded] = []
     straight = True
     for instruction in decoded:
-        straight = straight and instruction.row.name not in ENDS
-        target = instruction.operands[-1] if straight and instruction.row.name in _CONSTANTS else None
+        straight = straight and not instruction.row.ends_block
+        target = instruction.operands[-1] if straight and instruction.row.effect is Effect.CONSTANT else None
         if isinstance(target, int) and times[target] == 1 and target not in read:
-            own[target] = _value(instruction)
+            own[target] = constant(instruction)
             continue
         left.append(instruction)
         if straight:

@@ -2,6 +2,9 @@
 
 Limits hold for each call (fuel, deadline, depth) or for what the context holds (memory). Reaching one ends the call
 with a named error and leaves the context usable: the frames are gone, the globals are as the call left them.
+
+A context knows the interpreter, but none of what is built upon it: submitted calls, helpers that build device code and
+recordings for several sizes are handed in as callables or seen through protocols.
 """
 
 from __future__ import annotations
@@ -9,9 +12,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestrion.hal.errors import HalError
 from orchestrion.hal.fork import ForkedLock, after_fork, new_lock
@@ -19,10 +21,11 @@ from orchestrion.hal.waiting import attempt
 
 from .call import Call
 from .code import Code
-from .errors import CallerError, DeviceLost, LimitError, VmError
+from .errors import CallerValueError, DeviceLost, LimitError, VmError
 from .facts import LoadFacts
 from .interpreter import abandon, located, run
-from .kept import Kept, Uncached
+from .kept import Kept, Setups, Uncached
+from .limits import NO_LIMITS, Limits
 from .memory import Memory
 from .once import run_once, straight_line
 from .ops.table import CALL, GLOBALS
@@ -30,45 +33,27 @@ from .ops.table import CALL, GLOBALS
 if TYPE_CHECKING:
     from orchestrion.hal.device import Device
 
-    from .lane import Lane
+    from .call import Builds
     from .linker import LinkedProgram
-    from .parallel_builds import ParallelBuilds
+    from .load_progress import BuildProgress
     from .rooms import ResultRooms
     from .straight import Translation
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits of a call. None is no limit. As `load_limits`, None is the default (`load_limits.py`), and `math.inf`
-    no limit.
-    """
+class Submissions(Protocol):
+    """What a context asks of its submitted calls. See `lane.py`."""
 
-    fuel: float | None = None  #: instructions of a call, a whole number, counted at back-edges and calls
-    deadline: float | None = None  #: seconds of a call, without the time in which device code is built
-    memory: float | None = None  #: bytes held, a whole number, host and device together
-    depth: int = 1000  #: nested calls
-    #: attributes of the module that gave some of these (`load_limits.tighten`); nobody else sets it
-    declared: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
+    def cancel(self) -> None:
+        """End the call under way, if any."""
 
-    def __post_init__(self) -> None:
-        for name, value in (("fuel", self.fuel), ("deadline", self.deadline), ("memory", self.memory)):
-            if value is not None and not value >= 0:  # NaN neither
-                raise CallerError(f"limit {name} is {value}, 0 or more expected")
-        if self.depth < 1:
-            raise CallerError(f"limit depth is {self.depth}, 1 or more expected")
+    def close(self, lost: DeviceLost | None = None) -> None:
+        """Begin no further call; those that have not begun end with `Cancelled`, or `DeviceLost` if that is why."""
 
-    def declared_as(self, name: str) -> str | None:
-        """The attribute of the module that gave a limit; None if the module did not."""
-        keys = (f"limits.{name}", f"limits.load-{name}")
-        return next((key for key in keys if key in self.declared), None) if self.declared else None
+    def release(self) -> None:
+        """Drop what it holds of the device: the context is closed."""
 
-    def origin(self, name: str) -> str:
-        """What an error adds to a limit: who set it, if that was the module."""
-        key = self.declared_as(name)
-        return "" if key is None else f", which the module declares ({key})"
-
-
-NO_LIMITS = Limits()
+    def invalidate_after_fork(self, parent: int) -> None:
+        """In a forked process: the calls belong to the process `parent`."""
 
 
 class Context:
@@ -96,6 +81,7 @@ class Context:
         "memory_pressure_callbacks",
         "parent",
         "program",
+        "progress",
         "result_rooms",
     )
 
@@ -106,8 +92,12 @@ class Context:
         memory: Memory | None = None,
         device: Device | None = None,
         parent: Context | None = None,
+        setups: Callable[[LinkedProgram], Setups] | None = None,
     ) -> None:
-        """`memory` is where the device charges; one of its own by `limits` if None. No initializer runs here."""
+        """`memory` is where the device charges; one of its own by `limits` if None. No initializer runs here. `setups`
+        makes the recordings that serve several sizes, on devices with indirect dispatch; None: each set of sizes has
+        recordings of its own.
+        """
         self.program = program
         self.limits = limits
         self.memory = Memory(limits.memory) if memory is None else memory
@@ -115,17 +105,19 @@ class Context:
         self.execute = _no_device if device is None else device.queue.execute
         self.parent = parent
         #: by `call.cached`
-        self.kept = Kept(self.memory, program if device is not None and device.indirect_dispatch else None)
+        indirect = setups is not None and device is not None and device.indirect_dispatch
+        self.kept = Kept(self.memory, partial(setups, program) if setups is not None and indirect else None)
         self.globals: list[Any] = list(program.globals if parent is None else parent.globals)
         #: `callback(busy)`, of this context's objects: see `on_memory_pressure`
         self.memory_pressure_callbacks: list[weakref.WeakMethod[Callable[[bool], bool]]] = []
         self.result_rooms: ResultRooms | None = None  #: for results that the running call allocates
         self.cancelled = False
         self.facts = LoadFacts()
-        self.builds: ParallelBuilds | None = None  #: while the program's initializers run
+        self.builds: Builds | None = None  #: while the program's initializers run
+        self.progress: BuildProgress | None = None  #: while the program's initializers run, if somebody wants to know
         self.constant_bytes = 0  #: of constants that were copied to the device
         self.lock: Any = new_lock()  #: or a `ForkedLock`
-        self.lane: Lane | None = None  #: of submitted calls, once there was one
+        self.lane: Submissions | None = None  #: of submitted calls, once there was one
         if device is not None:
             device.on_memory_pressure(self.release_spare)
         self.memory.on_full(self.release_spare)
@@ -208,7 +200,7 @@ class Context:
         """Go on with a suspended call whose fence was signalled."""
         try:
             if not call.reached(call.waiting):
-                raise CallerError("the call waits for a fence that is not signalled")
+                raise CallerValueError("the call waits for a fence that is not signalled")
         except HalError as error:
             raise abandon(call, error) from error
         call.waiting = None
@@ -278,14 +270,21 @@ class Context:
 
     def invalidate_after_fork(self, parent: int) -> None:
         """In a process that was forked from its owner: no call is made any more."""
-        self.lock = ForkedLock(CallerError(f"the program was loaded by process {parent}, of which this one is a fork"))
+        self.lock = ForkedLock(
+            CallerValueError(f"the program was loaded by process {parent}, of which this one is a fork")
+        )
         lane, self.lane = self.lane, None
         if lane is not None:
             lane.invalidate_after_fork(parent)
 
     def refusal(self, what: str = "the program") -> VmError:
         """Why a closed context does nothing."""
-        return CallerError(f"{what} is closed") if self.lost is None else DeviceLost(self.lost.message)
+        return CallerValueError(f"{what} is closed") if self.lost is None else DeviceLost(self.lost.message)
+
+    @property
+    def build_seconds(self) -> float:
+        """For which the initializers and calls of this context and its parent waited until code was built."""
+        return self.facts.build_seconds + (0.0 if self.parent is None else self.parent.facts.build_seconds)
 
     @property
     def closed(self) -> bool:
@@ -317,7 +316,7 @@ def _invalidate_after_fork(parent: int) -> None:
 
 
 def _no_device(commands: object, buffers: object, watcher: object) -> None:
-    raise CallerError("the context has no device")
+    raise CallerValueError("the context has no device")
 
 
 def _refuse(message: str, commands: object, buffers: object, watcher: object) -> None:

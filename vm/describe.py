@@ -142,7 +142,8 @@ def _program(module: Module, ordinal: int, problems: dict[int, str] | None) -> P
 
 def _executables(module: Module, row: ProgramRow) -> tuple[Executable, ...]:
     """Executables with the same variants as one row, in the order of the first of each; of segments that were taken out
-    it names those of the first."""
+    it names those of the first.
+    """
     groups: dict[tuple[Variant, ...], Executable] = {}
     for executable in module.executables[row.executables_start : row.executables_end]:
         variants = tuple([_variant(module, at) for at in _variants(module, executable)])

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from orchestrion.schema.isa import MOVE_BIT
+from orchestrion.schema.isa import MOVE_BIT, Effect
 
-from .operands import writes
+from .operands import constant, writes
 from .verifier import VerifiedFunction, verify
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def dispatches(module: Module, program: int) -> list[Dispatch]:
     stored: dict[int, set[_Held | None]] = {}
     for function in functions:
         for decoded, held in _walk(function, names, {}):
-            if decoded.row.name.startswith("global.store."):
+            if decoded.row.effect is Effect.STORE:
                 register, place = decoded.operands
                 stored.setdefault(_int(place), set()).add(held.get(_int(register) & ~MOVE_BIT))
     known = {place: one for place, values in stored.items() if len(values) == 1 and (one := next(iter(values)))}
@@ -80,16 +80,15 @@ def _walk(
 
 def _result(decoded: Decoded, names: list[str], known: dict[int, _Held], held: dict[int, _Held]) -> _Held | None:
     """What the only result of an instruction is, where that is known."""
-    match decoded.row.name:
-        case "i32.const":
-            return _Held(_int(decoded.operands[0]), False)
-        case "i32.zero":
-            return _Held(0, False)
-        case "i32.copy" | "ref.copy":
+    match decoded.row.effect:
+        case Effect.CONSTANT:
+            value = constant(decoded)
+            return _Held(value, False) if isinstance(value, int) else None
+        case Effect.COPY:
             return held.get(_int(decoded.operands[0]) & ~MOVE_BIT)
-        case "global.load.ref":
+        case Effect.LOAD:
             return known.get(_int(decoded.operands[0]))
-        case "call_import" if _called(decoded, names) == CREATE:
+        case Effect.NATIVE if _called(decoded, names) == CREATE:
             ordinal = held.get(_registers(decoded)[0])
             return None if ordinal is None else _Held(ordinal.value, True)
         case _:
@@ -97,7 +96,7 @@ def _result(decoded: Decoded, names: list[str], known: dict[int, _Held], held: d
 
 
 def _called(decoded: Decoded, names: list[str]) -> str:
-    return names[_int(decoded.operands[0])] if decoded.row.name == "call_import" else ""
+    return names[_int(decoded.operands[0])] if decoded.row.effect is Effect.NATIVE else ""
 
 
 def _registers(decoded: Decoded) -> list[int]:

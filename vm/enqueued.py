@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from orchestrion.hal.buffer import Buffer
     from orchestrion.hal.queue import Work
 
-    from .hal_module import Recording
+    from .recording import Recording
 
 #: recordings in one submission
 MOST = 1024

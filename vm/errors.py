@@ -49,7 +49,15 @@ _SHOWN = 20
 
 
 class CallerError(VmError):
-    """The caller's fault: wrong count, type or shape of arguments, an unknown function."""
+    """The caller's fault: wrong count, type or shape of arguments, an unknown function. Always one of the two below."""
+
+
+class CallerTypeError(CallerError, TypeError):
+    """Arguments of the wrong number, names, Python type or element type."""
+
+
+class CallerValueError(CallerError, ValueError):
+    """Arguments of the wrong shape, size or value; something that is closed, or not there."""
 
 
 class TrustWarning(UserWarning):
@@ -167,3 +175,8 @@ def public(error: hal.DeviceLost | hal.OutOfMemory) -> VmError:
     if isinstance(error, hal.DeviceOutOfMemory):
         return DeviceOutOfMemory(str(error))
     return MemoryExceeded(str(error))
+
+
+def no_pickle(name: str) -> CallerTypeError:
+    """The error for a function that somebody pickles."""
+    return CallerTypeError(f"the function {name!r} does not pickle: pickle the program, and take its function there")

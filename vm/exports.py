@@ -1,18 +1,68 @@
 """The exports of a module as callers see them."""
 
-from orchestrion.schema.dtypes import BY_CODE
+from math import prod
+from typing import NamedTuple
+
+from orchestrion.hal.allocator import padded_size
+from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.module import Module
 from orchestrion.schema.rows import Argument, Result
+from orchestrion.schema.trees import KEY
 
 from .errors import MissingType
-from .function import Export, Value
+from .tensors import describe
+
+
+class Value(NamedTuple):
+    """An argument or result: what the module says of it. `expressions` say what its dynamic dimensions, of -1, are."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    expressions: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return describe(self.dtype, self.shape, self.expressions)
+
+
+class Export(NamedTuple):
+    """The signature of an exported function, the same in all programs of a module.
+
+    `aliases` has, for each result, the number of the argument whose memory it may take over, or a number that none has.
+    """
+
+    name: str
+    doc: str
+    arguments: tuple[Value, ...]
+    results: tuple[Value, ...]
+    aliases: tuple[int, ...]
+    #: the text of the trees of arguments and results (`schema.trees`); empty where both are flat
+    trees: str = ""
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether sizes come with each call."""
+        return any([-1 in value.shape for value in (*self.arguments, *self.results)])
+
+    @property
+    def slot_bytes(self) -> int:
+        """Device memory that the slots of a context take for it, as far as shapes are static."""
+        found = 0
+        for value in (*self.arguments, *self.results):
+            if -1 not in value.shape:
+                found += padded_size(value.dtype.itemsize * prod(value.shape))
+        return found
+
+    def __str__(self) -> str:
+        arguments = ", ".join(f"{value.name}: {value}" for value in self.arguments)
+        return f"{self.name}({arguments}) -> ({', '.join(map(str, self.results))})"
 
 
 def read_exports(module: Module) -> tuple[Export, ...]:
     """One per export, in the module's order. `MissingType` where NumPy lacks an element type that a value has."""
     strings = module.strings
     found = []
-    for row in module.exports:
+    for ordinal, row in enumerate(module.exports):
         arguments = [_value(module, at) for at in module.arguments[row.arguments_start : row.arguments_end]]
         results = [_value(module, at) for at in module.results[row.results_start : row.results_end]]
         for value in (*arguments, *results):
@@ -21,7 +71,17 @@ def read_exports(module: Module) -> tuple[Export, ...]:
             except ImportError as error:
                 raise MissingType(f"{value.name!r} of {strings[row.name]!r}: {error}") from None
         aliases = [at.alias for at in module.results[row.results_start : row.results_end]]
-        found.append(Export(strings[row.name], strings[row.doc], tuple(arguments), tuple(results), tuple(aliases)))
+        trees = module.export_attribute(ordinal, KEY) if row.attributes_end > row.attributes_start else None
+        found.append(
+            Export(
+                strings[row.name],
+                strings[row.doc],
+                tuple(arguments),
+                tuple(results),
+                tuple(aliases),
+                trees if isinstance(trees, str) else "",
+            )
+        )
     return tuple(found)
 
 

@@ -13,8 +13,9 @@ class LoadFacts:
     user's cache.
     """
 
-    __slots__ = ("builds", "derived")
+    __slots__ = ("build_seconds", "builds", "derived")
 
     def __init__(self) -> None:
         self.builds: dict[int, Build] = {}
         self.derived: dict[int, bool] = {}
+        self.build_seconds = 0.0  #: for which initializers waited until executables were built

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrion.hal.errors import EventFailed, HalError
 from orchestrion.hal.fork import new_lock
 
-from .errors import CallerError, Cancelled
+from .errors import CallerValueError, Cancelled
 
 if TYPE_CHECKING:
     import asyncio
@@ -82,7 +82,7 @@ class Fence:
     def signal(self) -> None:
         """Reach it, from any thread. `CallerError` when it is reached already."""
         if not self.settle(None):
-            raise CallerError("the fence is reached already")
+            raise CallerValueError("the fence is reached already")
 
     def wait(self, timeout: float | None = None) -> None:
         """Block until it is reached. `TimeoutError` after `timeout` seconds; raises the error it was reached with."""
@@ -212,7 +212,9 @@ class Future(Fence):
 
     def signal(self) -> None:
         """Refused: the call reaches it."""
-        raise CallerError(f"the future of a call of {self._name!r} is reached by the call, nobody else may signal it")
+        raise CallerValueError(
+            f"the future of a call of {self._name!r} is reached by the call, nobody else may signal it"
+        )
 
     def cancel(self) -> bool:
         """End the call with `Cancelled`; False when it is over. Work of it that the device has is waited for, unheard.

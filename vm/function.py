@@ -11,41 +11,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import prod
+from keyword import iskeyword
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from orchestrion.hal.allocator import padded_size
 from orchestrion.hal.backend import MemoryUse
 from orchestrion.hal.buffer import Buffer, BufferView
-from orchestrion.schema.dtypes import DType
 
 from .array import Array, DeviceArray
 from .call import Call
 from .code import Code
 from .context import Context
-from .errors import PUBLIC, CallerError, DeviceLost, DeviceOutOfMemory, MemoryExceeded, Trap, public
+from .errors import (
+    PUBLIC,
+    CallerError,
+    CallerTypeError,
+    CallerValueError,
+    DeviceLost,
+    DeviceOutOfMemory,
+    MemoryExceeded,
+    Trap,
+    no_pickle,
+    public,
+)
+from .exports import Export, Value
 from .fence import Future
 from .interop import IMPORT_BYTES, import_array, is_foreign
+from .resident import Donated, Residents
 from .statistics import Log, totals
-from .submit import submit
-from .tensors import as_array, describe, describe_array, fits
+from .submit import Staged, submit
+from .tensors import as_array, check_out, describe, fits, mismatch
+
+if TYPE_CHECKING:
+    import inspect
+
+    from orchestrion.hal.device import Device
+    from orchestrion.hal.queue import Work
+    from orchestrion.hal.statistics import Statistics
 
 _Target = TypeVar("_Target")
-
-
-class Value(NamedTuple):
-    """An argument or result: what the module says of it. `expressions` say what its dynamic dimensions, of -1, are."""
-
-    name: str
-    dtype: DType
-    shape: tuple[int, ...]
-    expressions: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return describe(self.dtype, self.shape, self.expressions)
 
 
 class Slot(NamedTuple):
@@ -69,61 +75,6 @@ def is_readable(slot: Slot) -> bool:
     return slot.elements is not None and slot.buffer.host_cached
 
 
-class Export(NamedTuple):
-    """The signature of an exported function, the same in all programs of a module.
-
-    `aliases` has, for each result, the number of the argument whose memory it may take over, or a number that none has.
-    """
-
-    name: str
-    doc: str
-    arguments: tuple[Value, ...]
-    results: tuple[Value, ...]
-    aliases: tuple[int, ...]
-
-    @property
-    def is_sized(self) -> bool:
-        """Whether sizes come with each call."""
-        return any([-1 in value.shape for value in (*self.arguments, *self.results)])
-
-    @property
-    def slot_bytes(self) -> int:
-        """Device memory that the slots of a context take for it, as far as shapes are static."""
-        found = 0
-        for value in (*self.arguments, *self.results):
-            if -1 not in value.shape:
-                found += padded_size(value.dtype.itemsize * prod(value.shape))
-        return found
-
-    def __str__(self) -> str:
-        arguments = ", ".join(f"{value.name}: {value}" for value in self.arguments)
-        return f"{self.name}({arguments}) -> ({', '.join(map(str, self.results))})"
-
-
-class Staged:
-    """A submitted call's arguments, checked: arrays are copies, views on the device are the caller's.
-
-    `outs` is what the caller gave per result, `targets` the views of those that are on the device. Once it is its turn,
-    `destinations` are the views for all results, and `passed` are all views that the program was given.
-    """
-
-    __slots__ = ("before", "destinations", "operands", "outs", "passed", "started", "targets")
-
-    def __init__(
-        self,
-        operands: list[Array | BufferView],
-        outs: tuple[Any, ...] | None,
-        targets: tuple[BufferView | None, ...],
-    ) -> None:
-        self.operands = operands
-        self.outs = outs
-        self.targets = targets
-        self.destinations: tuple[BufferView | None, ...] = ()
-        self.passed: list[BufferView | None] = []
-        self.before: tuple[int, ...] = ()
-        self.started = 0.0
-
-
 class Function:
     """An export in one context: `function(x, y, out=None)`, and `function.submit(x, y)` for a future of the same."""
 
@@ -134,6 +85,7 @@ class Function:
         "_outputs",
         "_plain",
         "_ready",
+        "_residents",
         "_statistics",
         "_targets",
         "code",
@@ -156,9 +108,31 @@ class Function:
         self._targets: tuple[BufferView | None, ...] = ()
         self._plain: Slot | None = None  #: the output, when there is one and its memory is mapped
         self._ready = False
+        self._residents: Residents | None = None  #: once a call left its results on the device
 
-    def __call__(self, *arguments: Any, out: Any = None) -> Any:
-        """Run the function. Gives a new array, a tuple of them for several results, or what `out` holds.
+    @property
+    def flat(self) -> Function:
+        """Itself: functions of trees have a flat one."""
+        return self
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        import inspect  # few programs ask for it
+
+        names = [value.name for value in self.export.arguments]
+        is_named = all(name.isidentifier() and name != "out" and not iskeyword(name) for name in names)
+        if is_named and len(set(names)) == len(names):
+            arguments = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+        else:
+            numbers = range(len(names))
+            arguments = [inspect.Parameter(f"arg{place}", inspect.Parameter.POSITIONAL_ONLY) for place in numbers]
+        out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+        return inspect.Signature([*arguments, out])
+
+    def __call__(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
+        """Run the function, with arguments by place or by name.
+
+        Gives a new array, a tuple of them for several results, or what `out` holds.
 
         `out`: an array or device array to receive the result, for several results a sequence of them; None for a new
         array. A device array may be an argument as well where the function donates that argument to the result, which
@@ -166,6 +140,8 @@ class Function:
         wrong then.
         """
         context = self.context
+        if named:
+            arguments = self._ordered(arguments, named)
         with context.lock:
             try:
                 started = perf_counter()
@@ -211,6 +187,22 @@ class Function:
             except PUBLIC as error:
                 raise public(error) from error
 
+    def on_device(self, *arguments: Any, donate: Donated = (), **named: Any) -> DeviceArray | tuple[DeviceArray, ...]:
+        """As a call, with results that stay on the device: a `DeviceArray`, a tuple of them for several results.
+
+        They are arguments of any call on the same device; `np.asarray` copies one to the host. `donate`: numbers or
+        names of arguments that are not needed any more. Device arrays among these are consumed, and their memory serves
+        the results that the export aliases with them (`donate_argnums` of `jax.jit`), which are computed in place then.
+        Wrong arguments raise `CallerError` and consume nothing; a call that fails later consumes what was donated.
+        """
+        if named:
+            arguments = self._ordered(arguments, named)
+        with self.context.lock:
+            if self._residents is None:
+                self._residents = Residents(self)
+            found = self._residents.call(self, arguments, donate)
+        return found[0] if len(found) == 1 else found
+
     def submit(self, *arguments: Any, out: Any = None, wait: Iterable[Any] = (), signal: Any = None) -> Future:
         """Enqueue a call and return at once. The future gives what `__call__` with the same arguments would.
 
@@ -229,7 +221,7 @@ class Function:
             raise self._wrong_count(arguments)
         operands: list[Array | BufferView] = []
         for place, (x, value) in enumerate(zip(arguments, values, strict=True)):
-            what = f"argument {place} of {self.name!r}"
+            what = self.what(place)
             if isinstance(x, DeviceArray | BufferView):
                 operands.append(self._resident(x, value, what))
             else:
@@ -272,11 +264,61 @@ class Function:
         """What a submitted call that is over gives its caller; `ready` hears of each result."""
         outs = (None,) * len(results) if staged.outs is None else staged.outs
         value = self._deliver(results, outs, staged.destinations, staged.passed, ready)
-        after = totals(self._statistics)
-        context = self.context
-        self._log((self.name, staged.started, perf_counter(), staged.before, after, context.constant_bytes))
-        context.constant_bytes = 0
+        self.log(staged.started, staged.before)
         return value
+
+    # what `resident.py` asks of a call; the context's lock is held
+
+    @property
+    def device(self) -> Device:
+        """Where the function runs. Errors as those of a call, once its context is closed."""
+        if self.context.device is None:
+            raise self.context.refusal(f"the program of {self.name!r}")
+        return self.context.device
+
+    @property
+    def statistics(self) -> Statistics:
+        return self._statistics
+
+    def operands(self, arguments: Sequence[Any]) -> list[BufferView]:
+        """The views to pass for arguments, those of the host copied to their slots."""
+        if not self._ready:
+            self._prepare(arguments)
+        if len(arguments) != len(self._inputs):
+            raise self._wrong_count(arguments)
+        state = self.device.device_state
+        found = []
+        for place, (x, slot) in enumerate(zip(arguments, self._inputs, strict=True)):
+            view = x.view if type(x) is DeviceArray else None
+            if (
+                view is not None
+                and view.shape == slot.shape
+                and view.dtype is slot.view.dtype
+                and view.buffer.device_state is state
+            ):
+                found.append(view)
+            else:
+                found.append(self._argument(place, x))
+        return found
+
+    def result_shapes(self) -> list[tuple[int, ...] | None]:
+        """After `operands`: the shape of each result, None where only the program knows it."""
+        return [view.shape for view in self._targets if view is not None]
+
+    def learn(self, views: Sequence[BufferView]) -> None:
+        """Hear what the results were, for `result_shapes` of the next call."""
+
+    def run(self, passed: Sequence[BufferView | None]) -> tuple[Any, ...]:
+        """The results of the program, when its work is over."""
+        results = self.context.run(self._call, self.code, passed)
+        self._await(results)
+        return results
+
+    def log(self, started: float, before: tuple[int, ...]) -> None:
+        """Note a call that is over."""
+        context = self.context
+        self._log((self.name, started, perf_counter(), before, totals(self._statistics), context.constant_bytes))
+        context.constant_bytes = 0
 
     def _prepare(self, arguments: Sequence[Any]) -> None:
         """Make the slots: at the first call, since a program may have exports that nobody calls."""
@@ -290,11 +332,27 @@ class Function:
         self._plain = self._outputs[0] if plain else None
         self._ready = True
 
+    def warm_up(self) -> list[Work]:
+        """Make the slots, if shapes are static, and find what calls submit. The context's lock is held."""
+        if self.export.is_sized:
+            return []
+        if not self._ready:
+            self._prepare(())
+        self.code.entry()
+        if not self.device.queue.prepares:
+            return []
+        from .rehearsal import rehearse
+
+        return rehearse(self.context, self.code, [*[slot.view for slot in self._inputs], *self._targets])
+
     def release(self) -> None:
         """Let go of the slots: the context is being closed."""
         self._inputs = self._outputs = ()
         self._targets, self._plain = (), None
         self._ready = False
+        if self._residents is not None:
+            self._residents.close()
+            self._residents = None
 
     def __del__(self) -> None:
         if hasattr(self, "_ready"):
@@ -308,14 +366,36 @@ class Function:
             nbytes *= dim
         return slot_over(BufferView(device.allocator.allocate(nbytes, use), value.dtype, value.shape))
 
+    def _ordered(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by place. `CallerError`: one is missing, given twice or unknown."""
+        names = [value.name for value in self.export.arguments]
+        rest = dict(named)
+        found = list(arguments)
+        for name in names[len(arguments) :]:
+            if name not in rest:
+                raise CallerTypeError(f"{self.name!r}: argument {name!r} is missing")
+            found.append(rest.pop(name))
+        if rest:
+            name = next(iter(rest))
+            raise CallerTypeError(
+                f"{self.name!r}: argument {name!r} is " + ("given twice" if name in names else "unknown")
+            )
+        return tuple(found)
+
+    def what(self, place: int) -> str:
+        """An argument in messages: by its path in a tree, else by its number."""
+        if self.export.trees:
+            return self.export.arguments[place].name
+        return f"argument {place} of {self.name!r}"
+
     def _wrong_count(self, arguments: Sequence[object]) -> CallerError:
         count = len(self.export.arguments)
-        return CallerError(f"{self.name!r} takes {count} argument{'s' * (count != 1)}, got {len(arguments)}")
+        return CallerTypeError(f"{self.name!r} takes {count} argument{'s' * (count != 1)}, got {len(arguments)}")
 
     def _argument(self, place: int, x: object) -> BufferView:
         """The view to pass for an argument that is no plain array of the right type."""
         value = self.export.arguments[place]
-        what = f"argument {place} of {self.name!r}"
+        what = self.what(place)
         if isinstance(x, DeviceArray | BufferView):
             return self._resident(x, value, what)
         slot = self._inputs[place]
@@ -345,14 +425,17 @@ class Function:
     def _resident(self, x: DeviceArray | BufferView, value: Value, what: str) -> BufferView:
         view = x.view if isinstance(x, DeviceArray) else x
         if view.dtype is not value.dtype or view.shape != value.shape and not fits(view.shape, value.shape):
-            raise CallerError(f"{what}: expected {value}, got {describe(view.dtype, view.shape)} on a device")
+            message = f"{what}: expected {value}, got {describe(view.dtype, view.shape)} on a device"
+            raise mismatch(message, view.dtype is not value.dtype)
         device = self.context.device
         assert device is not None
         if view.buffer.device_state is not device.device_state:
             there = view.buffer.device.info.id
             if view.buffer.device_state is not None and view.buffer.device_state.lost is not None:
                 raise DeviceLost(f"{what}: the array was on {there} when that was lost; put it again")
-            raise CallerError(f"{what}: the array is on {there}, the program on {device.info.id}")
+            way = f"of another load; vm.load(..., device=program.device) puts programs on one {there}"
+            words = way if there == device.info.id else f"on {there}, the program on {device.info.id}"
+            raise CallerValueError(f"{what}: the array is {words}")
         return view
 
     def _destinations(
@@ -362,7 +445,7 @@ class Function:
         results = self.export.results
         outs: tuple[Any, ...] = tuple(out) if isinstance(out, list | tuple) else (out,)
         if len(outs) != len(results):
-            raise CallerError(f"{self.name!r} gives {len(results)} results, out has {len(outs)}")
+            raise CallerTypeError(f"{self.name!r} gives {len(results)} results, out has {len(outs)}")
         taken = [view.buffer if isinstance(view, BufferView) else None for view in operands]
         found: list[BufferView | _Target] = []
         for place, (one, value) in enumerate(zip(outs, results, strict=True)):
@@ -374,7 +457,7 @@ class Function:
                 taken.append(view.buffer)
             else:
                 view = targets[place]
-                _check_out(one, value, what)
+                check_out(one, value.dtype, value.shape, what, value)
             found.append(view)
         return outs, tuple(found)
 
@@ -385,7 +468,7 @@ class Function:
             if other is buffer and number != self.export.aliases[place]:
                 count = len(arguments)
                 shared = f"argument {number}, which is not donated to it" if number < count else f"out {number - count}"
-                raise CallerError(f"out {place} of {self.name!r} shares its memory with {shared}")
+                raise CallerValueError(f"out {place} of {self.name!r} shares its memory with {shared}")
 
     def _deliver(
         self,
@@ -398,7 +481,7 @@ class Function:
         """Copy results to where the caller wants them: new arrays for None. `passed`: what the program was given."""
         given = []
         for place, (result, one, destination) in enumerate(zip(results, outs, destinations, strict=True)):
-            view = self._checked(place, result)
+            view = self.checked(place, result)
             if one is None:
                 given.append(view.read())
             else:
@@ -413,10 +496,10 @@ class Function:
 
     def _collect(self, results: tuple[Any, ...], passed: Sequence[BufferView | None]) -> Any:
         """The results as new arrays."""
-        arrays = [self._checked(place, result).read() for place, result in enumerate(results)]
+        arrays = [self.checked(place, result).read() for place, result in enumerate(results)]
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
-    def _checked(self, place: int, result: Any) -> BufferView:
+    def checked(self, place: int, result: Any) -> BufferView:
         """A program may return another view than it was given, but of the right type."""
         value = self.export.results[place]
         if type(result) is not BufferView:
@@ -427,18 +510,18 @@ class Function:
         return result
 
     def __repr__(self) -> str:
-        return f"<function {self.export}>"
+        export = self.export
+        arguments = [f"{value.name}: {value}" for value in export.arguments]
+        return f"<Function {self.name}({_some(arguments)}) -> ({_some(list(map(str, export.results)))})>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise no_pickle(self.name)
 
 
 _ndarray = np.ndarray
 
 
-def _check_out(out: Any, value: Value, what: str) -> None:
-    if out is None:
-        return
-    if not isinstance(out, np.ndarray):
-        raise CallerError(f"{what}: expected an array of {value}, got {type(out).__name__}")
-    if out.dtype != value.dtype.numpy or out.shape != value.shape and not fits(out.shape, value.shape):
-        raise CallerError(f"{what}: expected {value}, got {describe_array(out)}")
-    if not out.flags.writeable:
-        raise CallerError(f"{what}: the array is read-only")
+def _some(texts: Sequence[str], most: int = 12) -> str:
+    """The texts of a list as far as one reads them."""
+    rest = len(texts) - most
+    return ", ".join([*texts[:most], f"and {rest} more"] if rest > 0 else texts)

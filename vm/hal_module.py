@@ -8,6 +8,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -22,52 +23,24 @@ from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 
 from . import derived, parallel_builds
-from .call import Call
+from .call import Call, SuspendableCall
 from .enqueued import Enqueued
-from .errors import CallerError, MissingType, Trap
-from .memory import Memory
+from .errors import CallerError, CallerValueError, MissingType, Trap
 from .native import Inline, NativeFunction, NativeModule, native
+from .recording import BINDING_BYTES, COMMAND_BYTES, MAX_SLOTS, SLOT_BYTES, Recording
 from .refs import OBJECT_BYTES
 from .tensors import describe, fits
 
 if TYPE_CHECKING:
     from orchestrion.hal.residency import Pool
 
-    from .submit import SubmittedCall
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 #: NumPy has no array of more dimensions or bytes
 _MAX_RANK, _MAX_BYTES = 64, 2**63 - 1
-#: slots of one recording, and bytes charged for each
-MAX_SLOTS, SLOT_BYTES = 1 << 16, 64
-#: bytes charged for a recorded command, and for each of its bindings
-COMMAND_BYTES, BINDING_BYTES = 512, 256
 #: bytes of code that one unit of fuel pays for: to read and verify them takes longer than to copy them
 _CODE_BYTES_PER_UNIT = 8
 #: submissions under way before a further one waits
 _MOST_PENDING = 1000
-
-
-class Recording:
-    """A command buffer and the parameters of its next dispatch. Its host memory is charged to the context that made
-    it.
-    """
-
-    __slots__ = ("_memory", "charged", "commands", "parameters")
-
-    def __init__(self, commands: CommandBuffer, memory: Memory) -> None:
-        self.commands = commands
-        self.parameters = b""
-        self._memory = memory
-        self.charged = 0  #: bytes
-
-    def charge(self, size: int) -> None:
-        self._memory.charge(size)
-        self.charged += size
-
-    def __del__(self) -> None:
-        if self.charged:
-            self._memory.refund(self.charged)
 
 
 def _hal(
@@ -140,7 +113,7 @@ def _check_shape(dtype: DType, dims: tuple[int, ...]) -> None:
 
 def _wrong_view(view: BufferView, dtype: int, dims: tuple[int, ...]) -> CallerError:
     wanted, got = describe(_dtype(dtype), dims), describe(view.dtype, view.shape)
-    return CallerError(f"expected {wanted}, got {got}")
+    return CallerValueError(f"expected {wanted}, got {got}")
 
 
 class HalModule(NativeModule):
@@ -245,13 +218,18 @@ class HalModule(NativeModule):
         call.spend(row.variants_end - row.variants_start)
         chosen = parallel_builds.choose(call.program, device, ordinal)
         call.spend_bytes(chosen.cost)
+        if call.program.lazy:
+            return parallel_builds.defer(context, chosen, ordinal)
         taken = None if context.builds is None else context.builds.take(ordinal)
         if taken is None:
             started = time.monotonic()
             executable = parallel_builds.build(call.program, device, chosen)
             taken = executable, time.monotonic() - started
+            if context.progress is not None:
+                context.progress.built(ordinal)
         executable, seconds = taken
         call.count_apart(ordinal, seconds)
+        context.facts.build_seconds += seconds
         context.facts.builds[ordinal] = executable.build
         return executable
 
@@ -261,7 +239,9 @@ class HalModule(NativeModule):
             raise Trap(f"a recording with {slots} slots, {MAX_SLOTS} are the most")
         call.spend_object()
         call.spend_bytes(SLOT_BYTES * slots)
-        recording = Recording(_device(call).create_command_buffer(slots), call.memory)
+        create = partial(_device(call).create_command_buffer, slots)
+        lazy = call.program.lazy
+        recording = Recording(None if lazy else create(), call.memory, create if lazy else None)
         recording.charge(OBJECT_BYTES + COMMAND_BYTES + SLOT_BYTES * slots)
         return recording
 
@@ -280,10 +260,15 @@ class HalModule(NativeModule):
             (slot if source is None else source, offset, length)
             for source, slot, offset, length in zip(sources, slots, offsets, lengths, strict=True)
         ]
-        recording.commands.dispatch(executable, entry, (x, y, z), bindings, recording.parameters)
-        call.spend(executable.backend.code_bytes(entry, recording.parameters) // _CODE_BYTES_PER_UNIT)
-        recording.charge(executable.backend.held_bytes(entry, recording.parameters))
-        recording.parameters = b""
+        parameters, recording.parameters = recording.parameters, b""
+
+        def dispatch(commands: CommandBuffer) -> None:
+            commands.dispatch(executable, entry, (x, y, z), bindings, parameters)
+            recording.charge(executable.backend.held_bytes(entry, parameters))
+
+        recording.record(dispatch)
+        if executable.is_built:
+            call.spend(executable.backend.code_bytes(entry, parameters) // _CODE_BYTES_PER_UNIT)
 
     @_hal("recording.copy", nullable=(1, 4))
     def recording_copy(
@@ -299,13 +284,8 @@ class HalModule(NativeModule):
         length: int,
     ) -> None:
         recording.charge(COMMAND_BYTES)
-        recording.commands.copy(
-            source_slot if source is None else source,
-            source_offset,
-            target_slot if target is None else target,
-            target_offset,
-            length,
-        )
+        taken, given = source_slot if source is None else source, target_slot if target is None else target
+        recording.record(lambda commands: commands.copy(taken, source_offset, given, target_offset, length))
 
     @_hal("recording.fill", nullable=(1,))
     def recording_fill(
@@ -322,23 +302,30 @@ class HalModule(NativeModule):
         if pattern_bytes not in FILL_SIZES:
             raise Trap(f"fill pattern of {pattern_bytes} bytes, 1, 2, 4 or 8 wanted")
         data = (pattern & (1 << 8 * pattern_bytes) - 1).to_bytes(pattern_bytes, "little")
-        taken = recording.commands.fill_bytes(offset, length, data)
-        call.spend_bytes(taken)
-        recording.charge(COMMAND_BYTES + taken)
-        recording.commands.fill(slot if target is None else target, offset, length, data)
+        recording.charge(COMMAND_BYTES)
+
+        def fill(commands: CommandBuffer) -> None:
+            taken = commands.fill_bytes(offset, length, data)
+            if not call.program.lazy:  # else the call may be over
+                call.spend_bytes(taken)
+            recording.charge(taken)
+            commands.fill(slot if target is None else target, offset, length, data)
+
+        recording.record(fill)
 
     @_hal("recording.barrier")
     def recording_barrier(self, call: Call, recording: Recording) -> None:
         recording.charge(COMMAND_BYTES)
-        recording.commands.barrier()
+        recording.record(CommandBuffer.barrier)
 
     @_hal("recording.finish")
     def recording_finish(self, call: Call, recording: Recording) -> None:
-        recording.commands.finish()
+        recording.record(CommandBuffer.finish)
 
     @_hal("execute", begin="begin_execute", inline=_inline_execute)
     def execute(self, call: Call, recording: Recording, *buffers: Buffer) -> None:
         if call.deadline is not None:
+            _build(call, recording)
             call.check()
         if call.enqueued is None:
             call.context.execute(recording.commands, buffers, call)
@@ -346,8 +333,9 @@ class HalModule(NativeModule):
         call.enqueued.add(recording, buffers)
         self._execute_all(call, call.enqueued)
 
-    def begin_execute(self, call: "SubmittedCall", recording: Recording, *buffers: Buffer) -> Fence:
+    def begin_execute(self, call: SuspendableCall, recording: Recording, *buffers: Buffer) -> Fence:
         """`execute` without waiting: the fence is reached when the work is over."""
+        _build(call, recording)
         call.check()
         if call.enqueued is None:
             fence = call.timeline()
@@ -358,14 +346,16 @@ class HalModule(NativeModule):
 
     @_hal("enqueue", begin="begin_enqueue", alone=False)
     def enqueue(self, call: Call, recording: Recording, *buffers: Buffer) -> None:
+        _build(call, recording)
         enqueued = _enqueued(call)
         enqueued.add(recording, buffers)
         if enqueued.full:
             call.check()
             self._execute_all(call, enqueued)
 
-    def begin_enqueue(self, call: "SubmittedCall", recording: Recording, *buffers: Buffer) -> Fence | None:
+    def begin_enqueue(self, call: SuspendableCall, recording: Recording, *buffers: Buffer) -> Fence | None:
         """As `enqueue`; there is something to wait for when the batch was full."""
+        _build(call, recording)
         enqueued = _enqueued(call)
         enqueued.add(recording, buffers)
         if not enqueued.full:
@@ -377,7 +367,7 @@ class HalModule(NativeModule):
         call.enqueued = None
         _device(call).queue.execute_batch(enqueued.batch(), call)
 
-    def _begin_all(self, call: "SubmittedCall", enqueued: Enqueued) -> Fence:
+    def _begin_all(self, call: SuspendableCall, enqueued: Enqueued) -> Fence:
         call.enqueued = None
         fence = call.timeline()
         _device(call).queue.submit_batch(enqueued.batch(), None, fence, call.watcher())
@@ -449,8 +439,16 @@ def _allocate_result(call: Call, size: int) -> Buffer:
 def _device(call: Call) -> Device:
     device = call.context.device
     if device is None:
-        raise call.context.refusal() if call.context.lost is not None else CallerError("the context has no device")
+        raise call.context.refusal() if call.context.lost is not None else CallerValueError("the context has no device")
     return device
+
+
+def _build(call: Call, recording: Recording) -> None:
+    """Build the code of a deferred recording. The call's deadline does not count the seconds of that."""
+    if call.program.lazy and call.deadline is not None:
+        before = call.context.build_seconds
+        _ = recording.commands
+        call.deadline += call.context.build_seconds - before
 
 
 def _enqueued(call: Call) -> Enqueued:

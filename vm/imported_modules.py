@@ -30,8 +30,8 @@ from orchestrion.schema.signature import parse_signature
 
 from .call import Call
 from .call_fence import CallFence
-from .errors import CallerError, DeviceError, UnresolvedImport, shorten
-from .function import Value
+from .errors import CallerValueError, DeviceError, UnresolvedImport, shorten
+from .exports import Value
 from .interpreter import translate
 from .native import NativeFunction
 from .tensors import fits
@@ -40,11 +40,12 @@ if TYPE_CHECKING:
     from orchestrion.hal.device import Device
     from orchestrion.schema.module import Module
 
+    from .call import CallContext
     from .code import Code
     from .context import Context
-    from .function import Export
+    from .exports import Export
     from .loader import Check
-    from .program import ModuleSource, Program, ProgramContext
+    from .program_context import LoadedProgram, ModuleSource, ProgramContext
 
 
 class NestedCall(Call):
@@ -72,11 +73,11 @@ class ImportedModule:
 
     __slots__ = ("_contexts", "_free", "_lock", "name", "owned", "program")
 
-    def __init__(self, name: str, program: Program, owned: bool) -> None:
+    def __init__(self, name: str, program: LoadedProgram, owned: bool) -> None:
         self.name = name
         self.owned = owned
         self.program = program
-        self._contexts: weakref.WeakKeyDictionary[Context, ProgramContext] = weakref.WeakKeyDictionary()
+        self._contexts: weakref.WeakKeyDictionary[CallContext, ProgramContext] = weakref.WeakKeyDictionary()
         self._free = True  #: whether no caller has the default context
         self._lock = new_lock()
 
@@ -126,7 +127,7 @@ class ImportedModule:
                 return place, export
         return None
 
-    def _context(self, caller: Context) -> ProgramContext:
+    def _context(self, caller: CallContext) -> ProgramContext:
         with self._lock:
             context = self._contexts.get(caller)
             if context is None:
@@ -144,7 +145,7 @@ class ImportedModule:
     def _call(self, place: int, export: Export, call: Call, *views: BufferView) -> None:
         context = self._context(call.context).context
         if context.device is None:
-            raise CallerError(f"module {self.name}, whose function {export.name} is called, is closed")
+            raise CallerValueError(f"module {self.name}, whose function {export.name} is called, is closed")
         count = len(export.arguments)
         with _lent(context.device, views, count) as lent, context.lock:
             results = context.run(NestedCall(context, call), self._code(place), lent)
@@ -235,7 +236,7 @@ def checking(modules: Sequence[ImportedModule], check: Check | None) -> Check:
 
 
 def load_modules(
-    modules: Mapping[str, Program | ModuleSource], device: Device, load: Callable[..., Program]
+    modules: Mapping[str, LoadedProgram | ModuleSource], device: Device, load: Callable[..., LoadedProgram]
 ) -> list[ImportedModule]:
     """The modules in their order, as those that a program on the device imports from. Ends the use of `device`.
 
@@ -247,13 +248,13 @@ def load_modules(
         try:
             for name, source in modules.items():
                 if name in NATIVE_MODULES:
-                    raise CallerError(f"no module can be given as {name!r}: that is a module of the runtime")
+                    raise CallerValueError(f"no module can be given as {name!r}: that is a module of the runtime")
                 if isinstance(source, str | PathLike | bytes | bytearray | memoryview):
                     earlier = {one.name: one.program for one in found}
                     found.append(ImportedModule(name, load(source, device=device, modules=earlier), True))
                     continue
                 if source.device.device_state is not device.device_state:
-                    raise CallerError(
+                    raise CallerValueError(
                         f"module {name} is loaded on another open device: give that device, or leave device= out"
                     )
                 found.append(ImportedModule(name, source, False))

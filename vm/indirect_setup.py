@@ -27,8 +27,9 @@ from orchestrion.hal.errors import HalError, OutOfMemory
 
 from .capacity import Capacity, affordable, setup_expressions
 from .errors import LimitError, VmError
-from .hal_module import BINDING_BYTES, COMMAND_BYTES, SLOT_BYTES, Recording
+from .kept import SetupFacts
 from .range_map import RangeMap
+from .recording import BINDING_BYTES, COMMAND_BYTES, SLOT_BYTES, Recording
 from .refs import OBJECT_BYTES
 from .traced_setup import (
     Barrier,
@@ -55,18 +56,6 @@ _PROBE_UNITS: Final = 200_000
 
 class NewEntry(Misfit):
     """A dispatch takes an entry that was not recorded: it is, when the setup is recorded anew."""
-
-
-class SetupFacts(NamedTuple):
-    """How a setup is served, for who asks: see `Program.statistics`."""
-
-    function: str
-    #: sizes that its memory and recordings are made for; None where there are none
-    capacity: tuple[int, ...] | None
-    prepared: int  #: how often memory and recordings were made
-    served: int  #: sets of sizes that they served
-    missed: int  #: sets of sizes that took recordings of their own
-    reason: str  #: why the last of these did
 
 
 class _Record(NamedTuple):

@@ -12,7 +12,7 @@ from orchestrion.hal.buffer import BufferView
 from orchestrion.hal.device import Device
 from orchestrion.schema.dtypes import DType
 
-from .errors import CallerError
+from .errors import CallerValueError
 
 #: Bytes from which an argument of another library's is imported for one call. Importing has a price of its own: objects
 #: of the driver, and a recording for memory that it has not met before.
@@ -36,7 +36,7 @@ def import_buffer(
     """A view over a range of a `cl_mem` or `VkBuffer`; errors as `Allocator.import_buffer`, and `CallerError`."""
     dims = tuple(shape)
     if any(dim < 0 for dim in dims):
-        raise CallerError(f"shape {dims} of a buffer to import has a negative dimension")
+        raise CallerValueError(f"shape {dims} of a buffer to import has a negative dimension")
     size = dtype.itemsize
     for dim in dims:
         size *= dim

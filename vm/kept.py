@@ -8,16 +8,15 @@ references at once. An entry is charged to the context's memory; what it refers 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .memory import Memory
 from .refs import NUMBER_BYTES, OBJECT_BYTES
 
 if TYPE_CHECKING:
     from .call import Call
-    from .indirect_setup import IndirectSetups
-    from .linker import LinkedProgram
 
 #: results kept of one function
 MOST = 8
@@ -29,16 +28,43 @@ class Uncached(Exception):
     """A translated function asked for results that are not kept: the interpreter makes them."""
 
 
+class SetupFacts(NamedTuple):
+    """How a setup is served, for who asks: see `Program.statistics`."""
+
+    function: str
+    #: sizes that its memory and recordings are made for; None where there are none
+    capacity: tuple[int, ...] | None
+    prepared: int  #: how often memory and recordings were made
+    served: int  #: sets of sizes that they served
+    missed: int  #: sets of sizes that took recordings of their own
+    reason: str  #: why the last of these did
+
+
+class Setups(Protocol):
+    """Where results for new arguments may come from without a run of the function. See `indirect_setup.py`."""
+
+    def serve(
+        self, call: Call, function: int, arguments: tuple[int, ...], drop: Callable[[], None]
+    ) -> tuple[Any, ...] | None:
+        """The results, or None. Calls `drop` when results that were given before are of no use any more."""
+
+    def facts(self) -> list[SetupFacts]:
+        """A row for each function."""
+
+    def release(self) -> bool:
+        """Drop everything; whether there was anything."""
+
+
 class Kept:
     """The results that one context keeps, by function and arguments."""
 
-    __slots__ = ("_functions", "_latest", "_memory", "_program", "setups")
+    __slots__ = ("_functions", "_latest", "_make_setups", "_memory", "setups")
 
-    def __init__(self, memory: Memory, program: LinkedProgram | None = None) -> None:
-        """`program`: whose functions may get results from `setups`; None on devices without indirect dispatch."""
+    def __init__(self, memory: Memory, make_setups: Callable[[], Setups] | None = None) -> None:
+        """`make_setups` makes `setups`, when they are first asked for; None: there are none."""
         self._memory = memory
-        self._program = program
-        self.setups: IndirectSetups | None = None  #: once they are asked for
+        self._make_setups = make_setups
+        self.setups: Setups | None = None  #: once they are asked for
         self._functions: dict[int, _Entries] = {}
         self._latest: dict[int, tuple[tuple[int, ...], tuple[Any, ...]]] = {}  #: the entry used last of each function
 
@@ -64,11 +90,9 @@ class Kept:
     def serve(self, function: int, arguments: tuple[int, ...], call: Call) -> tuple[Any, ...] | None:
         """Results for new arguments from what was made for others, kept from now on; None: the function has to run."""
         if self.setups is None:
-            if self._program is None:
+            if self._make_setups is None:
                 return None
-            from .indirect_setup import IndirectSetups  # few programs need it
-
-            self.setups = IndirectSetups(self._program)
+            self.setups = self._make_setups()
         found = self.setups.serve(call, function, arguments, partial(self._drop, function))
         if found is not None:
             self.keep(function, arguments, found)

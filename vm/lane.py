@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from orchestrion.hal.fork import ForkedLock, new_lock
 from orchestrion.hal.semaphore import Fence as DeviceFence
@@ -26,10 +26,26 @@ if TYPE_CHECKING:
     from orchestrion.hal.device import Device
 
     from .context import Context
-    from .submit import SubmittedCall
+    from .fence import Future
 
 #: seconds until a lane looks again whether blocking calls of other threads have left the context
 _AGAIN = 0.0005
+
+
+class Turn(Protocol):
+    """A submitted call, as its lane sees it. See `submit.py`."""
+
+    @property
+    def context(self) -> Context: ...
+
+    @property
+    def future(self) -> Future: ...
+
+    def ready(self) -> bool:
+        """Whether all that it waits for is reached."""
+
+    def begin_turn(self) -> None:
+        """The context is this call's. Does not raise; when the call is over, it calls `Lane.over`."""
 
 
 class Lane:
@@ -41,8 +57,8 @@ class Lane:
         self.agents = agents
         self._lock = lock  #: of the context
         self._mutex = new_lock()
-        self._calls: deque[SubmittedCall] = deque()
-        self._busy: SubmittedCall | None = None  #: begun, and its work not over
+        self._calls: deque[Turn] = deque()
+        self._busy: Turn | None = None  #: begun, and its work not over
         self._owner: list[bool] = []  #: holds True while this lane has the context's lock (`attempt`)
         self._closed = False
         self._semaphore: Semaphore | None = None
@@ -56,11 +72,12 @@ class Lane:
         with _making:
             if context.device is None:
                 raise context.refusal()
-            if context.lane is None:
-                context.lane = Lane(context.lock, Agents.of(context.device.device_state))
-            return context.lane
+            lane = context.lane
+            if not isinstance(lane, Lane):
+                lane = context.lane = Lane(context.lock, Agents.of(context.device.device_state))
+            return lane
 
-    def submit(self, call: SubmittedCall) -> None:
+    def submit(self, call: Turn) -> None:
         try:
             self._append(call)
             self.agents.run.post(self.advance)
@@ -68,7 +85,7 @@ class Lane:
             to_its_end(partial(self.agents.run.post, self.advance))
             raise
 
-    def _append(self, call: SubmittedCall) -> None:
+    def _append(self, call: Turn) -> None:
         with self._mutex:
             if self._closed:
                 raise call.context.refusal()
@@ -127,7 +144,7 @@ class Lane:
         if semaphore is not None:
             semaphore.release()
 
-    def _next(self) -> SubmittedCall | None:
+    def _next(self) -> Turn | None:
         with self._mutex:
             calls = self._calls
             while calls and calls[0].future.done():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from orchestrion.schema.decoder import initial_value
 from orchestrion.schema.module import Module
@@ -18,9 +18,6 @@ from .native import Functions, NativeModule, resolve
 from .selection import Choice
 from .teardown import release_order
 from .verifier import VerifiedProgram
-
-if TYPE_CHECKING:
-    from .imported_modules import ImportedModule
 
 _SETUP = int(InitializerKind.Program)
 
@@ -101,6 +98,16 @@ class Values:
 _NO_VALUES = Values({}, ())
 
 
+class Imported(Protocol):
+    """A module whose functions the program calls. See `imported_modules.py`."""
+
+    def leave(self, caller: Any) -> None:
+        """The context `caller` of the program is closed."""
+
+    def close(self) -> None:
+        """The program is closed."""
+
+
 class LinkedProgram:
     """One program of a module in a file. Never changed once made, but for the values of its parameters, which are set
     before it runs.
@@ -114,6 +121,7 @@ class LinkedProgram:
         "exports",
         "globals",
         "imported",
+        "lazy",
         "module",
         "ordinal",
         "parameters",
@@ -133,7 +141,8 @@ class LinkedProgram:
         self.entries = code.entries
         self.exports = code.exports
         self.parameters = _NO_VALUES
-        self.imported: Sequence[ImportedModule] = ()  #: modules whose functions it calls
+        self.imported: Sequence[Imported] = ()  #: modules whose functions it calls
+        self.lazy = False  #: whether device code is built when it is first used
 
     def constant(self, ordinal: int) -> memoryview:
         """The bytes of a constant or parameter, neither copied nor read. `ModuleError` when its segment is not in the

@@ -25,8 +25,8 @@ from orchestrion.hal.device import Device
 from orchestrion.schema.attributes import LIMITS_PREFIX, declared_limits
 from orchestrion.schema.module import Module
 
-from .context import NO_LIMITS, Limits
 from .errors import LimitError
+from .limits import NO_LIMITS, Limits
 
 #: default fuel: units, and bytes of constants for each further unit. A spinning initializer ends within a second or so
 FUEL, CONSTANT_BYTES_PER_UNIT = 1_000_000, 64

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 from orchestrion.schema.errors import PluginError
 from orchestrion.schema.signature import Signature, parse_signature
 
-from .errors import CallerError, UnresolvedImport, shorten
+from .errors import CallerTypeError, CallerValueError, UnresolvedImport, shorten
 from .refs import TYPES
 
 GROUP = "orchestrion.natives"
@@ -149,14 +149,14 @@ def _declared_module(name: str) -> NativeModule:
         kind = find(GROUP, name, type)
         if kind is None:
             there = ", ".join(declared(GROUP)) or "none"
-            raise CallerError(f"no installed package declares native module {name!r}; there are {there}")
+            raise CallerValueError(f"no installed package declares native module {name!r}; there are {there}")
         plugin = declared(GROUP)[name]
         if not issubclass(kind, NativeModule) or kind.name != name:
-            raise CallerError(f"{plugin}: {kind.__qualname__} is not a NativeModule of that name")
+            raise CallerTypeError(f"{plugin}: {kind.__qualname__} is not a NativeModule of that name")
         with contained(f"{plugin} cannot be created"):
             made: NativeModule = kind()
     except PluginError as error:
-        raise CallerError(str(error)) from error
+        raise CallerValueError(str(error)) from error
     return made
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.errors import DriverUnavailable, HalError, InvalidArgument
 from orchestrion.hal.fork import after_fork, new_lock
+from orchestrion.schema.hints import install
 
 from .agent import Agent, Timer
 from .fence import Fence, as_hal_error
@@ -61,7 +62,7 @@ def _events() -> Any:
     try:
         from orchestrion.hal.opencl import event
     except ImportError as error:
-        raise DriverUnavailable(f"pyopencl cannot be imported ({error}): pip install 'orchestrion[opencl]'") from error
+        raise DriverUnavailable(f"pyopencl cannot be imported ({error}): {install('opencl')}") from error
     return event
 
 

@@ -8,17 +8,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchestrion.hal.errors import HalError
+from orchestrion.schema.isa import INSTRUCTIONS, Effect
 
 from .call import Call
 from .code import Code, without_moves
 from .errors import VmError
 from .interpreter import located
-from .ops import ENDS, OPS
-from .ops.imports import Check, absent
+from .ops import OPS
+from .ops.imports import Check, absent, present
 from .ops.table import CALL, GLOBALS, Registers
 from .refs import TYPES
 
-_INTEGERS = ("i32.const", "i64.const")
+#: rows that write an integer as it stands in the instruction
+_INTEGERS = frozenset(
+    row.opcode
+    for row in INSTRUCTIONS
+    if row.effect is Effect.CONSTANT and row.operands[0].kind in ("imm_i32", "imm_i64")
+)
+_NATIVE, _LINKED = Effect.NATIVE, Effect.LINKED
 
 
 def straight_line(code: Code) -> bool:
@@ -26,8 +33,8 @@ def straight_line(code: Code) -> bool:
     decoded = code.decoded
     return (
         not code.link.placed
-        and decoded[-1].row.name == "return"
-        and (code.plain or not any([row.name in ENDS for _, row, _ in decoded[:-1]]))
+        and decoded[-1].row.effect is Effect.RETURN
+        and (code.plain or not any([row.ends_block for _, row, _ in decoded[:-1]]))
     )
 
 
@@ -41,18 +48,17 @@ def run_once(call: Call, code: Code, values: list[Any]) -> None:
     try:
         for instruction in code.decoded[:-1]:
             pc, row, operands = instruction
-            name = row.name
-            if name in _INTEGERS:
+            if row.opcode in _INTEGERS:
                 regs[operands[1]] = operands[0]
                 continue
             if not plain:
                 operands, moved = without_moves(instruction)
-            if name == "call_import":
+            if row.effect is _NATIVE:
                 _native(call, code, regs, *operands)
-            elif name == "import.present":
-                regs[operands[1]] = 0 if code.link.imports[operands[0]] is None else 1
+            elif row.effect is _LINKED:
+                present(code.link.imports[operands[0]], operands[1])(regs)
             else:
-                OPS[name](*operands)(regs)
+                OPS[row.name](*operands)(regs)
             for register in moved:
                 regs[register] = None
         if call.enqueued is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -13,17 +14,22 @@ from orchestrion.hal.device import Device
 from orchestrion.hal.policy import Policy
 from orchestrion.hal.registry import open_device
 from orchestrion.schema.container import open_bytes, open_file
+from orchestrion.schema.errors import ModuleError
 
-from .context import Limits
-from .errors import CallerError
+from .errors import CallerTypeError, CallerValueError
+from .limits import Limits
 from .memory import Memory
+from .program_context import LoadedProgram
 
 if TYPE_CHECKING:
     from orchestrion.schema.container import Container
     from orchestrion.schema.trust.policy import TrustPolicy
 
     from .admission import Admission, AnySignature
-    from .program import ModuleSource, Program
+    from .program_context import ModuleSource
+
+
+_DIGEST = re.compile("[0-9a-fA-F]{64}")
 
 
 def folder(module: ModuleSource) -> Path | None:
@@ -45,23 +51,41 @@ def admission_under(
     if policy is not None:
         return _admission_of()(policy, signature)
     if signature is not None:
-        raise CallerError("a signature says nothing without a policy: policy='keys.toml'")
+        raise CallerValueError("a signature says nothing without a policy: policy='keys.toml'")
     return None
 
 
-def open_module(module: ModuleSource, offset: int, length: int | None, private: bool) -> Container:
-    """`CallerError` for a part that the file does not have, and for a part of bytes, which the caller can slice.
+def open_module(
+    module: ModuleSource, offset: int, length: int | None, private: bool, digest: str | None = None
+) -> Container:
+    """Open a file or bytes. `ModuleError`: it is no module, or has another digest.
+
+    `CallerError` for a part that the file does not have, and for a part of bytes, which the caller can slice.
 
     `private`: the root is copied out of the file.
     """
+    if digest is not None and _DIGEST.fullmatch(digest) is None:
+        raise CallerValueError(f"digest is {digest!r}, 64 hexadecimal digits expected")
     if not isinstance(module, bytes | bytearray | memoryview):
+        _require_path(module)
         try:
-            return open_file(module, offset, length, private)
+            found = open_file(module, offset, length, private)
         except ValueError as error:
-            raise CallerError(f"{os.fspath(module)}: {error}") from None
-    if offset or length is not None:
-        raise CallerError("offset and length are of files; slice the bytes instead")
-    return open_bytes(module, private)
+            raise CallerValueError(f"{os.fspath(module)}: {error}") from None
+    elif offset or length is not None:
+        raise CallerTypeError("offset and length are of files; slice the bytes instead")
+    else:
+        found = open_bytes(module, private)
+    if digest is not None and found.digest.hex() != digest.lower():
+        raise ModuleError(f"another module: its digest is {found.digest.hex()}, {digest.lower()} expected")
+    return found
+
+
+def _require_path(module: object) -> None:
+    if not isinstance(module, str | os.PathLike):
+        raise CallerTypeError(f"a module is given by its path or as bytes, not as {type(module).__name__}")
+    if isinstance(module, str) and "\n" in module:
+        raise CallerValueError("a module is given by its path or as bytes; compiler.compile makes one of a text")
 
 
 def open_share(
@@ -71,13 +95,13 @@ def open_share(
     profiling: bool,
     builds: BuildBudget,
     device_memory: int | None,
-    modules: Mapping[str, Program | ModuleSource],
+    modules: Mapping[str, LoadedProgram | ModuleSource],
 ) -> tuple[Device, Memory]:
     """A share of the device for the program, charged to the memory of the program's own context."""
     memory = Memory(limits.memory)
     if isinstance(device, Device):
         if allow_native_code:
-            raise CallerError("allow_native_code is of no use with an open device, which has its policy already")
+            raise CallerTypeError("allow_native_code is of no use with an open device, which has its policy already")
         if profiling:
             _require_profiled(device)
         if device_memory is not None:
@@ -105,20 +129,18 @@ def _share(device: Device, device_memory: int | None, memory: Memory, builds: Bu
 
 def _require_streaming(device: Device) -> None:
     if device.device_state.streaming is None:
-        raise CallerError(f"device_memory needs the device {device.info.id} to be opened with streaming=True")
+        raise CallerValueError(f"device_memory needs the device {device.info.id} to be opened with streaming=True")
 
 
 def _require_profiled(device: Device) -> None:
     from orchestrion.hal.profiling import is_profiled
 
     if not is_profiled(device):
-        raise CallerError(f"the device {device.info.id} was not opened with profiling")
+        raise CallerValueError(f"the device {device.info.id} was not opened with profiling")
 
 
-def first_program(modules: Mapping[str, Program | ModuleSource] | None) -> Program | None:
+def first_program(modules: Mapping[str, LoadedProgram | ModuleSource] | None) -> LoadedProgram | None:
     """A program among the modules, whose device is then that of all."""
     if not modules:
         return None
-    from .program import Program
-
-    return next((one for one in modules.values() if isinstance(one, Program)), None)
+    return next((one for one in modules.values() if isinstance(one, LoadedProgram)), None)

@@ -1,9 +1,12 @@
-"""Where the registers are among the operands of each row: worked out once, for who walks over code at load time."""
+"""What the operands of an instruction are: where its registers stand, and which number a constant writes.
+
+The places are worked out once per row, for whoever walks over code at load time.
+"""
 
 from typing import NamedTuple
 
-from orchestrion.schema.encoding import Decoded
-from orchestrion.schema.isa import BANKS, INSTRUCTIONS, MOVE_BIT, Instruction
+from orchestrion.schema.encoding import Decoded, float_of_bits
+from orchestrion.schema.isa import BANKS, INSTRUCTIONS, MOVE_BIT, Effect, Instruction
 
 
 class Shape(NamedTuple):
@@ -31,6 +34,25 @@ def _shape(row: Instruction) -> Shape:
 
 
 SHAPES: dict[int, Shape] = {row.opcode: _shape(row) for row in INSTRUCTIONS}
+
+
+def _immediate(row: Instruction) -> str:
+    """The bank of the number that a constant holds; empty for one that writes zero, which holds none."""
+    kind = row.operands[0].kind
+    return kind.removeprefix("imm_") if kind.startswith("imm_") else ""
+
+
+_IMMEDIATES = {row.opcode: _immediate(row) for row in INSTRUCTIONS if row.effect is Effect.CONSTANT}
+
+
+def constant(decoded: Decoded) -> int | float:
+    """The number that an instruction with the effect `CONSTANT` writes, to its last operand."""
+    row, (first, *_) = decoded.row, decoded.operands
+    bank = _IMMEDIATES[row.opcode]
+    assert isinstance(first, int)
+    if not bank:
+        return 0.0 if row.operands[0].kind in ("f32", "f64") else 0
+    return first if bank in ("i32", "i64") else float_of_bits(first, bank)
 
 
 def reads(decoded: Decoded) -> list[int]:

@@ -17,14 +17,17 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from orchestrion.hal.executable import Executable
+
 from .fence import Future
+from .load_progress import BuildProgress, LoadProgress
 from .selection import Choice, choose_variant
 
 if TYPE_CHECKING:
     from orchestrion.hal.device import Device
-    from orchestrion.hal.executable import Executable
 
-    from .context import Context, Limits
+    from .call import CallContext
+    from .limits import Limits
     from .linker import LinkedProgram
 
 
@@ -45,23 +48,46 @@ def build(linked: LinkedProgram, device: Device, chosen: Choice) -> Executable:
     return device.create_executable(chosen.format, payload, chosen.entries, linked.module.container.digest)
 
 
-@contextmanager
-def building(context: Context, limits: Limits) -> Generator[None]:
-    """Have helpers build while a program's context runs its initializers within `limits`, where that is worth it."""
+def defer(context: CallContext, chosen: Choice, ordinal: int) -> Executable:
+    """The executable of that variant, built when it is first used: `build`, noted among the facts of the context."""
     linked, device = context.program, context.device
-    if device is None or not _is_worth_it(linked, device, limits):
-        yield
-        return
-    builds = context.builds = ParallelBuilds(linked, device)
+    assert device is not None
+    facts = context.facts
+
+    def make() -> Executable:
+        started = time.monotonic()
+        made = build(linked, device, chosen)
+        facts.build_seconds += time.monotonic() - started
+        facts.builds[ordinal] = made.build
+        return made
+
+    return Executable.deferred(device, chosen.entries, make)
+
+
+@contextmanager
+def building(context: CallContext, limits: Limits, progress: LoadProgress | None) -> Generator[None]:
+    """Have helpers build while a program's context runs its initializers within `limits`, where that is worth it.
+    `progress` hears of each executable that is built.
+    """
+    linked, device = context.program, context.device
+    if progress is not None and not linked.lazy:
+        context.progress = BuildProgress(progress, linked.row.executables_end - linked.row.executables_start)
+    builds = None
+    if device is not None and _is_worth_it(linked, device, limits):
+        builds = context.builds = ParallelBuilds(linked, device, context.progress)
     try:
-        builds.start()
+        if builds is not None:
+            builds.start()
         yield
     finally:
-        context.builds = None
-        builds.end()
+        context.progress = context.builds = None
+        if builds is not None:
+            builds.end()
 
 
 def _is_worth_it(linked: LinkedProgram, device: Device, limits: Limits) -> bool:
+    if linked.lazy:
+        return False
     count, builds = linked.row.executables_end - linked.row.executables_start, device.builds
     if count < 2 or not device.device_state.backend.compiles or limits.fuel is not None:
         return False
@@ -73,7 +99,8 @@ def _is_worth_it(linked: LinkedProgram, device: Device, limits: Limits) -> bool:
 class ParallelBuilds:
     """Of one program, while it is loaded. `take` is called by the thread that runs the initializers."""
 
-    def __init__(self, linked: LinkedProgram, device: Device) -> None:
+    def __init__(self, linked: LinkedProgram, device: Device, progress: BuildProgress | None) -> None:
+        self._progress = progress
         self._linked = linked
         self._device = device
         count = linked.row.executables_end - linked.row.executables_start
@@ -117,6 +144,8 @@ class ParallelBuilds:
         try:
             chosen = choose(self._linked, self._device, ordinal)
             future.deliver(build(self._linked, self._device, chosen))
+            if self._progress is not None:
+                self._progress.built(ordinal)
         except BaseException as error:  # whatever it is, it belongs to who asks for the executable
             self._stopped = True
             future.settle(error)

@@ -37,7 +37,8 @@ VERSION: Final = 1
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A program of the module. `reason`: why it does not run on the device, or why it was not chosen though it would;
-    empty for the one that was chosen."""
+    empty for the one that was chosen.
+    """
 
     name: str
     target: str
@@ -60,7 +61,8 @@ class VariantRow:
 @dataclass(frozen=True, slots=True)
 class DispatchRow:
     """An instruction that records a dispatch. `location`: of its main op in the source; empty where the module does not
-    say."""
+    say.
+    """
 
     function: str
     pc: int
@@ -95,7 +97,8 @@ class Placement:
     `refusal`: why the policy refuses the program's code; empty where it does not. `derived`: how many constants that
     initializers compute were found in the user's cache, and how many were computed. `failure`: why loading failed.
     `signatures`: whose signatures count by the policy that the module was loaded under, and whether they suffice; empty
-    without one."""
+    without one.
+    """
 
     device: str
     device_name: str

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from orchestrion.hal.device import Device
     from orchestrion.schema.module import Module
 
+    from .call import CallContext
     from .context import Context
     from .linker import LinkedProgram
 
@@ -112,6 +113,8 @@ class Profile(NamedTuple):
     device: str  #: `opencl:1`
     device_name: str
     calls: tuple[ProfiledCall, ...]  #: in the order of their ends
+    module: str = ""  #: SHA-256 of the module's root, in hexadecimal digits
+    ordinal: int = 0  #: of the program in the module
 
     def rows(self, function: str | None = None) -> list[ProfileRow]:
         """A row for every command that ran, in the order of first launch; initializers first.
@@ -170,7 +173,7 @@ class Profiler:
         self._device = device
         self._module: Module | None = None
         self._ordinal = 0
-        self._owners: WeakKeyDictionary[Context, _Owner] = WeakKeyDictionary()
+        self._owners: WeakKeyDictionary[CallContext, _Owner] = WeakKeyDictionary()
         self._numbers = count()
         self._commands: dict[profiling.Command, Command] = {}
         self._calls: deque[ProfiledCall] = deque(maxlen=HISTORY)
@@ -181,7 +184,7 @@ class Profiler:
         """What it runs, before anything of it does. Of its code, which refers to the profiler, nothing is kept."""
         self._module, self._ordinal = linked.module, linked.ordinal
 
-    def owner(self, context: Context) -> _Owner:
+    def owner(self, context: CallContext) -> _Owner:
         with self._lock:
             found = self._owners.get(context)
             if found is None:
@@ -207,7 +210,8 @@ class Profiler:
 
     def profile(self, program: str) -> Profile:
         info = self._device.info
-        return Profile(program, info.id, info.name, (*self._initializers, *self._calls))
+        digest = "" if self._module is None else self._module.container.digest.hex()
+        return Profile(program, info.id, info.name, (*self._initializers, *self._calls), digest, self._ordinal)
 
     def _take(self, owner: _Owner) -> tuple[Submission, ...]:
         """A device may tell of the end of work a moment before its times can be had."""

@@ -13,10 +13,10 @@ from orchestrion.hal import profiling
 from orchestrion.hal.executable import Executable
 from orchestrion.hal.workload import Grid
 
-from .call import Call
-from .context import Context
-from .hal_module import HalModule, Recording
+from .call import Call, CallContext
+from .hal_module import HalModule
 from .native import NativeFunction, NativeModule
+from .recording import Recording
 
 
 class Tag(NamedTuple):
@@ -38,7 +38,7 @@ class ProfiledHal(NativeModule):
     name: ClassVar[str] = "hal"
     placed: ClassVar[bool] = True
 
-    def __init__(self, owner: Callable[[Context], object]) -> None:
+    def __init__(self, owner: Callable[[CallContext], object]) -> None:
         self._hal = HalModule()
         self._owner = owner
 
@@ -68,7 +68,7 @@ def _noted(function: Callable[..., Any], note: Callable[..., None], call: Call, 
 
 
 def _transfer(
-    owner: Callable[[Context], object], function: int, pc: int, call: Call, recording: Recording, *rest: object
+    owner: Callable[[CallContext], object], function: int, pc: int, call: Call, recording: Recording, *rest: object
 ) -> None:
     recorder = profiling.recorder(recording.commands)
     recorder.owner = owner(call.context)
@@ -76,7 +76,7 @@ def _transfer(
 
 
 def _dispatch(
-    owner: Callable[[Context], object],
+    owner: Callable[[CallContext], object],
     function: int,
     pc: int,
     call: Call,

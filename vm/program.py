@@ -13,8 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from time import perf_counter, perf_counter_ns
-from types import MappingProxyType
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.building import BuildBudget
@@ -22,22 +21,25 @@ from orchestrion.hal.device import Device
 from orchestrion.hal.fork import ForkedLock
 from orchestrion.schema.module import Module
 
-from .context import Context, Limits
-from .errors import PUBLIC, CallerError, DeviceLost, LimitError, public
-from .function import Export, Function
+from .context import Context
+from .errors import PUBLIC, CallerValueError, DeviceLost, LimitError, public
+from .exports import Export
+from .limits import Limits, plain_number
 from .linker import LinkedProgram
 from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
+from .load_progress import LoadProgress, Progress
+from .load_times import LoadTimes
 from .loader import Check, Loader
 from .memory import Memory
 from .native import Functions, NativeModule, native_modules
 from .opening import admission_under, first_program, folder, open_module, open_share
 from .parallel_builds import building
 from .program_arrays import ProgramArrays
-from .request import Request
-from .scalars import ScalarFunction
+from .program_context import LoadedProgram, ModuleSource, ProgramContext
+from .request import BuildMode, Request
 from .selection import skipped_programs
-from .sized import SizedFunction
 from .statistics import CallLog, Log
+from .warm_up import warm_up_where_there_is_room
 
 if TYPE_CHECKING:
     from orchestrion.schema.container import Container
@@ -47,67 +49,16 @@ if TYPE_CHECKING:
     from .admission import AnySignature
     from .code import Code
     from .imported_modules import ImportedModule
+    from .kept import Setups
     from .parameters import File, Source
     from .placement import Placement
     from .profile import Profile, Profiler
 
-AnyFunction = Function | ScalarFunction
-#: a file or its bytes
-ModuleSource = str | os.PathLike[str] | bytes | bytearray | memoryview
 _LOADER = Loader()
 _LOAD_COUNTERS = ("executables_created", "command_buffers_recorded", "dispatches", "bytes_copied")
 
 
-class ProgramContext:
-    """The functions of a program over one context: attributes, `["name"]`, `functions`."""
-
-    def __init__(self, context: Context, exports: Sequence[Export], log: Log) -> None:
-        self.context = context
-        found: dict[str, AnyFunction] = {}
-        for export, code in zip(exports, context.program.entries, strict=True):
-            if export.arguments or export.results:
-                kind = SizedFunction if export.is_sized else Function
-                found[export.name] = kind(export, code, context, log)
-            else:
-                found[export.name] = ScalarFunction(export.name, code, context)
-        self.functions: Mapping[str, AnyFunction] = MappingProxyType(found)
-        for name, function in found.items():
-            if name not in self.__dict__ and not hasattr(type(self), name):
-                setattr(self, name, function)
-
-    def __getitem__(self, name: str) -> AnyFunction:
-        """An export, whatever its name. `CallerError` lists those there are."""
-        function = self.functions.get(name)
-        if function is None:
-            raise CallerError(f"no function {name!r}: the module exports {', '.join(self.functions) or 'none'}")
-        return function
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "functions":
-            raise AttributeError(name)
-        there = ", ".join(self.functions) or "none"
-        raise AttributeError(f"no function {name!r}: the module exports {there}")
-
-    def cancel(self) -> None:
-        """End the call that is running now, if any. From any thread."""
-        self.context.cancel()
-
-    def close(self) -> None:
-        """Release what the context holds. Its functions refuse calls afterwards. In a forked process: nothing."""
-        if isinstance(self.context.lock, ForkedLock):
-            return
-        if self.context.lane is not None:
-            self.context.lane.close()
-        with self.context.lock:
-            for function in self.functions.values():
-                if isinstance(function, Function):
-                    function.release()
-            self.context.close()
-        for module in self.context.program.imported:
-            module.leave(self.context)
-
-
-class Program(ProgramContext, ProgramArrays):
+class Program(LoadedProgram, ProgramArrays):
     """A loaded program with its default context."""
 
     def __init__(
@@ -116,7 +67,7 @@ class Program(ProgramContext, ProgramArrays):
         base: Context,
         found: LoadLimits,
         defaults: Limits | None,
-        started: float,
+        times: LoadTimes,
         request: Request,
         profiler: Profiler | None = None,
         trust: Trust | None = None,
@@ -134,22 +85,28 @@ class Program(ProgramContext, ProgramArrays):
         self._profiler = profiler
         self._log = CallLog()
         self.exports: tuple[Export, ...] = linked.exports
-        context = self._context(base.limits, found)
+        with times.stage("initializers"):
+            context = self._context(base.limits, found)
         super().__init__(context, self.exports, self._log_of(context))
-        if self.device.streaming is not None:
-            try:
+        try:
+            if self.device.streaming is not None:
                 self.device.streaming.prepare(self.device, sum(export.slot_bytes for export in self.exports))
-            except BaseException as error:
-                context.close()
-                if isinstance(error, PUBLIC):
-                    raise public(error) from error
-                raise
-        self._load = self._loading(context, perf_counter() - started)
+            self._load = self._loading(context, times)
+        except BaseException as error:
+            context.close()
+            if isinstance(error, PUBLIC):
+                raise public(error) from error
+            raise
 
     @property
     def module(self) -> Module:
         """The decoded file."""
         return self._linked.module
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the module, as 64 hexadecimal digits; it covers code and constants, not parameters beside it."""
+        return self._request.file.digest.hex()
 
     @property
     def ordinal(self) -> int:
@@ -171,7 +128,8 @@ class Program(ProgramContext, ProgramArrays):
     @property
     def skipped(self) -> list[tuple[str, str]]:
         """The programs that stand before this one and are for this device, each with why it does not run: its segments
-        were taken out of the file, or it is of a later version."""
+        were taken out of the file, or it is of a later version.
+        """
         return skipped_programs(self.module, self.ordinal, self.device.info)
 
     def create_context(
@@ -215,10 +173,19 @@ class Program(ProgramContext, ProgramArrays):
             },
         }
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled, a program is its file or bytes, with the digest, its device and the options of `load`.
+
+        It is loaded again where the pickle is read, without the policy and `allow_native_code` (`pickling.py`).
+        """
+        from .pickling import reduced
+
+        return restored, reduced(self._request)
+
     def profile(self) -> Profile:
         """What ran up to now, launch by launch; see `profile.py`. `CallerError` unless loaded with `profiling=True`."""
         if self._profiler is None:
-            raise CallerError("the program was not loaded with profiling=True")
+            raise CallerValueError("the program was not loaded with profiling=True")
         return self._profiler.profile(self.name)
 
     def placement(self) -> Placement:
@@ -253,7 +220,9 @@ class Program(ProgramContext, ProgramArrays):
                 return self
             request.check_device(device)
             self._close_lost(lost)
-            self.__dict__ = load_request(request, device, 2).__dict__  # one step: other threads see the old or the new
+            self.__dict__ = load_request(
+                request, device, 2, LoadTimes()
+            ).__dict__  # one step: other threads see the old or the new
         return self
 
     def _loss(self) -> DeviceLost | None:
@@ -283,7 +252,7 @@ class Program(ProgramContext, ProgramArrays):
     def _context(self, limits: Limits, found: LoadLimits) -> Context:
         base = self._base
         memory = Memory(limits.memory, base.memory)
-        context = Context(self._linked, limits, memory, self.device.share(budget=memory.budget), base)
+        context = Context(self._linked, limits, memory, self.device.share(budget=memory.budget), base, _setups)
         _initialize(context, self._linked.context_initializers, found, "context", self._profiler)
         return context
 
@@ -294,11 +263,21 @@ class Program(ProgramContext, ProgramArrays):
 
         return ProfiledLog(self._log, self._profiler, context)
 
-    def _loading(self, context: Context, seconds: float) -> dict[str, Any]:
+    def _loading(self, context: Context, times: LoadTimes) -> dict[str, Any]:
+        """Initializers ran. What remains is the warm-up, which is not there with `build="lazy"`."""
+        cold = "build is lazy"
+        if self._request.build == "eager":
+            with times.stage("warm_up"):
+                cold = warm_up_where_there_is_room(context, self.functions, times.progress)
+        if times.progress is not None:
+            times.progress.check()
+        times.move(context.build_seconds, "initializers", "build")
         base, own = self.device.statistics, context.device.statistics if context.device else None
         count = len(self._linked.program_initializers) + len(self._linked.context_initializers)
         spent = {name: getattr(base, name) + getattr(own, name, 0) for name in _LOAD_COUNTERS}
-        return {"seconds": seconds, "initializers": count, **spent}
+        stages = dict(times.seconds)
+        found = {"seconds": times.total, "stages": stages, "initializers": count, **spent}
+        return found | ({"cold": cold} if cold else {})
 
 
 def load(
@@ -306,7 +285,7 @@ def load(
     device: str | Device | None = None,
     *,
     allow_native_code: bool = False,
-    natives: Sequence[NativeModule | str] = (),
+    natives: NativeModule | str | Sequence[NativeModule | str] = (),
     fuel: float | None = None,
     deadline: float | None = None,
     memory: float | None = None,
@@ -315,14 +294,17 @@ def load(
     load_limits: Limits | None = None,
     profiling: bool = False,
     build_deadline: float | None = None,
+    build: BuildMode = "eager",
     parameters: Source | Sequence[Source] | None = None,
-    adapters: Sequence[File] = (),
+    adapters: File | Sequence[File] = (),
     extra_parameters: bool = False,
     offset: int = 0,
     length: int | None = None,
     policy: str | os.PathLike[str] | TrustPolicy | None = None,
     signature: AnySignature | None = None,
-    modules: Mapping[str, Program | ModuleSource] | None = None,
+    modules: Mapping[str, LoadedProgram | ModuleSource] | None = None,
+    digest: str | None = None,
+    progress: Progress | None = None,
 ) -> Program:
     """Load a module, a path or its bytes, for a device: its name such as `vulkan` or `opencl:1`, or an open one.
 
@@ -335,6 +317,9 @@ def load(
     dispatch, copy and fill is timed, for `Program.profile`; an open device must have been opened so. `build_deadline`:
     the seconds in which the program's device code must be built. None is a default for modules that are not trusted,
     and no limit for others; `math.inf` is no limit (`hal/building.py`).
+
+    `build`: `"eager"` builds all device code now and warms the program up (`Program.warm_up`), unless memory does not
+    suffice: then `statistics()["load"]["cold"]` says why. `"lazy"` leaves both to the calls that need it.
 
     `fuel`, `deadline`, `memory` and `depth` limit the calls of the default context (`Limits`); None is no limit.
     `load_limits` are the limits of the initializers that run now. Where a field of it is None, the limit of calls
@@ -354,6 +339,12 @@ def load(
     is then the device of this one, too; or further modules, each of which is loaded as this one is, with the same
     policy and limits, may import from those before it, and is closed with the program (docs/module-imports.md).
 
+    `digest`: the SHA-256 that the module must have, as 64 hexadecimal digits (`Program.digest`).
+
+    `progress`: called with (stage, done, count) as the load goes on: with 0 and 0 when one of the stages begins that
+    `statistics()["load"]["stages"]` lists, and during the stages `build` and `warm_up` with how many executables and
+    kernels are done. Threads that build call it, too, one at a time. What it raises ends the load.
+
     `policy`: a keys file or what was read from one; it says whose signatures the module must have, and parameters and
     adapters. `signature`: a file of signatures, or its bytes, beside those in the module (docs/signatures.md). Without
     `policy` nobody looks at them.
@@ -362,45 +353,64 @@ def load(
     module and parameters (`ParameterError`). `HalError`: the device cannot be opened. Other `VmError`: an initializer
     failed. `Untrusted`: the policy refuses the module. `KeysError`: the keys file is malformed.
     """
-    admission = admission_under(policy, signature)
+    times = LoadTimes(None if progress is None else LoadProgress(progress))
+    with times.stage("read"):
+        admission = admission_under(policy, signature)
+        file = open_module(module, offset, length, admission is not None, digest)
     request = Request(
-        file=open_module(module, offset, length, admission is not None),
+        source=module,
+        offset=offset,
+        length=length,
+        file=file,
         folder=folder(module),
         device=None if isinstance(device, Device) else device or ("" if first_program(modules) else "reference"),
         allow_native_code=allow_native_code,
-        natives=tuple(natives),
+        natives=_several(natives),
         calls=Limits(fuel, deadline, memory, depth),
         load_limits=load_limits,
         profiling=profiling,
-        device_memory=device_memory,
-        build_deadline=build_deadline,
+        device_memory=plain_number("device_memory", device_memory),
+        build_deadline=plain_number("build_deadline", build_deadline),
+        build=build,
         parameters=parameters,
-        adapters=tuple(adapters),
+        adapters=_several(adapters),
         extra_parameters=extra_parameters,
         policy=policy,
         admission=admission,
         modules=dict(modules or {}),
     )
-    return load_request(request, device if isinstance(device, Device) else None, 2)
+    request.check_build()
+    return load_request(request, device if isinstance(device, Device) else None, 2, times)
 
 
-def load_request(request: Request, device: Device | None, frames: int) -> Program:
+def _several(given: Any) -> tuple[Any, ...]:
+    """One, or a sequence of them, where a text is one."""
+    return tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+
+
+def restored(module: str | bytes, device: str, options: dict[str, Any]) -> Program:
+    """Load a pickled program again. Raises what `load` raises, `ModuleError` also if the file is another one by now."""
+    return load(module, device, **options)
+
+
+def load_request(request: Request, device: Device | None, frames: int, times: LoadTimes) -> Program:
     """`load`, and the same again for `Program.reopen`. `device`: open already; None opens the one of the request.
     `frames`: those between the one of `Admission.grant` and the user's.
     """
-    started = perf_counter()
     calls, admission, profiling, file = request.calls, request.admission, request.profiling, request.file
     limits, builds = finite(calls), BuildBudget(request.build_deadline)
     further = native_modules(request.natives) if request.natives else ()
-    share, budget = open_share(
-        device or request.device,
-        request.allow_native_code,
-        limits,
-        profiling,
-        builds,
-        request.device_memory,
-        request.modules,
-    )
+    told = None if times.progress is None else times.progress.callback
+    with times.stage("device"):
+        share, budget = open_share(
+            device or request.device,
+            request.allow_native_code,
+            limits,
+            profiling,
+            builds,
+            request.device_memory,
+            request.modules,
+        )
     request.device_id = share.info.id
     imported: Sequence[ImportedModule] = ()
     try:
@@ -408,26 +418,28 @@ def load_request(request: Request, device: Device | None, frames: int) -> Progra
         if request.modules:
             from .imported_modules import checking, load_modules
 
-            imported = load_modules(request.modules, share.sibling(), partial(load, **request.further))
+            imported = load_modules(request.modules, share.sibling(), partial(load, progress=told, **request.further))
             check = checking(imported, check)
-        linked, profiler = (
-            _profiled(file, share, (*further, *imported), check)
-            if profiling
-            else (_LOADER.link(file, share.info, (*further, *imported), check), None)
-        )
-        linked.imported = imported
+        with times.stage("verify"):
+            linked, profiler = (
+                _profiled(file, share, (*further, *imported), check)
+                if profiling
+                else (_LOADER.link(file, share.info, (*further, *imported), check), None)
+            )
+        linked.imported, linked.lazy = imported, request.build == "lazy"
         trust = None if admission is None else admission.grant(share, frames)
         declared = linked.code.declared
         builds.declared = declared.build_deadline
         if linked.code.parameters or request.parameters is not None or request.adapters:
-            linked.parameters = request.bind(linked, budget)
+            with times.stage("parameters"):
+                linked.parameters = request.bind(linked, budget)
         defaults = defaults_of(linked.module, linked.ordinal, share, linked.parameters.by_segment)
         found = find_limits(request.load_limits, calls, defaults, declared)
-        base = Context(linked, tighten(limits, declared.calls), budget, share)
-        with building(base, found.limits):
+        base = Context(linked, tighten(limits, declared.calls), budget, share, setups=_setups)
+        with times.stage("initializers"), building(base, found.limits, times.progress):
             _initialize(base, linked.program_initializers, found, "program", profiler)
         try:
-            return Program(linked, base, found, defaults, started, request, profiler, trust)
+            return Program(linked, base, found, defaults, times, request, profiler, trust)
         except BaseException:
             base.close()
             raise
@@ -436,6 +448,13 @@ def load_request(request: Request, device: Device | None, frames: int) -> Progra
         for one in imported:
             one.close()
         raise
+
+
+def _setups(linked: LinkedProgram) -> Setups:
+    """What serves several sizes with the same recordings. Few programs need it."""
+    from .indirect_setup import IndirectSetups
+
+    return IndirectSetups(linked)
 
 
 def _profiled(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from math import prod
+from operator import index
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +17,7 @@ from orchestrion.schema.dtypes import DTYPES, DType, of_numpy
 
 from .array import DeviceArray
 from .context import Context
-from .errors import PUBLIC, CallerError, public
+from .errors import PUBLIC, CallerTypeError, CallerValueError, public
 from .interop import import_array, import_buffer
 from .tensors import adopt_for, as_array, describe_array
 
@@ -63,9 +65,9 @@ class ProgramArrays:
         except PUBLIC as error:
             raise public(error) from error
         if isinstance(view, BufferView):
-            return DeviceArray(view, self._base)
+            return DeviceArray(view, self._base, is_shared=True)
         if copy is False:
-            raise CallerError(f"{what}: {describe_array(host)} cannot be shared without a copy: {view}")
+            raise CallerValueError(f"{what}: {describe_array(host)} cannot be shared without a copy: {view}")
         return self.put(host)
 
     def import_buffer(
@@ -80,27 +82,38 @@ class ProgramArrays:
         row = _dtype(np.dtype(dtype))
         device = self.device
         try:
-            return DeviceArray(import_buffer(device, handle, row, shape, offset, writable), self._base)
+            view = import_buffer(device, handle, row, shape, offset, writable)
+            return DeviceArray(view, self._base, is_shared=True)
         except PUBLIC as error:
             raise public(error) from error
 
-    def empty(self, shape: Sequence[int], dtype: npt.DTypeLike) -> DeviceArray:
-        """Device memory for a tensor of this shape, all zero: for `out=`. Errors as `put`."""
+    def empty(self, shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike) -> DeviceArray:
+        """Device memory for a tensor of this shape, all zero: for `out=`. A number is the shape of a vector.
+
+        Errors as `put`; `CallerError` also for a shape that is none.
+        """
         row = _dtype(np.dtype(dtype))
-        size = row.itemsize
-        for dim in shape:
-            size *= dim
+        dims = _dims(shape)
+        size = row.itemsize * prod(dims)
         device = self.device
         try:
-            return DeviceArray(
-                BufferView(device.allocator.allocate(size, MemoryUse.ARENA), row, tuple(shape)), self._base
-            )
+            return DeviceArray(BufferView(device.allocator.allocate(size, MemoryUse.ARENA), row, dims), self._base)
         except PUBLIC as error:
             raise public(error) from error
+
+
+def _dims(shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:
+    try:
+        dims = tuple([index(dim) for dim in (shape if isinstance(shape, Iterable) else (shape,))])
+    except TypeError:
+        raise CallerTypeError(f"a shape is a whole number or several, not {shape!r}") from None
+    if any(dim < 0 for dim in dims):
+        raise CallerValueError(f"a shape has no negative dimension, as {list(dims)} has")
+    return dims
 
 
 def _dtype(dtype: np.dtype[Any]) -> DType:
     row = of_numpy(dtype)
     if row is None:
-        raise CallerError(f"{dtype} is not an element type; there are {', '.join(map(str, DTYPES))}")
+        raise CallerTypeError(f"{dtype} is not an element type; there are {', '.join(map(str, DTYPES))}")
     return row

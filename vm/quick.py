@@ -14,15 +14,22 @@ from typing import Any, NamedTuple, Protocol
 
 from orchestrion.schema.encoding import READERS, Decoded
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.isa import BANKS, INSTRUCTIONS, Instruction
+from orchestrion.schema.isa import BANKS, INSTRUCTIONS, Effect, Instruction
 from orchestrion.schema.signature import Shape, bank_of
 
 from .reftypes import ANY
 
 #: what a row is here: all operands registers; an immediate and a register; and those that are looked at by themselves
 _REGISTERS, _CONSTANT, _NATIVE, _LOAD, _STORE, _NULL, _RETURN = range(7)
-_SINGLE = {"call_import": _NATIVE, "ref.null": _NULL, "return": _RETURN}
-_KIND = {"load": _LOAD, "store": _STORE}
+_KINDS = {
+    Effect.NATIVE: _NATIVE,
+    Effect.NULL: _NULL,
+    Effect.RETURN: _RETURN,
+    Effect.LOAD: _LOAD,
+    Effect.STORE: _STORE,
+}
+#: effects of rows that are sound when their registers are of the right banks
+_BY_BANKS = (Effect.CONSTANT, Effect.COPY, Effect.PURE, Effect.TRAP)
 _REF = BANKS.index("ref")
 
 
@@ -53,13 +60,11 @@ class _Row(NamedTuple):
 
 
 def _kind(row: Instruction) -> int | None:
-    if row.name in _SINGLE:
-        return _SINGLE[row.name]
-    family, _, rest = row.name.partition(".")
-    if family == "global":
-        return _KIND[rest.partition(".")[0]]
+    """None: the row is left to `verifier.py`."""
+    if row.effect in _KINDS:
+        return _KINDS[row.effect]
     kinds = [operand.kind for operand in row.operands]
-    if "ref" in kinds or row.terminator:
+    if row.effect not in _BY_BANKS or "ref" in kinds:
         return None
     if all(kind in BANKS for kind in kinds):
         return _REGISTERS
@@ -76,7 +81,7 @@ _ROWS = {row.opcode: _row(row, kind) for row in INSTRUCTIONS if (kind := _kind(r
 _decoded = partial(tuple.__new__, Decoded)
 
 
-def prove(
+def prove(  # noqa: C901 loading waits for it: one loop with few calls
     site: Site,
     counts: Sequence[int],
     arguments: Sequence[tuple[int, str]],

@@ -6,12 +6,20 @@ is not known. A register that only ever gets null has none and fits everywhere. 
 
 from orchestrion.schema.encoding import Decoded
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.isa import MOVE_BIT
+from orchestrion.schema.isa import INSTRUCTIONS, MOVE_BIT, Effect, Instruction
 
 ANY = "any"
-_COPIES = frozenset(("ref.copy", "ref.select"))
-#: rows that do not say the types of their refs: what globals hold is noted by who knows them, null has none
-WITHOUT_TYPES = frozenset(("global.load.ref", "global.store.ref", "ref.null"))
+#: effects of rows that do not say the types of their refs: who knows the globals notes what they hold, null has none
+WITHOUT_TYPES = frozenset((Effect.LOAD, Effect.STORE, Effect.NULL))
+
+
+def _copies(row: Instruction) -> bool:
+    """Whether the result is one of the refs that the row reads, whatever their type."""
+    refs = {operand.result for operand in row.operands if operand.kind == "ref"}
+    return row.effect in (Effect.COPY, Effect.PURE) and refs == {False, True}
+
+
+_COPIES = frozenset(row.opcode for row in INSTRUCTIONS if _copies(row))
 
 
 class RefTypes:
@@ -32,7 +40,7 @@ class RefTypes:
     def instruction(self, decoded: Decoded) -> None:
         """Note the ref operands of an instruction whose row says their types."""
         row = decoded.row
-        copies = row.name in _COPIES
+        copies = row.opcode in _COPIES
         for spec, value in zip(row.operands, decoded.operands, strict=True):
             if spec.kind != "ref" or not isinstance(value, int):
                 continue

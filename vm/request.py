@@ -11,9 +11,12 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from .errors import CallerError
+from .errors import CallerValueError
+
+#: when device code is built: while the module is loaded, or when it is first needed
+BuildMode = Literal["eager", "lazy"]
 
 if TYPE_CHECKING:
     from orchestrion.hal.device import Device
@@ -21,12 +24,12 @@ if TYPE_CHECKING:
     from orchestrion.schema.trust.policy import TrustPolicy
 
     from .admission import Admission
-    from .context import Limits
+    from .limits import Limits
     from .linker import LinkedProgram, Values
     from .memory import Memory
     from .native import NativeModule
     from .parameters import File, Source
-    from .program import ModuleSource, Program
+    from .program_context import LoadedProgram, ModuleSource
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,6 +38,10 @@ class Request:
     gave an open one.
     """
 
+    #: what the caller gave: a file, of which the module is a part, or bytes
+    source: ModuleSource
+    offset: int
+    length: int | None
     file: Container
     folder: Path | None
     device: str | None
@@ -49,10 +56,11 @@ class Request:
     parameters: Source | Sequence[Source] | None
     adapters: Sequence[File]
     extra_parameters: bool
+    build: BuildMode
     policy: str | os.PathLike[str] | TrustPolicy | None
     admission: Admission | None
     #: modules that the module imports functions from
-    modules: Mapping[str, Program | ModuleSource]
+    modules: Mapping[str, LoadedProgram | ModuleSource]
     #: of the device on which it was loaded
     device_id: str = ""
     #: held by who loads the program again
@@ -71,19 +79,27 @@ class Request:
             "depth": calls.depth,
             "load_limits": self.load_limits,
             "build_deadline": self.build_deadline,
+            "build": self.build,
             "profiling": self.profiling,
             "policy": self.policy,
         }
 
+    def check_build(self) -> None:
+        """`CallerError` unless `build` is a mode."""
+        if self.build not in get_args(BuildMode):
+            raise CallerValueError(f"build={self.build!r}: expected one of {', '.join(map(repr, get_args(BuildMode)))}")
+
     def check_device(self, device: Device | None) -> None:
         """`CallerError` unless the program can be loaded again on this device, or without one."""
         if device is None and self.device is None:
-            raise CallerError(
+            raise CallerValueError(
                 f"the program was loaded on a device that the caller opened; open {self.device_id} again and pass it: "
                 "program.reopen(device)"
             )
         if device is not None and device.info.id != self.device_id:
-            raise CallerError(f"the program was loaded on {self.device_id} and cannot be reopened on {device.info.id}")
+            raise CallerValueError(
+                f"the program was loaded on {self.device_id} and cannot be reopened on {device.info.id}"
+            )
 
     def bind(self, linked: LinkedProgram, memory: Memory) -> Values:
         """The values of the program's parameters, charged to `memory`; errors as `parameters.bind`."""

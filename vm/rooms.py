@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from orchestrion.hal.buffer import Buffer
     from orchestrion.hal.device import Device
 
-    from .function import Value
+    from .exports import Value
 
 
 class Room:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .call import Call
 from .code import Code
 from .context import Context
-from .errors import CallerError
+from .errors import CallerTypeError, CallerValueError, no_pickle
 from .ops.float import round_f32
 
 _INTEGERS = {"i32": 32, "i64": 64}
@@ -23,10 +25,15 @@ class ScalarFunction:
         self._code = code
         self._context = context
 
+    @property
+    def flat(self) -> ScalarFunction:
+        """Itself."""
+        return self
+
     def __call__(self, *arguments: Any) -> Any:
         code, context = self._code, self._context
         if len(arguments) != len(code.arguments):
-            raise CallerError(f"{self.name!r} takes {len(code.arguments)} arguments, got {len(arguments)}")
+            raise CallerTypeError(f"{self.name!r} takes {len(code.arguments)} arguments, got {len(arguments)}")
         values = [
             _value(value, type_name, f"argument {place} of {self.name!r}")
             for place, (value, type_name) in enumerate(zip(arguments, code.arguments, strict=True))
@@ -37,27 +44,39 @@ class ScalarFunction:
             results = context.run(Call(context), code, values)
         return results[0] if len(results) == 1 else results or None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise no_pickle(self.name)
+
     def __repr__(self) -> str:
         code = self._code
-        return f"<function {self.name}({', '.join(code.arguments)}) -> ({', '.join(code.results)})>"
+        return f"<ScalarFunction {self.name}({', '.join(code.arguments)}) -> ({', '.join(code.results)})>"
+
+
+def _number(value: Any, kinds: tuple[type, ...], type_name: str, what: str) -> Any:
+    """A number of Python or NumPy as Python's."""
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        raise CallerTypeError(f"{what}: expected {type_name}, got {value!r}")
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _value(value: Any, type_name: str, what: str) -> Any:
     """The value as a register holds it; integers may be written signed or unsigned."""
     bits = _INTEGERS.get(type_name)
     if bits is not None:
-        if type(value) is not int or not -(1 << bits - 1) <= value < 1 << bits:
-            raise CallerError(f"{what}: expected {type_name}, got {value!r}")
+        value = _number(value, (int, np.integer), type_name, what)
+        if not -(1 << bits - 1) <= value < 1 << bits:
+            raise CallerValueError(f"{what}: expected {type_name}, got {value!r}")
         half = 1 << bits - 1
         return (value & 2 * half - 1 ^ half) - half
     if type_name in ("f32", "f64"):
-        if type(value) not in (int, float):
-            raise CallerError(f"{what}: expected {type_name}, got {value!r}")
+        value = _number(value, (int, float, np.integer, np.floating), type_name, what)
         try:
             number = float(value)
         except OverflowError:  # an integer beyond every f64
-            raise CallerError(f"{what}: expected {type_name}, got an integer of {value.bit_length()} bits") from None
+            raise CallerValueError(
+                f"{what}: expected {type_name}, got an integer of {value.bit_length()} bits"
+            ) from None
         return round_f32(number) if type_name == "f32" and number == number else number
     if value is not None:
-        raise CallerError(f"{what}: expected {type_name}, which only None can stand for, got {value!r}")
+        raise CallerTypeError(f"{what}: expected {type_name}, which only None can stand for, got {value!r}")
     return None

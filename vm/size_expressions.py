@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 #: characters of an expression that is read
@@ -29,10 +30,11 @@ _OPERATORS: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
 
 
 class SizeExpression(NamedTuple):
-    """`symbols`: name -> greatest value, None where none is declared."""
+    """`symbols`: name -> greatest value, None where none is declared. `least`: name -> least value, where declared."""
 
     tree: ast.expr
     symbols: Mapping[str, int | None]
+    least: Mapping[str, int] = MappingProxyType({})
 
     @classmethod
     def of_symbol(cls, name: str) -> SizeExpression:
@@ -56,7 +58,9 @@ def read_size(text: str) -> SizeExpression | None:
     """The expression of a text; None if it is none."""
     if len(text) > _LONGEST:
         return None
-    greatest = {name: int(most) for name, _, most in _BOUNDS.findall(text) if most}
+    bounds = _BOUNDS.findall(text)
+    greatest = {name: int(most) for name, _, most in bounds if most}
+    least = {name: int(fewest) for name, fewest, _ in bounds if fewest}
     try:
         tree = ast.parse(_BOUNDS.sub(r"\1", text).strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -65,7 +69,7 @@ def read_size(text: str) -> SizeExpression | None:
         return None
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called]
-    return SizeExpression(tree, {name: greatest.get(name) for name in names})
+    return SizeExpression(tree, {name: greatest.get(name) for name in names}, least)
 
 
 def _known(node: ast.expr) -> bool:

@@ -22,8 +22,9 @@ from .array import DeviceArray
 from .call import Call
 from .code import Code
 from .context import Context
-from .errors import CallerError
-from .function import Export, Function, Slot, Value, is_readable, slot_over
+from .errors import CallerValueError
+from .exports import Export, Value
+from .function import Function, Slot, is_readable, slot_over
 from .kept import MOST
 from .rooms import ResultRooms, Room, declared_bytes
 from .statistics import Log
@@ -36,11 +37,12 @@ Shapes = tuple[tuple[int, ...], ...]
 class _Slots:
     """What calls with the same argument shapes share; the output slots once a call has shown what they are."""
 
-    __slots__ = ("inputs", "outputs")
+    __slots__ = ("inputs", "outputs", "shapes")
 
     def __init__(self, inputs: tuple[Slot, ...], results: int) -> None:
         self.inputs = inputs
         self.outputs: list[Slot | None] = [None] * results
+        self.shapes: list[tuple[int, ...] | None] = [None] * results  #: of results that stayed on the device
 
 
 class SizedFunction(Function):
@@ -116,6 +118,16 @@ class SizedFunction(Function):
         if self._result_rooms is not None and None in self._targets:
             self.context.result_rooms = self._result_rooms.begin()
 
+    def result_shapes(self) -> list[tuple[int, ...] | None]:
+        self.context.result_rooms = None
+        assert self._slots is not None
+        rows = zip(self._slots.shapes, self._slots.outputs, strict=True)
+        return [slot.shape if shape is None and slot is not None else shape for shape, slot in rows]
+
+    def learn(self, views: Sequence[BufferView]) -> None:
+        if self._slots is not None:
+            self._slots.shapes = [view.shape for view in views]
+
     def _use(self, slots: _Slots) -> None:
         self._targets = tuple([None if slot is None else slot.view for slot in slots.outputs])
         only = slots.outputs[0] if len(slots.outputs) == 1 else None
@@ -126,10 +138,7 @@ class SizedFunction(Function):
         if isinstance(x, DeviceArray | BufferView):
             return x.shape
         value = self.export.arguments[place]
-        return as_array(x, value.dtype, value.shape, self._what(place)).shape
-
-    def _what(self, place: int) -> str:
-        return f"argument {place} of {self.name!r}"
+        return as_array(x, value.dtype, value.shape, self.what(place)).shape
 
     def _made(self, arguments: Sequence[Any], shapes: Shapes) -> _Slots:
         """Slots for new shapes, which are those that the signature allows."""
@@ -137,7 +146,7 @@ class SizedFunction(Function):
         for place, (x, shape, value) in enumerate(zip(arguments, shapes, self.export.arguments, strict=True)):
             if not fits(shape, value.shape):
                 got = describe_array(x) if isinstance(x, np.ndarray) else describe(value.dtype, shape)
-                raise CallerError(f"{self._what(place)}: expected {value}, got {got}")
+                raise CallerValueError(f"{self.what(place)}: expected {value}, got {got}")
             values.append(value._replace(shape=shape))
         inputs = self._input_slots(values)
         return _Slots(inputs, len(self.export.results))
@@ -175,9 +184,9 @@ class SizedFunction(Function):
     ) -> Any:
         self.context.result_rooms = None
         for place, (result, one) in enumerate(zip(results, outs, strict=True)):
-            if isinstance(one, np.ndarray) and one.shape != self._checked(place, result).shape:
+            if isinstance(one, np.ndarray) and one.shape != self.checked(place, result).shape:
                 wanted = describe(result.dtype, result.shape)
-                raise CallerError(f"out {place} of {self.name!r}: expected {wanted}, got {describe_array(one)}")
+                raise CallerValueError(f"out {place} of {self.name!r}: expected {wanted}, got {describe_array(one)}")
         found = super()._deliver(results, outs, destinations, passed, ready)
         self._adopt(results, passed)
         return found

@@ -1,4 +1,4 @@
-"""What loading and calling cost, in the form that `--print_statistics` and `Program.statistics` give.
+"""What loading and calling cost, in the form that `--print-statistics` and `Program.statistics` give.
 
 The numbers are differences of the counters that the HAL's front keeps, at the boundary to the driver. A call only notes
 their totals; the differences are taken when somebody asks. The last `HISTORY` calls are kept.

@@ -18,21 +18,17 @@ from collections.abc import Callable, Sequence
 from types import CodeType, TracebackType
 from typing import Any
 
-from orchestrion.schema.encoding import Decoded, float_of_bits
-from orchestrion.schema.isa import BANKS, MOVE_BIT
+from orchestrion.schema.encoding import Decoded
+from orchestrion.schema.isa import MOVE_BIT, Effect
 from orchestrion.schema.signature import NUMBER_TYPES
 
 from .native import NativeFunction, class_of
+from .operands import constant
 from .ops.imports import Check
 
 #: (globals of the context, the call, arguments) -> results
 Straight = Callable[[list[Any], Any, Sequence[Any]], tuple[Any, ...]]
 
-_CONSTANTS = {f"{bank}.const": bank for bank in ("i32", "i64", "f32", "f64")}
-_ZEROS = {"i32.zero": "0", "i64.zero": "0", "f32.zero": "0.0", "f64.zero": "0.0"}
-_LOADS = frozenset(f"global.load.{bank}" for bank in BANKS)
-_STORES = frozenset(f"global.store.{bank}" for bank in BANKS)
-_COPIES = frozenset(f"{bank}.copy" for bank in BANKS)
 _FIRST_LINE = 3
 #: instructions, and bytes of code, of a function worth translating: Python's compiler takes its time, and no limit of a
 #: context ends it
@@ -83,11 +79,11 @@ class _Translator:
 
     def translate(self, decoded: Sequence[Decoded]) -> Translation | None:
         for instruction in decoded:
-            line = self.line(instruction.row.name, instruction.operands)
+            line = self.line(instruction)
             if line is None:
                 return None
             self.lines.append(line)
-        if decoded[-1].row.name != "return":
+        if decoded[-1].row.effect is not Effect.RETURN:
             return None
         unpacked = "".join(f"r{register}, " for register in self.parameters)
         text = "\n ".join(
@@ -97,31 +93,31 @@ class _Translator:
         run = self.names["run"]
         return Translation(run, run.__code__, tuple(instruction.pc for instruction in decoded))
 
-    def line(self, name: str, operands: tuple[Any, ...]) -> str | None:
+    def line(self, decoded: Decoded) -> str | None:
         """The text of one instruction; None when there is none."""
-        if name in _CONSTANTS:
-            self.known[operands[1]] = self.constant(operands[0], _CONSTANTS[name])
-            return "pass"
-        if name in _ZEROS:
-            self.known[operands[0]] = _ZEROS[name]
-            return "pass"
-        if name == "ref.null":
-            return f"{self.written(operands[0])} = None"  # lets go of what the register held
-        if name in _LOADS:
-            return f"{self.written(operands[1])} = globals[{int(operands[0])}]"
-        if name in _STORES and not operands[0] & MOVE_BIT:
-            self.repeatable = False
-            return f"globals[{int(operands[1])}] = {self.read(operands[0])}"
-        if name in _COPIES and not operands[0] & MOVE_BIT:
-            source = self.read(operands[0])
-            return f"{self.written(operands[1])} = {source}"
-        if name == "call_import":
-            return self.native(*operands)
-        if name == "call.cached":
-            return self.kept(*operands)
-        if name == "return":
-            return f"return ({''.join(f'{self.read(register & ~MOVE_BIT)}, ' for register in operands[0])})"
-        return None
+        operands: Any = decoded.operands
+        match decoded.row.effect:
+            case Effect.CONSTANT:
+                self.known[operands[-1]] = self.constant(constant(decoded))
+                return "pass"
+            case Effect.NULL:
+                return f"{self.written(operands[0])} = None"  # lets go of what the register held
+            case Effect.LOAD:
+                return f"{self.written(operands[1])} = globals[{int(operands[0])}]"
+            case Effect.STORE if not operands[0] & MOVE_BIT:
+                self.repeatable = False
+                return f"globals[{int(operands[1])}] = {self.read(operands[0])}"
+            case Effect.COPY if not operands[0] & MOVE_BIT:
+                source = self.read(operands[0])
+                return f"{self.written(operands[1])} = {source}"
+            case Effect.NATIVE:
+                return self.native(*operands)
+            case Effect.CACHED:
+                return self.kept(*operands)
+            case Effect.RETURN:
+                return f"return ({''.join(f'{self.read(register & ~MOVE_BIT)}, ' for register in operands[0])})"
+            case _:
+                return None
 
     def native(self, ordinal: int, args: tuple[int, ...], results: tuple[int, ...]) -> str | None:
         function = self.imports[ordinal]
@@ -137,7 +133,7 @@ class _Translator:
         if checks:
             self.names[f"check{place}"] = Check(function, types)
             checks = f"{checks} and check{place}(({', '.join(values)},)); "
-        call = f"f{place}({', '.join(['call', *values])})"
+        call = f"f{place}(call{''.join(f', {value}' for value in values)})"
         if function.inline is not None:
             condition, value = function.inline(*values)
             call = f"{value} if {condition} else {call}"
@@ -166,11 +162,11 @@ class _Translator:
                 tests.append(f"type({value}) is not class{place}_{position}")
         return f"({' or '.join(tests)})" if tests else ""
 
-    def constant(self, bits: int, bank: str) -> str:
-        if bank in ("i32", "i64"):
-            return repr(int(bits))
+    def constant(self, value: int | float) -> str:
+        if isinstance(value, int):
+            return repr(value)
         name = f"number{len(self.names)}"
-        self.names[name] = float_of_bits(bits, bank)
+        self.names[name] = value
         return name
 
     def read(self, register: int) -> str:

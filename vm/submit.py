@@ -12,19 +12,20 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestrion.hal.buffer import BufferView
 from orchestrion.hal.errors import DeadlineExceeded as HalDeadlineExceeded
 from orchestrion.hal.errors import HalError
 from orchestrion.hal.semaphore import Fence as DeviceFence
 
-from .call import Call
+from .array import Array
+from .call import SuspendableCall
 from .call_fence import CallFence
-from .errors import PUBLIC, CallerError, Cancelled, DeadlineExceeded, LimitError, VmError, WaitFailed, public
+from .errors import PUBLIC, CallerTypeError, Cancelled, DeadlineExceeded, LimitError, VmError, WaitFailed, public
 from .fence import Fence, Future
 from .interpreter import abandon
 from .lane import Lane
@@ -33,20 +34,64 @@ from .native_fence import as_fence
 if TYPE_CHECKING:
     from orchestrion.hal.buffer import Buffer
 
-    from .function import Function, Staged
+    from .code import Code
+    from .context import Context
+    from .exports import Export
 
 #: seconds between two looks at a fence that no submitted work signals, at first and at most
 _FIRST_LOOK, _LAST_LOOK = 0.0005, 0.02
 
 
-def submit(function: Function, arguments: Sequence[Any], out: Any, wait: Iterable[Any], signal: Any) -> Future:
+class Staged:
+    """A submitted call's arguments, checked: arrays are copies, views on the device are the caller's.
+
+    `outs` is what the caller gave per result, `targets` the views of those that are on the device. Once it is its turn,
+    `destinations` are the views for all results, and `passed` are all views that the program was given.
+    """
+
+    __slots__ = ("before", "destinations", "operands", "outs", "passed", "started", "targets")
+
+    def __init__(
+        self,
+        operands: list[Array | BufferView],
+        outs: tuple[Any, ...] | None,
+        targets: tuple[BufferView | None, ...],
+    ) -> None:
+        self.operands = operands
+        self.outs = outs
+        self.targets = targets
+        self.destinations: tuple[BufferView | None, ...] = ()
+        self.passed: list[BufferView | None] = []
+        self.before: tuple[int, ...] = ()
+        self.started = 0.0
+
+
+class Submittable(Protocol):
+    """A function whose calls can be submitted. See `function.py`."""
+
+    context: Context
+    name: str
+    export: Export
+    code: Code
+
+    def stage(self, arguments: Sequence[Any], out: Any) -> Staged:
+        """The arguments, checked and copied."""
+
+    def enter(self, staged: Staged) -> list[BufferView | None]:
+        """The operands of the call, whose turn it is."""
+
+    def leave(self, staged: Staged, results: tuple[Any, ...], ready: Callable[[int, Any], None]) -> Any:
+        """The caller's value of a call that is over. `ready` is called with each result."""
+
+
+def submit(function: Submittable, arguments: Sequence[Any], out: Any, wait: Iterable[Any], signal: Any) -> Future:
     """Check, copy, enqueue. See `Function.submit`."""
     waits = tuple([_waited(f"wait {place}", thing) for place, thing in enumerate(wait)])
     several = isinstance(signal, list | tuple)
     signals = tuple([_signalled(f"signal {place}", thing) for place, thing in enumerate(signal if several else ())])
     count = len(function.export.results)
     if several and len(signals) != count:
-        raise CallerError(f"{function.name!r} gives {count} results, signal has {len(signals)} fences")
+        raise CallerTypeError(f"{function.name!r} gives {count} results, signal has {len(signals)} fences")
     whole = None if several else _signalled("signal", signal)
     lane = Lane.of(function.context)
     call = SubmittedCall(function, function.stage(arguments, out), waits, whole, lane)
@@ -61,7 +106,7 @@ def submit(function: Function, arguments: Sequence[Any], out: Any, wait: Iterabl
 def _waited(what: str, thing: Any) -> Fence:
     fence = as_fence(thing)
     if fence is None:
-        raise CallerError(f"{what}: expected a fence, a submitted call or a cl_event, got {type(thing).__name__}")
+        raise CallerTypeError(f"{what}: expected a fence, a submitted call or a cl_event, got {type(thing).__name__}")
     return fence
 
 
@@ -70,9 +115,9 @@ def _signalled(what: str, thing: Any) -> Fence | None:
         return None
     fence = as_fence(thing)
     if fence is None:
-        raise CallerError(f"{what}: expected a fence or a user event, got {type(thing).__name__}")
+        raise CallerTypeError(f"{what}: expected a fence or a user event, got {type(thing).__name__}")
     if fence.unsignallable:
-        raise CallerError(f"{what}: {type(thing).__name__} cannot be signalled, {fence.unsignallable}")
+        raise CallerTypeError(f"{what}: {type(thing).__name__} cannot be signalled, {fence.unsignallable}")
     return fence
 
 
@@ -120,15 +165,14 @@ class _Watcher:
             raise HalDeadlineExceeded("the call that submitted the work ran longer than it may")
 
 
-class SubmittedCall(Call):
+class SubmittedCall(SuspendableCall):
     """One submitted call, from `submit` to its end."""
 
+    context: Context
     __slots__ = ("_function", "_lane", "_look", "_operands", "_signal", "_staged", "_timer", "_waits", "future")
 
-    blocking: ClassVar[bool] = False
-
     def __init__(
-        self, function: Function, staged: Staged, waits: tuple[Fence, ...], signal: Fence | None, lane: Lane
+        self, function: Submittable, staged: Staged, waits: tuple[Fence, ...], signal: Fence | None, lane: Lane
     ) -> None:
         super().__init__(function.context)
         self.future = Future(function.name, len(function.export.results))

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from orchestrion.schema.isa import Effect
+
 if TYPE_CHECKING:
     from .code import Code
 
@@ -35,11 +37,11 @@ def _stores(code: Code, codes: Sequence[Code]) -> list[int]:
         if instruction is None:
             todo.pop()
             continue
-        name = instruction.row.name
+        effect = instruction.row.effect
         operands: tuple[Any, ...] = instruction.operands
-        if name.startswith("global.store"):
+        if effect is Effect.STORE:
             found.append(operands[1])
-        elif name in ("call", "call.cached") and operands[0] not in seen:
+        elif effect in (Effect.CALL, Effect.CACHED) and operands[0] not in seen:
             seen.add(operands[0])
             todo.append(iter(codes[operands[0]].decoded))
     return found

@@ -1,10 +1,12 @@
 """Types of tensors in words, and values of callers as arrays of exactly such a type.
 
 Nothing is ever cast silently: an array must have the element type and shape of the signature. Python numbers have no
-element type of their own, so they take the one wanted: integers where it holds them exactly, floats rounded once.
+element type of their own, so they take the one wanted: integers where it holds them exactly, floats rounded once. NumPy
+scalars are taken as the numbers that they are.
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +16,7 @@ import numpy.typing as npt
 from orchestrion.hal.dlpack import adopt
 from orchestrion.schema.dtypes import BOOL, COMPLEX, FLOAT, DType, of_numpy
 
-from .errors import CallerError
+from .errors import CallerError, CallerTypeError, CallerValueError
 
 Array = npt.NDArray[Any]
 
@@ -23,9 +25,9 @@ _PYTHON: dict[int, tuple[type, ...]] = {FLOAT: (float,), COMPLEX: (float, comple
 
 
 def describe(dtype: DType, shape: Sequence[int], expressions: Sequence[str] = ()) -> str:
-    """`tensor<4x2xf32>`; `tensor<?x2xf32, batch>` with what its dynamic dimensions are."""
-    sizes = "".join("?x" if dim == -1 else f"{dim}x" for dim in shape)
-    return f"tensor<{', '.join([sizes + dtype.name, *expressions])}>"
+    """`f32[4,2]`, as JAX writes it; a dimension of -1 is its expression, `f32[2*batch,3]`, or `?` where it has none."""
+    named = iter(expressions)
+    return f"{dtype.name}[{','.join(next(named, '?') if dim == -1 else str(dim) for dim in shape)}]"
 
 
 def fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
@@ -40,19 +42,37 @@ def describe_array(array: Array) -> str:
     return f"{name}[{','.join(map(str, array.shape))}]"
 
 
+def mismatch(message: str, is_type: bool) -> CallerError:
+    """The error for a tensor of another element type, or of the right one and another shape."""
+    return CallerTypeError(message) if is_type else CallerValueError(message)
+
+
 def as_array(value: object, dtype: DType, shape: tuple[int, ...], what: str) -> Array:
     """A caller's value as an array of this type. `what` names it in the `CallerError`.
 
-    Takes arrays, NumPy scalars, whatever speaks `__array_interface__`, DLPack, the buffer protocol or `__array__`,
-    and Python numbers, alone or in nested lists. A dimension of -1 may be any.
+    Takes arrays, NumPy scalars, whatever speaks `__array_interface__`, DLPack, the buffer protocol or `__array__`, keys
+    of `jax.random.key`, and Python numbers, alone or in nested lists. A dimension of -1 may be any.
     """
     wanted = describe(dtype, shape)
-    if isinstance(value, bool | int | float | complex | list | tuple):
+    if isinstance(value, bool | int | float | complex | list | tuple | np.generic):
         return _from_numbers(value, dtype, shape, what)
     array = _adopt(value, wanted, what)
     if array.dtype != dtype.numpy or array.shape != shape and not fits(array.shape, shape):
-        raise CallerError(f"{what}: expected {wanted}, got {describe_array(array)}")
+        message = f"{what}: expected {wanted}, got {describe_array(array)}"
+        raise mismatch(message, array.dtype != dtype.numpy)
     return array
+
+
+def check_out(out: object, dtype: DType, shape: tuple[int, ...], what: str, value: object) -> None:
+    """`CallerError` unless a result of this type can be written to `out`, or `out` is None. `value` names the type."""
+    if out is None:
+        return
+    if not isinstance(out, np.ndarray):
+        raise CallerTypeError(f"{what}: expected an array of {value}, got {type(out).__name__}")
+    if out.dtype != dtype.numpy or out.shape != shape and not fits(out.shape, shape):
+        raise mismatch(f"{what}: expected {value}, got {describe_array(out)}", out.dtype != dtype.numpy)
+    if not out.flags.writeable:
+        raise CallerValueError(f"{what}: the array is read-only")
 
 
 def adopt_for(value: Any, what: str) -> Array:
@@ -60,21 +80,37 @@ def adopt_for(value: Any, what: str) -> Array:
     try:
         return adopt(value)
     except (AttributeError, TypeError, ValueError, BufferError, RuntimeError) as error:
-        raise CallerError(f"{what}: {type(value).__name__}: {error}") from error
+        raise CallerTypeError(f"{what}: {type(value).__name__}: {error}") from error
 
 
 def _adopt(value: Any, wanted: str, what: str) -> Array:
     """An array over another library's memory, where possible without a copy."""
-    if isinstance(value, np.ndarray | np.generic):
-        return np.asarray(value)
+    if isinstance(value, np.ndarray):
+        return value
     try:
         if hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
             return np.asarray(value)
         if hasattr(value, "__dlpack__"):
             return adopt(value)
-        return np.asarray(memoryview(value))
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
-        raise CallerError(f"{what}: expected {wanted}, got {type(value).__name__}: {error}") from error
+        if (data := _key_data(value)) is not None:
+            return data
+        raise CallerTypeError(f"{what}: expected {wanted}, got {type(value).__name__}: {error}") from error
+    try:
+        return np.asarray(memoryview(value))
+    except (TypeError, ValueError, BufferError) as error:
+        kind = "None" if value is None else type(value).__name__
+        raise CallerTypeError(f"{what}: expected {wanted}, got {kind}") from error
+
+
+def _key_data(value: Any) -> Array | None:
+    """The words of a key that `jax.random.key` made, which programs take in its place; None for anything else."""
+    jax = sys.modules.get("jax")
+    if jax is None or not isinstance(value, jax.Array):
+        return None
+    if not jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return None
+    return np.asarray(jax.random.key_data(value))
 
 
 def _from_numbers(value: object, dtype: DType, shape: tuple[int, ...], what: str) -> Array:
@@ -82,8 +118,8 @@ def _from_numbers(value: object, dtype: DType, shape: tuple[int, ...], what: str
     found: list[object] = []
     actual = _shape(value, found)
     if actual is None or not fits(actual, shape):
-        got = type(value).__name__ if actual is None or not actual else f"nested lists of shape {actual}"
-        raise CallerError(f"{what}: expected {wanted}, got {got}")
+        got = f"nested lists of shape {actual}" if actual else _kind(value)
+        raise CallerValueError(f"{what}: expected {wanted}, got {got}")
     array = np.empty(len(found), dtype.numpy)
     for place, number in enumerate(found):
         array[place] = _number(number, dtype, f"{what}: expected {wanted}")
@@ -102,12 +138,17 @@ def _shape(value: object, found: list[object]) -> tuple[int, ...] | None:
     return None if first is None else (len(value), *first)
 
 
+def _kind(value: object) -> str:
+    return describe_array(np.asarray(value)) if isinstance(value, np.generic) else type(value).__name__
+
+
 def _number(number: object, dtype: DType, what: str) -> Any:
     """One element: bools for i1, integers where they fit exactly, floats for float types and complex ones."""
     if isinstance(number, np.generic):
-        if number.dtype != dtype.numpy:
-            raise CallerError(f"{what}, got {number.dtype.name} {number}")
-        return number
+        if number.dtype == dtype.numpy:
+            return number
+        if number.dtype.kind not in "mM":  # times, whose items may be integers
+            number = number.item()
     if dtype.kind == BOOL:
         if isinstance(number, bool):
             return number
@@ -116,7 +157,7 @@ def _number(number: object, dtype: DType, what: str) -> Any:
     elif isinstance(number, _PYTHON.get(dtype.kind, ())):
         with np.errstate(over="ignore"):
             return dtype.numpy.type(number)
-    raise CallerError(f"{what}, got {type(number).__name__} {number!r}")
+    raise CallerTypeError(f"{what}, got {type(number).__name__} {number!r}")
 
 
 def _exact(number: int, dtype: DType, what: str) -> Any:
@@ -127,7 +168,7 @@ def _exact(number: int, dtype: DType, what: str) -> Any:
         limits = np.iinfo(dtype.numpy)
         if limits.min <= number <= limits.max:
             return number
-    raise CallerError(f"{what}, got {number}, which {dtype.name} cannot hold exactly")
+    raise CallerValueError(f"{what}, got {number}, which {dtype.name} cannot hold exactly")
 
 
 def _floats_hold(number: int, dtype: DType) -> bool:

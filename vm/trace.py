@@ -25,7 +25,13 @@ def trace(profile: Profile) -> dict[str, Any]:
     """The whole trace, for `json.dump`."""
     return {
         "displayTimeUnit": "ns",
-        "otherData": {"program": profile.program, "device": profile.device, "device_name": profile.device_name},
+        "otherData": {
+            "program": profile.program,
+            "device": profile.device,
+            "device_name": profile.device_name,
+            "module": profile.module,
+            "ordinal": profile.ordinal,
+        },
         "traceEvents": [*_metadata(profile), *_events(profile)],
     }
 
@@ -102,5 +108,6 @@ def describe(command: Command) -> Event:
         "fused": list(command.fused),
         "location": command.location,
         "workload": None if command.workload is None else list(command.workload),
+        "place": None if command.place is None else list(command.place),
     }
     return {key: value for key, value in found.items() if value} | {"kind": command.kind, "bytes": command.bytes}

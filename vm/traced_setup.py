@@ -15,16 +15,16 @@ from orchestrion.hal.buffer import Buffer
 from orchestrion.hal.command_buffer import FILL_SIZES
 from orchestrion.hal.executable import Executable
 from orchestrion.schema.hal_imports import HAL_IMPORTS
+from orchestrion.schema.isa import Effect, Instruction
 
 from .code import Code, Link
 from .errors import Trap
-from .hal_module import MAX_SLOTS, Recording
 from .native import NativeModule, native
 from .ops.table import CALL, GLOBALS
+from .recording import MAX_SLOTS, Recording
 
-#: instructions of a traced function, beside calls of the functions of `TraceHal`
-_FAMILIES = ("i32.", "i64.", "f32.", "f64.", "global.load.")
-_OTHERS = frozenset(("ref.null", "require", "check"))
+#: effects of a traced function's instructions, beside calls of the functions of `TraceHal`; none of them reads a ref
+_EFFECTS = frozenset((Effect.CONSTANT, Effect.NULL, Effect.COPY, Effect.PURE, Effect.TRAP, Effect.LOAD))
 #: a binding's source in a recording: a buffer, or the number of a slot
 Source = Buffer | int
 
@@ -161,18 +161,24 @@ _HAL = TraceHal()
 def untraceable(code: Code) -> str:
     """Why a function is no setup that can be traced; empty if it is one."""
     *body, last = code.decoded
-    if last.row.name != "return" or code.link.placed:
-        return "it does not end where it is written last" if last.row.name != "return" else "it is profiled"
+    if last.row.effect is not Effect.RETURN:
+        return "it does not end where it is written last"
+    if code.link.placed:
+        return "it is profiled"
     for instruction in body:
-        name = instruction.row.name
-        if name == "call_import":
+        row = instruction.row
+        if row.effect is Effect.NATIVE:
             ordinal: Any = instruction.operands[0]
             called = code.link.names[ordinal]
             if code.link.imports[ordinal] is None or _HAL.find(called) is None:
                 return f"it calls {called}"
-        elif not name.startswith(_FAMILIES) and name not in _OTHERS:
-            return f"it uses {name}"
+        elif not _is_traced(row):
+            return f"it uses {row.name}"
     return ""
+
+
+def _is_traced(row: Instruction) -> bool:
+    return row.effect in _EFFECTS and not any([spec.kind == "ref" and not spec.result for spec in row.operands])
 
 
 class SetupTrace:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from orchestrion.schema.encoding import Decoded, decode
 from orchestrion.schema.errors import ModuleError
-from orchestrion.schema.isa import BANKS, INSTRUCTIONS, MAX_REGISTERS, MOVE_BIT
+from orchestrion.schema.isa import BANKS, INSTRUCTIONS, MAX_REGISTERS, MOVE_BIT, Effect, Instruction
 from orchestrion.schema.module import Module
 from orchestrion.schema.rows import Function, GlobalFlags, ImportFlags, InitializerKind
 from orchestrion.schema.signature import (
@@ -40,8 +40,8 @@ _OPTIONAL, _MUTABLE, _SETUP = int(ImportFlags.Optional), int(GlobalFlags.Mutable
 _REF = BANKS.index("ref")
 _ORDINAL = MOVE_BIT - 1
 _BANK_OF = {name: bank for bank, name in enumerate(NUMBER_TYPES)}
-#: instructions on globals -> bank, whether they store
-_ON_GLOBALS = {f"global.{what}.{bank}": (bank, what == "store") for bank in BANKS for what in ("load", "store")}
+#: effects of rows whose counted registers are looked at with what they call, or with what the function gives
+_SIGNED = frozenset((Effect.CALL, Effect.CACHED, Effect.NATIVE, Effect.RETURN))
 
 
 class VerifiedFunction(NamedTuple):
@@ -73,7 +73,7 @@ class _Plan(NamedTuple):
     refs: bool  #: the row says types of refs among its operands
 
 
-def _plan(row: Any) -> _Plan:
+def _plan(row: Instruction) -> _Plan:
     registers = []
     rest = []
     refs = False
@@ -82,13 +82,18 @@ def _plan(row: Any) -> _Plan:
             bank = BANKS.index(spec.kind)
             registers.append((place, bank, MOVE_BIT if bank == _REF and not spec.result else 0))
             refs = refs or bank == _REF
-        elif not spec.kind.startswith("imm_") and spec.kind not in ("text", "registers"):
+        elif spec.type == "integers":
+            rest.append((place, spec.type))
+        elif spec.kind == "registers":
+            if row.effect not in _SIGNED:
+                raise TypeError(f"{row.name}: no rule says what the registers {spec.name} may be")
+        elif not spec.kind.startswith("imm_") and spec.kind != "text":
             rest.append((place, spec.kind))
-    if row.name == "return":
+    if row.effect is Effect.RETURN:
         rest.append((0, "results"))
-    elif row.name == "require":
-        rest.append((1, "integers"))
-    return _Plan(tuple(registers), tuple(rest), refs and row.name not in WITHOUT_TYPES)
+    elif row.effect is Effect.CACHED:
+        rest.append((1, "distinct"))
+    return _Plan(tuple(registers), tuple(rest), refs and row.effect not in WITHOUT_TYPES)
 
 
 _PLANS = {row.opcode: _plan(row) for row in INSTRUCTIONS}
@@ -301,7 +306,7 @@ class _Body:
                 if not low <= operands[place] & ~bits < high:  # type: ignore[operator]
                     raise self._bad_register(operands[place], bank, bits)
             for place, kind in rest:
-                _CHECKS[kind](self, row.name, operands, operands[place])
+                _CHECKS[kind](self, row, operands, operands[place])
             if refs:
                 self.refs.instruction(instruction)
         self.refs.check(self.ordinal)
@@ -346,20 +351,20 @@ class _Body:
             plain.append(register)
         return plain
 
-    def returns(self, name: str, operands: Any, value: Any) -> None:
+    def returns(self, row: Instruction, operands: Any, value: Any) -> None:
         self._typed(value, self.results, "result", True)
 
-    def target(self, name: str, operands: Any, value: Any) -> None:
+    def target(self, row: Instruction, operands: Any, value: Any) -> None:
         if not self.starts:
             self.starts.update(instruction.pc for instruction in self.decoded)
         if value not in self.starts:
             raise self.fail(f"branch target {value:#x} is not the start of an instruction")
 
-    def targets(self, name: str, operands: Any, value: Any) -> None:
+    def targets(self, row: Instruction, operands: Any, value: Any) -> None:
         for target in value:
-            self.target(name, operands, target)
+            self.target(row, operands, target)
 
-    def function(self, name: str, operands: Any, value: Any) -> None:
+    def function(self, row: Instruction, operands: Any, value: Any) -> None:
         signatures = self.verifier.signatures
         if value >= len(signatures):
             raise self.fail(f"function {value} out of range ({len(signatures)} functions)")
@@ -367,42 +372,44 @@ class _Body:
         self._typed(operands[1], shape_of(arguments), "argument", True)
         self._typed(operands[2], shape_of(results), "result", False)
         self.verifier.calls[self.ordinal].add(value)
-        if name == "call.cached":
-            self.integers(name, operands, operands[1])
-            if not set(operands[1]).isdisjoint(operands[2]):
-                raise self.fail("an argument of call.cached is a result, too")
 
-    def integers(self, name: str, operands: Any, value: Any) -> None:
+    def integers(self, row: Instruction, operands: Any, value: Any) -> None:
         """Registers that are all i32 or i64."""
         for register in value:
             if register >= self.bounds[1][1]:
                 raise self._bad_register(register, 1, 0)
 
-    def imported(self, name: str, operands: Any, value: Any) -> None:
+    def distinct(self, row: Instruction, operands: Any, value: Any) -> None:
+        """No register is both an argument and a result."""
+        if not set(value).isdisjoint(operands[2]):
+            raise self.fail(f"an argument of {row.name} is a result, too")
+
+    def imported(self, row: Instruction, operands: Any, value: Any) -> None:
         rows = self.verifier.imports
         if value >= len(rows):
             raise self.fail(f"import {value} out of range ({len(rows)} imports)")
-        row = rows[value] or self.verifier.import_row(value)
-        if name != "call_import":
+        callee = rows[value] or self.verifier.import_row(value)
+        if row.effect is not Effect.NATIVE:
             return
         _, args, results = operands
-        shape = row.signature.shape(len(args))
+        shape = callee.signature.shape(len(args))
         if shape is None:
-            raise self.fail(f"{len(args)} arguments do not fit {row.name} {row.signature}")
+            raise self.fail(f"{len(args)} arguments do not fit {callee.name} {callee.signature}")
         self._typed(args, shape, "argument", True)
-        if results or row.signature.results:
-            self._typed(results, row.signature.given, "result", False)
+        if results or callee.signature.results:
+            self._typed(results, callee.signature.given, "result", False)
 
-    def constant(self, name: str, operands: Any, value: Any) -> None:
+    def constant(self, row: Instruction, operands: Any, value: Any) -> None:
         if value >= self.verifier.constants:
             raise self.fail(f"constant {value} out of range ({self.verifier.constants} constants)")
 
-    def global_(self, name: str, operands: Any, value: Any) -> None:
+    def global_(self, row: Instruction, operands: Any, value: Any) -> None:
         rows = self.verifier.globals
         if value >= len(rows):
             raise self.fail(f"global {value} out of range ({len(rows)} globals)")
         type_name = rows[value][0]
-        bank, stores = _ON_GLOBALS[name]
+        stores = row.effect is Effect.STORE
+        bank = row.operands[0 if stores else 1].kind
         if bank_of(type_name) != bank:
             raise self.fail(f"global {value} is {type_name}, {bank} wanted")
         if stores:
@@ -422,4 +429,5 @@ _CHECKS: dict[str, Any] = {
     "global": _Body.global_,
     "results": _Body.returns,
     "integers": _Body.integers,
+    "distinct": _Body.distinct,
 }

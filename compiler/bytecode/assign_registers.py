@@ -26,7 +26,7 @@ from .moves import sequence
 from .vm import OPS, Func, type_name
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 #: bank -> the letter of its registers in text
 LETTERS: Final[dict[str, str]] = dict(zip(BANKS, "ilfdr", strict=True))

@@ -16,7 +16,7 @@ from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.dominance import reachable
 from orchestrion.compiler.ir.types import I32, TensorType
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.function_dims import rows_of
+from orchestrion.compiler.stablehlo.ops.function_dims import rows_of
 from orchestrion.schema.dtypes import BY_NAME
 
 from .emitter import Emitter
@@ -75,7 +75,7 @@ class _Body:
         symbols = {one.name: value for one, value in rows_of(self.source.dims) if value is not None}
         return Sizes(self.emitter, dict(zip(names, block.arguments, strict=True)), symbols)
 
-    def _op(self, op: Operation) -> None:
+    def _op(self, op: Operation) -> None:  # noqa: C901 one case per op
         emitter, values = self.emitter, self.values
         match op:
             case ll_seq.Check():

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.errors import CompileError, TargetsError
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.flow.symbols import Names
 from orchestrion.compiler.ir.attributes import DictAttr, SymbolRef, UnitAttr, attribute_of
@@ -30,7 +30,7 @@ from .imports import tensors_of
 from .payload import payload_attribute
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:
@@ -64,7 +64,8 @@ def _imported(programs: Sequence[hl_seq.Program]) -> list[vm.Import]:
 
 def _told_apart(program: hl_seq.Program, later: Sequence[hl_seq.Program]) -> set[str]:
     """The feature of the machine that a program is for, where another for the same target stands behind it: a loader
-    takes the first that fits. A program with no such alternative is for any device."""
+    takes the first that fits. A program with no such alternative is for any device.
+    """
     machine, alternatives = program.machine_name, [other for other in later if other.profile == program.profile]
     return {machine} & FEATURES.keys() if alternatives else set()
 
@@ -108,7 +109,10 @@ class _Program:
         )
 
     def _executable(self, op: ll_seq.Executable) -> None:
-        payload = target(self.profile.name).serialize(op)
+        try:
+            payload = target(self.profile.name).serialize(op)
+        except CompileError as error:
+            raise TargetsError({self.profile.name: error.diagnostics}) from error
         own = payload.features - self.profile.features
         if unknown := own - FEATURES.keys():
             raise CompileError(

@@ -2,17 +2,22 @@
 
 The name of an argument or result is the frontend's `orchestrion.name`, else `argN` or `resultN`. `tf.aliasing_output`
 on an argument is JAX's word for: this result may take the argument's storage. The type is `orchestrion.type`, where
-callers see another one than the devices.
+callers see another one than the devices. `orchestrion.trees`, at the first result or argument, is the text of
+`schema.trees` for the whole function.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.types import Attribute
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.func import aliases, true_types
+from orchestrion.compiler.stablehlo.ops.func import aliases, true_types
 
 from . import vm
+
+TREES: Final = "orchestrion.trees"
 
 
 def export_of(function: ll_seq.Function) -> vm.Export:
@@ -31,8 +36,9 @@ def export_of(function: ll_seq.Function) -> vm.Export:
         outputs[output]["alias"] = IntegerAttr(argument)
     name = function.sym_name
     doc = function.get_as("orchestrion.doc", StringAttr)
+    trees = next((text for one in (*given[:1], *taken[:1]) if isinstance(text := one.get(TREES), StringAttr)), None)
     return vm.Export.build(
-        exported=name, function=name, arguments=arguments, outputs=outputs, doc=doc, loc=function.loc
+        exported=name, function=name, arguments=arguments, outputs=outputs, doc=doc, trees=trees, loc=function.loc
     )
 
 

@@ -12,7 +12,7 @@ from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import symbol
 from orchestrion.compiler.ir.types import I32, I64, Type
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.function_dims import rows_of
+from orchestrion.compiler.stablehlo.ops.function_dims import rows_of
 
 from .emitter import Emitter
 from .sizes import Sizes

@@ -21,7 +21,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.parameters import name_of, type_of, value_of
 from orchestrion.compiler.ir.types import Attribute, TensorType
-from orchestrion.schema import writer
+from orchestrion.schema import trees, writer
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.imported import PREFIX
 from orchestrion.schema.rows import ACCESSES, InitializerKind
@@ -110,7 +110,8 @@ def _program(program: vm.Program, exports: list[vm.Export], imports: dict[str, i
 def _export(export: vm.Export) -> writer.Export:
     doc = export.doc.value if export.doc is not None else ""
     arguments = [_value(item) for item in export.arguments]
-    return writer.Export(export.exported.value, arguments, [_value(item) for item in export.outputs], doc)
+    attributes = {} if export.trees is None else {trees.KEY: export.trees.value}
+    return writer.Export(export.exported.value, arguments, [_value(item) for item in export.outputs], doc, attributes)
 
 
 def _value(item: Attribute) -> writer.Value:

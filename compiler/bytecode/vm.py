@@ -63,7 +63,8 @@ def type_name(type: Type) -> str:
 
 class Program(TargetProgram):
     """All that the module file holds for one target profile and machine, named as `hl_seq.program`; `features` are what
-    its device must have."""
+    its device must have.
+    """
 
     name = "vm.program"
     features = attr(ArrayAttr)
@@ -90,11 +91,13 @@ class Export(Operation):
     arguments = attr(ArrayAttr)
     outputs = attr(ArrayAttr)
     doc = optional(StringAttr)
+    trees = optional(StringAttr)
 
 
 class Constant(Operation):
     """A constant segment of `size` bytes with each of the values at its offset, zero between. Or a parameter, which has
-    no values here."""
+    no values here.
+    """
 
     name = "vm.constant"
     sym_name = attr(StringAttr)

@@ -12,11 +12,11 @@ from typing import Final, TypeGuard
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import typical
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
-from orchestrion.compiler.stablehlo.elementwise import OPS, Elementwise
-from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice, Gather
-from orchestrion.compiler.stablehlo.structural import (
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Elementwise
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
+from orchestrion.compiler.stablehlo.ops.structural import (
     BroadcastInDim,
     Concatenate,
     Constant,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import is_less
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.structural import Reshape, Transpose
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.structural import Reshape, Transpose
 
 #: for each axis of a tensor, the axes of another that it stands for, in row-major order
 Axes = list[tuple[int, ...]]

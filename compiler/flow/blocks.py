@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
-from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.ops.func import Func
 
 from .util import BranchOp, Initializer
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.build import constant
-from orchestrion.compiler.stablehlo.contraction import DotDimensions, DotGeneral
-from orchestrion.compiler.stablehlo.windowed import Convolution
+from orchestrion.compiler.stablehlo.builders.basic import constant
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
+from orchestrion.compiler.stablehlo.ops.windowed import Convolution
 
 from .windows import pad, repeat, reshape, reverse, transpose, windows
 

@@ -17,7 +17,7 @@ from .dialect import Dispatch, Executable
 from .symbols import Names, prefix_of
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

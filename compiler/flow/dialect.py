@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.core import Operation, Trait
 from orchestrion.compiler.ir.declare import attr, operand, operands, optional, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.types import TensorType, Type
-from orchestrion.compiler.stablehlo.base import ShapeError, StablehloOp, dtype_of, tensor_of
+from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, dtype_of, tensor_of
 from orchestrion.schema import tensor_shapes
 from orchestrion.schema.dtypes import SIGNED, UNSIGNED
 
@@ -95,7 +95,8 @@ def _encodes(plain: Type, encoded: Type) -> Iterator[str]:
 
 class Windows(StablehloOp):
     """The windows of a tensor along some axes, `sizes` elements each: element j of window i along an axis is element
-    i * stride + j * dilation. The js are axes of their own, behind the operand's. What a convolution sums up."""
+    i * stride + j * dilation. The js are axes of their own, behind the operand's. What a convolution sums up.
+    """
 
     name = "flow.windows"
     operand_ = operand(TensorType)

@@ -14,14 +14,14 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
 
 from .blocks import code_of, erase_arguments
 from .dialect import Empty
 from .util import GlobalStore
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

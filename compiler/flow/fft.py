@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.attributes import BoolAttr, IntegerAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, result
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.base import ShapeError, StablehloOp, dtype_of, tensor_of
+from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, dtype_of, tensor_of
 from orchestrion.schema.dtypes import FLOAT
 
 #: the shared memory of a workgroup on every device: what Vulkan guarantees
@@ -75,7 +75,8 @@ def longest(itemsize: int) -> int:
 @cache
 def radices(length: int) -> tuple[int, ...] | None:
     """Factors of a length, the largest first: as few as possible, of these as small ones. None: it has a prime that no
-    pass takes."""
+    pass takes.
+    """
     if length == 1:
         return ()
     found: list[tuple[int, ...]] = []

@@ -23,10 +23,10 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, OpResult, Region, Value
 from orchestrion.compiler.ir.effects import is_dead
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.indexing import Gather
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Concatenate, Constant, Reshape
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.indexing import Gather
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Concatenate, Constant, Reshape
 
 from .access import GENERATORS, MOVEMENT, count, elements, is_expensive, is_free, is_in_place
 from .blocks import code_of
@@ -37,7 +37,7 @@ from .scatter import Scatter, updated_values
 from .util import HOST_OPS, Assert, GlobalLoad, GlobalStore
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 #: ops that stay in the function
 OUTSIDE: Final = (GlobalLoad, GlobalStore, Splat, Empty, Assert, *HOST_OPS)
@@ -119,7 +119,8 @@ def _sink_stores(block: Block) -> None:
 
 def _place_splats(block: Block) -> None:
     """What is returned, given to a block, stored or scattered into of constants is filled memory, no dispatch. What is
-    scattered into and read by the same scatter, too, is copied."""
+    scattered into and read by the same scatter, too, is copied.
+    """
     for op in block:
         given = op.operands if _is_outside(op) else updated_values(op) if isinstance(op, Scatter) else ()
         for index, value in enumerate(given):

@@ -19,11 +19,11 @@ from typing import Final
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import dim_max, typical
 from orchestrion.compiler.ir.types import scalar
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.contraction import DotGeneral
-from orchestrion.compiler.stablehlo.custom_call import CustomCall
-from orchestrion.compiler.stablehlo.elementwise import Compare, Elementwise, Select
-from orchestrion.compiler.stablehlo.structural import Pad, Reshape
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
+from orchestrion.compiler.stablehlo.ops.elementwise import Compare, Elementwise, Select
+from orchestrion.compiler.stablehlo.ops.structural import Pad, Reshape
 
 from .access import HEROES, MOVEMENT, ROOT, Path, count, elements, is_expensive, is_free, is_in_place, operand_paths
 from .fft import LineFft
@@ -214,7 +214,8 @@ class Grouping:
 
     def siblings(self, op: Operation) -> list[Group]:
         """The groups that read an operand of `op` and may take it as a root, in the order of their making; of many the
-        last to read each operand."""
+        last to read each operand.
+        """
         if is_free(op):
             users = [user for value in op.operands for user in value.users()]
             found = {group.number: group for user in users for group in self.of(user)}

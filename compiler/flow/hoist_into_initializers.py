@@ -22,8 +22,8 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.effects import erase_dead, is_pure
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.func import Func
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Reshape, Slice
+from orchestrion.compiler.stablehlo.ops.func import Func
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Reshape, Slice
 
 from .access import GENERATORS, HEROES, is_expensive, is_free, keeps_order
 from .captures import inputs
@@ -33,7 +33,7 @@ from .symbols import Names
 from .util import Global, GlobalLoad, GlobalStore, ImportedCallBranch, Initializer, Return
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 #: bytes by which the result of expensive ops may be larger than the globals it is made of
 SLACK: Final = 1 << 20

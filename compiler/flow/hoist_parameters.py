@@ -12,15 +12,15 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.parameters import name_of
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.func import Func
-from orchestrion.compiler.stablehlo.parameters import attributes_of, parameters_of, set_arguments
+from orchestrion.compiler.stablehlo.functions.parameters import attributes_of, parameters_of, set_arguments
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.func import Func
 
 from .symbols import Names
 from .util import Global, GlobalLoad
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

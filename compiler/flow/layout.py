@@ -46,7 +46,8 @@ class EncodingError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Encoding:
     """Symbolic: the axes of one operand of a dot by what they are to it, and the dot's (rows, columns, depth), or what
-    they typically are where a call brings them."""
+    they typically are where a call brings them.
+    """
 
     role: str
     batch: tuple[int, ...]
@@ -76,7 +77,8 @@ class Encoding:
 
     def tiled(self, shape: tuple[int, ...], tile: int) -> Layout:
         """Batches; tiles along the free axes; in a tile, place by place along the contracted axes, its rows or columns.
-        Where a call brings how many of those there are, they are one tile."""
+        Where a call brings how many of those there are, they are one tile.
+        """
         if not may_be_cut(self.free, shape):
             return self.ordered
         before = len(self._batches)

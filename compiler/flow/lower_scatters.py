@@ -7,7 +7,7 @@
 A place becomes a row's number, or one outside where the window does not lie in the operand. What is in another order is
 transposed; nothing is where placed axes stand together, as they do in programs of JAX. A scatter of more than
 `MOST_UPDATES` is several, so that no invocation goes through more in one dispatch; where a call brings how many updates
-there are, `limit-folds` asserts that there are no more.
+there are, `limit-folds` asserts that there are no more, for machines that need it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
 from orchestrion.compiler.ir.types import I1, TensorType, Type
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.build import constant, converted, elementwise, place_type
-from orchestrion.compiler.stablehlo.expand_scatter import is_inside
-from orchestrion.compiler.stablehlo.scatter import Scatter
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant, Iota, Slice
+from orchestrion.compiler.stablehlo.builders.basic import constant, converted, elementwise, place_type
+from orchestrion.compiler.stablehlo.expansions.scatter_updates import is_inside
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.scatter import Scatter
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Iota, Slice
 
 from . import scatter as flow
 from .windows import reshape, transpose
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

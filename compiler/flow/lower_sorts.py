@@ -20,20 +20,20 @@ from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.dims import Dim, typical
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.build import compare, constant, converted, elementwise
-from orchestrion.compiler.stablehlo.contraction import Reduce, Return
-from orchestrion.compiler.stablehlo.control_flow import While
-from orchestrion.compiler.stablehlo.elementwise import OPS as ELEMENTWISE
-from orchestrion.compiler.stablehlo.scalar_regions import widened
-from orchestrion.compiler.stablehlo.sort import Sort
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Iota
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce, Return
+from orchestrion.compiler.stablehlo.ops.control_flow import While
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS as ELEMENTWISE
+from orchestrion.compiler.stablehlo.ops.scalar_regions import widened
+from orchestrion.compiler.stablehlo.ops.sort import Sort
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Iota
 
 from .merge import Merge
 from .sorting import gathered, numbers
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 #: comparisons, each element with each of its line, up to which places are counted; lines of a length that a call brings
 #: always are, since merges take a number of turns

@@ -16,9 +16,9 @@ from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.windowed import Convolution, ReduceWindow, SelectAndScatter
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow, SelectAndScatter
 
 from .convolution import as_dot
 from .select_and_scatter import as_reductions
@@ -26,7 +26,7 @@ from .wide_windows import is_done, narrowed
 from .windows import pad, windows
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

@@ -14,8 +14,8 @@ from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Value
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.func import Func
 
 from .access import ROOT, Path, operand_paths
 from .dialect import Dispatch, Executable
@@ -23,7 +23,7 @@ from .layout import storage_bytes
 from .rows import rows_of, taken_rows
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

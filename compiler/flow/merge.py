@@ -12,8 +12,8 @@ from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, operands, region, results
 from orchestrion.compiler.ir.types import I1, I32, TensorType
-from orchestrion.compiler.stablehlo.base import ShapeError, StablehloOp, tensor_of
-from orchestrion.compiler.stablehlo.contraction import check_region
+from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import check_region
 
 
 class Merge(StablehloOp):

@@ -15,9 +15,9 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import dim_max
 from orchestrion.compiler.ir.types import FunctionType
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.func import Func, Return
-from orchestrion.compiler.stablehlo.function_dims import dims_attribute, used_symbols
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.func import Func, Return
+from orchestrion.compiler.stablehlo.ops.function_dims import dims_attribute, used_symbols
 
 from .blocks import code_of
 from .captures import captures
@@ -27,7 +27,7 @@ from .scatter import Update, changes, update_of, updated
 from .symbols import Names, prefix_of
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 #: ops that become an executable
 Outlined = DispatchRegion | HoistableDispatch

@@ -12,8 +12,8 @@ from typing import Final
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds, typical
-from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.custom_call import CustomCall
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 
 from .access import elements
 from .groups import MAX_BINDINGS, MAX_SIZE, Group, Grouping
@@ -101,8 +101,9 @@ def _is_whole(cluster: list[Group], grouping: Grouping) -> bool:
 
 
 def _ends(length: int, folded: Collection[int]) -> bool:
-    """Whether a workgroup may take so many elements of a row: no call brings more than it can, or `limit-folds` sees
-    to that, as for what is folded."""
+    """Whether a workgroup may take so many elements of a row: few, or as many as it folds. Where a machine cannot fold
+    any number, `limit-folds` bounds both.
+    """
     return bounds(length)[1] <= MAX_ROW or (isinstance(length, Dim) and length in folded)
 
 

@@ -12,7 +12,7 @@ from orchestrion.compiler.ir.attributes import BoolAttr
 from orchestrion.compiler.ir.core import Trait
 from orchestrion.compiler.ir.declare import attr, operand, result
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.base import ShapeError, StablehloOp, dtype_of, tensor_of
+from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, dtype_of, tensor_of
 from orchestrion.schema.dtypes import FLOAT
 
 #: rows and columns of the triangle, at most: a workgroup has that many invocations, a row each

@@ -12,17 +12,18 @@ from collections.abc import Collection, Iterable, Sequence
 
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import is_less
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim
 
 from .access import HEROES, elements, keeps_order
 
 
 def rows_of(ops: Sequence[Operation], results: Iterable[Value], within: Collection[Value] = ()) -> int | None:
     """How many rows ops, in their order, have: None where they reduce no rows. `within`: more values of which a row
-    may read its own elements only."""
+    may read its own elements only.
+    """
     heroes = [op for op in ops if isinstance(op, Reduce)]
     if not heroes or any(isinstance(op, HEROES) and not isinstance(op, Reduce) for op in ops):
         return None
@@ -42,7 +43,8 @@ def rows_of(ops: Sequence[Operation], results: Iterable[Value], within: Collecti
 
 def taken_rows(ops: Sequence[Operation], results: Sequence[Value]) -> int | None:
     """The rows of a body that is computed row by row: with several reductions, or results that are not of their size.
-    None for any other."""
+    None for any other.
+    """
     heroes = [op for op in ops if isinstance(op, Reduce)]
     sizes = {elements(value) for value in (*results, *(op.results[0] for op in heroes))}
     return rows_of(ops, results) if len(heroes) > 1 or (heroes and len(sizes) > 1) else None

@@ -12,9 +12,9 @@ from orchestrion.compiler.ir.attributes import BoolAttr
 from orchestrion.compiler.ir.core import Operation, OpResult, Trait, Value
 from orchestrion.compiler.ir.declare import operand, operands, optional, region, results
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.base import ShapeError, StablehloOp, dtype_of, tensor_of
-from orchestrion.compiler.stablehlo.contraction import check_region
-from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
+from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, dtype_of, tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import check_region
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
 from orchestrion.schema import tensor_shapes
 
 #: updates of a group in one scatter whose rows may meet: an invocation looks at each, many a turn

@@ -17,12 +17,12 @@ from orchestrion.compiler.ir.builder import Builder, inlined
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I1, TensorType, Type
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.build import compare, constant, place_type
-from orchestrion.compiler.stablehlo.contraction import Reduce, Return
-from orchestrion.compiler.stablehlo.elementwise import OPS, Compare
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant, Iota
-from orchestrion.compiler.stablehlo.windowed import SelectAndScatter, Window
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, place_type
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce, Return
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS, Compare
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Iota
+from orchestrion.compiler.stablehlo.ops.windowed import SelectAndScatter, Window
 
 from .windows import pad, reshape, windows
 

@@ -25,8 +25,8 @@ from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.dims import Dim, is_less, typical
 from orchestrion.compiler.ir.types import TensorType
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .axes import Axes, followed, joined
 from .captures import captures
@@ -36,7 +36,7 @@ from .layout import ROLES, Encoding, encoded
 from .util import GlobalLoad
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 #: the ops in a region that make a value of one tensor, last first, and that tensor
 Way = tuple[list[Operation], Value]

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Trait, Value
-from orchestrion.compiler.stablehlo.structural import Constant
+from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 from . import util
 from .blocks import code_of, entrances, erase_arguments
 from .util import Branch, BranchOp, CondBranch, Edge, Switch
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 #: a block and what it is given
 Way = tuple[Block, tuple[Value, ...]]

@@ -6,9 +6,9 @@ from orchestrion.compiler.ir.attributes import DenseArray, DialectAttr, IntegerA
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.indexing import Gather
-from orchestrion.compiler.stablehlo.structural import Iota
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.indexing import Gather
+from orchestrion.compiler.stablehlo.ops.structural import Iota
 
 
 def numbers(rewriter: Rewriter, shape: tuple[int, ...], axis: int) -> Value:

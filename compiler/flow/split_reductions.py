@@ -15,16 +15,16 @@ from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.reducers import is_neutral
-from orchestrion.compiler.stablehlo.structural import Pad
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
+from orchestrion.compiler.stablehlo.ops.structural import Pad
 
 from .row_groups import FEW_ROWS, MAX_ROW
 from .windows import reshape
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 #: invocations that the first reduction is given, about
 INVOCATIONS: Final = 1 << 12

@@ -19,11 +19,11 @@ from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.reducers import is_commutative, is_neutral, single
-from orchestrion.compiler.stablehlo.scalar_regions import is_elementwise, widened
-from orchestrion.compiler.stablehlo.structural import Pad, Slice
-from orchestrion.compiler.stablehlo.windowed import ReduceWindow, Window
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.reducers import is_commutative, is_neutral, single
+from orchestrion.compiler.stablehlo.ops.scalar_regions import is_elementwise, widened
+from orchestrion.compiler.stablehlo.ops.structural import Pad, Slice
+from orchestrion.compiler.stablehlo.ops.windowed import ReduceWindow, Window
 
 #: elements of a window along one axis from which on this is worth it
 WIDE: Final = 32
@@ -51,7 +51,8 @@ def is_done(window: Window) -> bool:
 
 def _wide(op: ReduceWindow) -> Iterator[int]:
     """The axes with wide windows. The init value, which pads, must change nothing: known of reducers of one op, and
-    asked by the specification of all. Where the order of elements would change, the reducer is known to allow it."""
+    asked by the specification of all. Where the order of elements would change, the reducer is known to allow it.
+    """
     body, window = op.body.block, op.window
     if len(op.inputs) != 1 or not is_elementwise(body) or any(isinstance(size, Dim) for size in window.sizes):
         return

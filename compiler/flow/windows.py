@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from orchestrion.compiler.ir.attributes import dense_ints
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Pad, Reshape, Reverse, Slice, Transpose
-from orchestrion.compiler.stablehlo.windowed import Window
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Pad, Reshape, Reverse, Slice, Transpose
+from orchestrion.compiler.stablehlo.ops.windowed import Window
 from orchestrion.schema.tensor_shapes import window_count
 
 from .dialect import Windows

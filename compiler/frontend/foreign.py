@@ -22,6 +22,7 @@ from orchestrion.compiler.ir.aliases import check_aliases
 from orchestrion.compiler.ir.locations import FileLoc
 from orchestrion.compiler.ir.nesting import check_nesting
 from orchestrion.schema.child_process import Child, ChildDied, ChildFailed, ChildLate, ChildUnavailable
+from orchestrion.schema.hints import install
 
 from .jaxlib_reader import Constant, Converted
 from .source import Read
@@ -107,7 +108,7 @@ def _converted(given: Read, fields: dict[str, Any], data: memoryview) -> Convert
     try:
         if "missing" in fields:
             raise CompileError(
-                f"{given.name}: needs jaxlib to be read ({fields['missing']}): pip install 'orchestrion[stablehlo]'; "
+                f"{given.name}: needs jaxlib to be read ({fields['missing']}): {install('stablehlo')}; "
                 "the generic form of MLIR is read without it"
             )
         if "findings" in fields:

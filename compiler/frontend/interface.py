@@ -7,16 +7,59 @@ JAX puts an argument's name into its location and a result's path into `jax.resu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, StringAttr
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.locations import UNKNOWN, NameLoc
-from orchestrion.compiler.ir.types import FunctionType
+from orchestrion.compiler.ir.types import FunctionType, is_token
+from orchestrion.schema.trees import Items, Keyed, Leaf, Node, Record, Trees, encode, leaves
 
 NAME: Final = "orchestrion.name"
+#: the text of `schema.trees` for a function, at its first result, or at its first argument if it has none
+TREES: Final = "orchestrion.trees"
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Beside a program: the trees of its arguments and results. `is_named`: its parameters have their names; else those
+    of the program's arguments tell them.
+    """
+
+    trees: Trees
+    is_named: bool = True
+
+    @property
+    def arguments(self) -> list[str]:
+        """The name of each flat argument."""
+        return [label for name, node in self.trees.parameters for label in labels(node, name)]
+
+    @property
+    def results(self) -> list[str]:
+        """The name of each flat result."""
+        return list(labels(self.trees.result, "result"))
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many flat arguments and results there are."""
+        return len(self.arguments), len(self.results)
+
+    def named(self, arguments: Sequence[str]) -> Interface:
+        """Itself, with parameters named after the program's arguments, `params['w']` and the like."""
+        if self.is_named:
+            return self
+        found: list[tuple[str, Node]] = []
+        positional = len(self.trees.parameters) - self.trees.keywords
+        for number, (name, node) in enumerate(self.trees.parameters):
+            first = next(leaves(node), None)
+            shown = "" if first is None else arguments[first].partition("[")[0].partition(".")[0]
+            found.append((shown if number < positional and shown.isidentifier() else name, node))
+        if len({name for name, _ in found}) < len(found):
+            return Interface(self.trees)
+        return Interface(replace(self.trees, parameters=tuple(found)))
 
 
 def name_interface(module: Module) -> None:
@@ -30,6 +73,45 @@ def name_interface(module: Module) -> None:
         visibility = op.get_as("sym_visibility", StringAttr)
         if visibility is None or visibility.value == "public":
             _name_function(op)
+
+
+def apply_interface(module: Module, interface: Interface) -> None:
+    """Names and trees of a function of JAX, for its `main`, where they are as many as its arguments and results."""
+    for func in module.regions[0].walk():
+        name = func.get_as("sym_name", StringAttr) if func.name == "func.func" else None
+        if name is None or name.value != "main" or not func.regions[0].blocks:
+            continue
+        signature = func.get_as("function_type", FunctionType)
+        if signature is None:
+            continue
+        values = func.regions[0].blocks[0].arguments
+        taken = [_of_location(value) for value in values if not is_token(value.type)]
+        if (len(taken), sum(not is_token(type) for type in signature.results)) != interface.counts:
+            continue
+        found = interface.named(taken)
+        for key, types, names in (
+            ("arg_attrs", signature.inputs, found.arguments),
+            ("res_attrs", signature.results, found.results),
+        ):
+            rest = iter(names)
+            _add(func, key, len(types), ["" if is_token(type) else next(rest) for type in types])
+        if not found.trees.is_flat:
+            _add_trees(func, encode(found.trees))
+
+
+def _add_trees(func: Operation, text: str) -> None:
+    """The text goes to the first result, or argument: what is said of those goes through all phases."""
+    signature = func.get_as("function_type", FunctionType)
+    assert signature is not None
+    results = [number for number, type in enumerate(signature.results) if not is_token(type)]
+    inputs = [number for number, type in enumerate(signature.inputs) if not is_token(type)]
+    key, count = ("res_attrs", len(signature.results)) if results else ("arg_attrs", len(signature.inputs))
+    items = _dictionaries(func, key, count)
+    if not results and not inputs:
+        return  # nothing is taken or given
+    place = (results or inputs)[0]
+    items[place] = DictAttr.of({**items[place].mapping, TREES: StringAttr(text)})
+    func.properties[key] = ArrayAttr(tuple(items))
 
 
 def _name_function(func: Operation) -> None:
@@ -75,3 +157,19 @@ def _add(func: Operation, key: str, count: int, names: Sequence[str]) -> None:
 
 def _with(item: DictAttr, name: str) -> DictAttr:
     return DictAttr.of({**item.mapping, NAME: StringAttr(name)})
+
+
+def labels(node: Node, name: str) -> Iterator[str]:
+    """The name of each leaf, as an expression: `params['w'][0].scale`."""
+    match node:
+        case Leaf():
+            yield name
+        case Items(_, children):
+            for place, child in enumerate(children):
+                yield from labels(child, f"{name}[{place}]")
+        case Keyed(keys, children):
+            for key, child in zip(keys, children, strict=True):
+                yield from labels(child, f"{name}[{key!r}]")
+        case Record(_, fields, accessors, children):
+            for field, accessor, child in zip(fields, accessors, children, strict=True):
+                yield from labels(child, f"{name}.{field}" if accessor == "attribute" else f"{name}[{field!r}]")

@@ -1,21 +1,26 @@
 """What was given to compile: its kind is told by its content, never by its name.
 
-A source is a path, text, bytes, or an object of JAX (`jax.stages.Lowered`, `jax.export.Exported`) or jaxlib (an MLIR
-module), known by what it can do, so that JAX need not be imported.
+A source is a path, text, bytes, a function that JAX traces, or an object of JAX (`jax.stages.Lowered`,
+`jax.export.Exported`) or jaxlib (an MLIR module), known by what it can do, so that JAX need not be imported.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.errors import ArgumentTypeError, CompileError
 from orchestrion.schema.files import read_whole
 
-from .exported import MLIR_MAGIC, artifact_in
+from .exported import MLIR_MAGIC, artifact_in, interface_in, platforms_in
+from .other_files import what_is, what_is_folder, what_may_be
+
+if TYPE_CHECKING:
+    from .interface import Interface
 
 #: what `compile` takes; the objects are known by their methods
 Source = str | bytes | os.PathLike[str] | object
@@ -31,16 +36,10 @@ KINDS: Final[dict[str, str]] = {
 
 _PRODUCER: Final = re.compile(rb"StableHLO_v[0-9.]+\0")
 
-#: first bytes (at an offset) -> what such a file is
-_OTHERS: Final = (
-    (4, b"ORCH", "a compiled module already: vm-run runs it"),
-    (0, b"\x03\x02\x23\x07", "SPIR-V"),
-    (0, b"PK\x03\x04", "a zip archive"),
-    (0, b"\x93NUMPY", "a NumPy array"),
-    (0, b"\x7fELF", "native code"),
-    (0, b"\x89HDF", "an HDF5 file"),
+#: the short form of an op of a dialect that jaxlib does not register; TensorFlow writes it
+_COPY: Final = re.compile(
+    r"\bmhlo\.copy (%[\w$.#-]+)(?: \{[^{}\n]*\})? : (tensor<[^\n]*?>)(?=[ \t]*(?:loc\(|//|\r?$))", re.MULTILINE
 )
-
 #: aliases and comments may stand before the first operation
 _BEFORE: Final = re.compile(r"(?:\s+|//[^\n\r]*|[#!][\w.$]+\s*=[^\n]*)*+")
 _PRETTY: Final = re.compile(r"(?:module|func\.func|[a-z_]\w*\.\w+|\{-#)\b|\{-#")
@@ -48,15 +47,34 @@ _PRETTY: Final = re.compile(r"(?:module|func\.func|[a-z_]\w*\.\w+|\{-#)\b|\{-#")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A source with its content at hand: `data` is text for `generic` and `pretty`, else bytes or the object."""
+    """A source with its content at hand: `data` is text for `generic` and `pretty`, else bytes or the object.
+    `interface`: names and trees of a function that was traced here. `platforms`: those that the program is for, in the
+    order of its code for them; empty if it does not say.
+    """
 
     kind: str
     data: Any
     name: str
+    interface: Interface | None = None
+    platforms: tuple[str, ...] = ()
 
 
-def read(source: Source) -> Read:
-    """The content of a source and its kind. Raises CompileError when it cannot be read or is nothing we know."""
+def read(source: Source, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Read:
+    """The content of a source and its kind. Raises CompileError when it cannot be read or is nothing we know.
+
+    `args` and `kwargs`: what a function is traced with; other sources take none.
+    """
+    if hasattr(source, "runtime_executable"):  # jax.stages.Compiled, which can be called
+        raise ArgumentTypeError("a Compiled of JAX holds code for this machine: give the Lowered that it was made from")
+    if callable(source) and not _is_program(source) and not _is_traced(source):
+        return _of_function(source, args, kwargs or {})
+    if args or kwargs:
+        raise ArgumentTypeError(
+            f"example arguments are given with a source of type {type(source).__name__}: they are for functions, and "
+            "options of compile are given by keyword"
+        )
+    if _is_traced(source):
+        return _of_function(source, (), {})
     if isinstance(source, str) and ("\n" in source or "(" in source):
         return _of_text(source, "<text>")
     if isinstance(source, str | os.PathLike):
@@ -66,7 +84,26 @@ def read(source: Source) -> Read:
     return _of_object(source)
 
 
+def _is_program(source: object) -> bool:
+    """Whether it holds a program already, though it can be called."""
+    return hasattr(source, "mlir_module_serialized") or callable(getattr(source, "compiler_ir", None))
+
+
+def _is_traced(source: object) -> bool:
+    """Whether it is a jax.stages.Traced."""
+    return hasattr(source, "jaxpr") and hasattr(source, "lower")
+
+
+def _of_function(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Read:
+    from .callables import lower
+
+    made, interface = lower(function, args, kwargs)
+    return replace(_of_object(made), name="<function>", interface=interface)
+
+
 def _of_file(path: Path) -> Read:
+    if (what := what_is_folder(path)) is not None:
+        raise CompileError(f"{path}: no StableHLO, this is {what}")
     try:
         data = read_whole(path)
     except OSError as error:
@@ -79,16 +116,18 @@ def _of_file(path: Path) -> Read:
 def _of_bytes(data: bytes, name: str) -> Read:
     if data.startswith(MLIR_MAGIC):
         return Read("artifact" if _PRODUCER.search(data[:64]) else "bytecode", data, name)
-    for offset, magic, what in _OTHERS:
-        if data[offset : offset + len(magic)] == magic:
-            raise CompileError(f"{name}: no StableHLO, this is {what}")
+    if (what := what_is(data)) is not None:
+        raise CompileError(f"{name}: no StableHLO, this is {what}")
     if (artifact := artifact_in(data)) is not None:
-        return _of_bytes(artifact, name)
+        return replace(_of_bytes(artifact, name), interface=interface_in(data), platforms=platforms_in(data))
     try:
-        return _of_text(data.decode(), name)
+        text = data.decode()
     except UnicodeDecodeError as error:
+        if (what := what_may_be(data)) is not None:
+            raise CompileError(f"{name}: no StableHLO, this is {what}") from None
         shown = data[:8].hex(" ")
         raise CompileError(f"{name}: neither MLIR text nor bytecode; begins with {shown} ({error.reason})") from None
+    return _of_text(text, name)
 
 
 def _of_text(text: str, name: str) -> Read:
@@ -99,20 +138,28 @@ def _of_text(text: str, name: str) -> Read:
     if text[start] in '"%':
         return Read("generic", text, name)
     if _PRETTY.match(text, start):
-        return Read("pretty", text, name)
+        return Read("pretty", _COPY.sub(r'"mhlo.copy"(\1) : (\2) -> \2', text), name)
+    if (what := what_is(text[:64].encode(errors="replace")) or what_may_be(text.encode(errors="replace"))) is not None:
+        raise CompileError(f"{name}: no StableHLO, this is {what}")
     line = text.count("\n", 0, start) + 1
     raise CompileError(f"{name}: not MLIR: line {line} begins with {text[start : start + 20].splitlines()[0]!r}")
+
+
+def _interface_of(stage: object) -> Interface | None:
+    from .callables import interface_of
+
+    return interface_of(stage)
 
 
 def _of_object(source: object) -> Read:
     name = f"<{type(source).__name__}>"
     artifact = getattr(source, "mlir_module_serialized", None)
     if isinstance(artifact, bytes):  # jax.export.Exported
-        return Read("artifact", artifact, name)
+        return Read("artifact", artifact, name, _interface_of(source), tuple(getattr(source, "platforms", ())))
     lowered = getattr(source, "compiler_ir", None)
     if callable(lowered):  # jax.stages.Lowered
-        return Read("object", lowered("stablehlo"), name)
+        return Read("object", lowered("stablehlo"), name, _interface_of(source))
     if callable(getattr(getattr(source, "operation", None), "get_asm", None)):  # jaxlib.mlir.ir.Module
         return Read("object", source, name)
-    wanted = "a path, text, bytes, jax.stages.Lowered, jax.export.Exported or an MLIR module"
-    raise CompileError(f"cannot compile an object of type {type(source).__name__}, it must be {wanted}")
+    wanted = "a function, a path, text, bytes, a Traced, Lowered or Exported of JAX, or an MLIR module"
+    raise ArgumentTypeError(f"cannot compile an object of type {type(source).__name__}, it must be {wanted}")

@@ -20,7 +20,8 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.ir.verifier import check_body
 
 from .captures import copy_constants
-from .interface import name_interface
+from .interface import apply_interface, name_interface
+from .platforms import resolve_platform
 from .source import Read, Source, read
 
 _UNNAMED: Final = re.compile(r'(?<!\\)"-":(?=[0-9]+:[0-9]+)')
@@ -32,6 +33,9 @@ def load(source: Source | Read) -> Module:
     module = _parsed(given)
     check_body(module)
     copy_constants(module)
+    resolve_platform(module, given.platforms)
+    if given.interface is not None:
+        apply_interface(module, given.interface)
     name_interface(module)
     return module
 

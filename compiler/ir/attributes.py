@@ -56,7 +56,7 @@ _ESCAPES: Final = re.compile(rb"[^ !#-\[\]-~]")
 
 
 def quote(value: str) -> str:
-    """A string literal: `"`, `\\` and everything outside printable ASCII as two hex digits."""
+    r"""A string literal: `"`, `\` and everything outside printable ASCII as two hex digits."""
     data = value.encode("utf-8", "surrogateescape")
     return '"' + _ESCAPES.sub(lambda m: b"\\%02X" % m[0][0], data).decode("ascii") + '"'
 

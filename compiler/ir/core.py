@@ -316,7 +316,8 @@ class Operation:
 
     def check_symbols(self, tables: SymbolTables) -> Iterator[str]:
         """As `check`, of what the op's symbols mean. The tables are shared: building one for each op takes as long as
-        the scope is."""
+        the scope is.
+        """
         return iter(())
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ from .effects import is_pure
 from .locations import fused
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
     from .builtin import Module
 

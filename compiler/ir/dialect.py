@@ -15,9 +15,9 @@ from .core import Operation
 #: dialect name -> the module whose `DIALECT` declares it
 DIALECTS: Final[dict[str, str]] = {
     "builtin": "orchestrion.compiler.ir.builtin",
-    "func": "orchestrion.compiler.stablehlo.func",
-    "stablehlo": "orchestrion.compiler.stablehlo.dialect",
-    "chlo": "orchestrion.compiler.stablehlo.chlo",
+    "func": "orchestrion.compiler.stablehlo.ops.func",
+    "stablehlo": "orchestrion.compiler.stablehlo.ops.dialect",
+    "chlo": "orchestrion.compiler.stablehlo.ops.chlo",
     "flow": "orchestrion.compiler.flow.dialect",
     "util": "orchestrion.compiler.flow.util",
     "hl_seq": "orchestrion.compiler.sequencer.hl_seq",

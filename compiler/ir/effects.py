@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .core import Operation, Trait
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
     from .builtin import Module
 

@@ -2,7 +2,7 @@
 
 It has the parameter's `name` and its `type` to those who give its value; `value` is the one that the program had, if
 any. On globals and on constants of the runtime it is the attribute `parameter`; before there are globals see
-`stablehlo/parameters.py`.
+`stablehlo/functions/parameters.py`.
 """
 
 from __future__ import annotations

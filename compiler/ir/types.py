@@ -143,6 +143,14 @@ class DialectType(Type):
         return f"!{self.name}<{self.body}>" if self.body else f"!{self.name}"
 
 
+#: StableHLO's type of values without content, which order effects
+TOKEN: Final = "!stablehlo.token"
+
+
+def is_token(type: Type) -> bool:
+    return isinstance(type, DialectType) and str(type) == TOKEN
+
+
 @dataclass(frozen=True, slots=True)
 class RawType(Type):
     """A type that is kept as its text."""

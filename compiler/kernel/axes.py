@@ -11,8 +11,8 @@ from math import prod
 from orchestrion.compiler.flow.dialect import UnsetEncoding, Windows
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Transpose
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Transpose
 
 from .builder import KernelBuilder
 from .index import Shape, delinearize

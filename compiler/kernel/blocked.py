@@ -16,16 +16,18 @@ from math import prod
 from orchestrion.compiler.flow.dialect import Windows
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, typical
-from orchestrion.compiler.stablehlo.contraction import DotGeneral
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Transpose
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Transpose
 from orchestrion.schema.dtypes import BY_NAME
 
 from .builder import KernelBuilder
 from .elemental import Elemental
 from .fold import Factors
+from .fold_limits import max_loop_turns
 from .index import Index, delinearize
-from .loops import BLOCK, MOST_TURNS, Nest, Scalars
+from .loops import BLOCK, Nest, Scalars
+from .machine import Machine
 from .packed import Side, places_of, remember
 from .rules import element_of, shape_of
 from .tiled import MOST_OPS, Extents, Tile, scalar_fold
@@ -51,10 +53,12 @@ MANY_BLOCKS = 64
 # which dots, and how large a block
 
 
-def block_of(hero: Operation | None, ops: int, most: tuple[int, int] | None) -> Tile | None:
-    """The tile of an invocation, at most so large, of a dot whose body takes `ops` ops for one result. None where
-    blocks do not serve it: few rows or columns, or a fold that is short, very long, or known in a call only."""
-    if most is None or not isinstance(hero, DotGeneral) or not _may_stage(hero):
+def block_of(hero: Operation | None, ops: int, machine: Machine) -> Tile | None:
+    """The tile of an invocation, at most `machine.block`, of a dot whose body takes `ops` ops for one result. None
+    where blocks do not serve it: few rows or columns, or a fold that is short, dynamic, or takes too many turns.
+    """
+    most = machine.block
+    if most is None or not isinstance(hero, DotGeneral) or not _may_stage(hero, machine):
         return None
     extents = Extents.of(hero)
     rows, columns = typical(extents.rows), typical(extents.columns)
@@ -70,9 +74,9 @@ def block_of(hero: Operation | None, ops: int, most: tuple[int, int] | None) -> 
     return tile if tile.rows * tile.columns * ops <= MOST_OPS else None
 
 
-def _may_stage(dot: DotGeneral) -> bool:
-    sizes = [shape_of(dot.lhs)[axis] for axis in dot.dimensions.lhs_contract]
-    return not any(isinstance(size, Dim) for size in sizes) and LEAST_SIZE <= prod(sizes) <= MOST_TURNS // 2
+def _may_stage(dot: DotGeneral, machine: Machine) -> bool:
+    length = prod(shape_of(dot.lhs)[axis] for axis in dot.dimensions.lhs_contract)
+    return not isinstance(length, Dim) and LEAST_SIZE <= length <= max_loop_turns(machine) // 2
 
 
 def _blocks(tile: Tile, extents: Extents) -> int:
@@ -107,7 +111,8 @@ class Slice:
 
     def fetched(self, deep: bool) -> list[tuple[Value, Value, Value]]:
         """What an invocation fetches: a row or column and a place of the slice, and, a word, where that lies in the
-        array. Neighbours fetch neighbouring places if `deep`, else neighbouring rows or columns."""
+        array. Neighbours fetch neighbouring places if `deep`, else neighbouring rows or columns.
+        """
         b, along = self.builder, self.depth if deep else self.size
         fast, slow = (
             b.op(f"unchecked_{name}", b.local_id(), b.const(along, "ui32")) for name in ("remainder", "divide")
@@ -225,7 +230,8 @@ class StagedNest(Nest):
 
     def _fetch(self, operand: Operand, level: int, outer: Sequence[Value], start: Value, last: Value | None) -> Scalars:
         """The elements of this invocation's share of a slice. Beyond the last element of the block is that one once
-        more, for nobody to read."""
+        more, for nobody to read.
+        """
         b, values = self.builder, list[Value]()
         for factors, place, _ in operand.share:
             position = b.op("add", start, place)

@@ -10,10 +10,11 @@ operands are known in front of a loop is put there: nothing stands still inside 
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
-from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr
+from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.locations import UNKNOWN, Location
@@ -24,9 +25,13 @@ from orchestrion.schema.scalar_meanings import Array
 from . import dialect as k
 from . import sizes
 from .emitter import Number
+from .expand import Expansion
 from .lowering import LoweringEmitter
 from .machine import PLAIN, Machine
 from .primitives import Primitive
+
+#: the fewest ops of an expansion that is called: a shorter one is about as long as its call
+LEAST_CALLED = 5
 
 
 class Scopes:
@@ -156,11 +161,26 @@ class KernelBuilder(LoweringEmitter[Value]):
         if folded is not None:
             return folded
         key = (row.name, result.name, *operands)
+        return self._pure(key, operands, lambda: k.SCALARS[row.name](operands, [scalar(result.name)]))
+
+    def expanded(self, name: str, way: Expansion, operands: Sequence[Value], result: DType) -> Value:
+        """A call where the machine has functions and the expansion is long; else the ops of the expansion."""
+        constants = tuple(self._known.get(operand) for operand in operands)
+        if not self.machine.calls or None not in constants:
+            return super().expanded(name, way, operands, result)
+        function = Function(name, tuple(map(self.dtype, operands)), constants, result.name)
+        if body_of(function).length < LEAST_CALLED:
+            return super().expanded(name, way, operands, result)
+        key = ("call", name, result.name, *operands)
+        properties = {"scalar": StringAttr(name)}
+        return self._pure(key, operands, lambda: k.Call(operands, [scalar(result.name)], properties=properties))
+
+    def _pure(self, key: Hashable, operands: Sequence[Value], make: Callable[[], Operation]) -> Value:
+        """The value of a pure op: one made before, or a new one, in front of the loops in which it stands still."""
         found = self.numbering.get(key)
         if found is None:
-            op = k.SCALARS[row.name](operands, [scalar(result.name)])
             level = max(self._in_loops[-1], *(self.level(operand) for operand in operands))
-            found = self.insert(op, level).result
+            found = self.insert(make(), level).result
             self.numbering.set(key, found, level)
         return found
 
@@ -356,6 +376,56 @@ class KernelBuilder(LoweringEmitter[Value]):
 
     def barrier(self) -> None:
         self.insert(k.Barrier())
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that `kernel.call` stands for. `operands`: element types; `constants`: the bits of operands that are
+    constants, which are no parameters, None for a parameter; `result`: an element type.
+    """
+
+    scalar: str
+    operands: tuple[str, ...]
+    constants: tuple[int | None, ...]
+    result: str
+
+    @classmethod
+    def of(cls, call: k.Call) -> "Function":
+        """The function of a call."""
+        made = [value.defining_op for value in call.values]
+        return cls(
+            call.scalar.value,
+            tuple(str(value.type) for value in call.values),
+            tuple(op.bits if isinstance(op, k.Constant) else None for op in made),
+            str(call.output.type),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionBody:
+    """The ops of a function, ended by the `kernel.yield` of its result; its parameters are the block's arguments.
+    `length`: how many ops there are but constants and the end; `dtypes`: the element types of their results.
+    """
+
+    block: Block
+    length: int
+    dtypes: frozenset[DType]
+
+
+@lru_cache(maxsize=512)
+def body_of(function: Function) -> FunctionBody:
+    """The body of a function, in primitives. Nobody may change it."""
+    given = [scalar(dtype) for dtype, bits in zip(function.operands, function.constants, strict=True) if bits is None]
+    block = Block(given)
+    builder, parameters = KernelBuilder(block), iter(block.arguments)
+    operands: list[Value] = []
+    for dtype, bits in zip(function.operands, function.constants, strict=True):
+        operands.append(next(parameters) if bits is None else builder.bits(bits, dtype))
+    result = builder.op(function.scalar, *operands, to=function.result)
+    builder.insert(k.Yield([result]))
+    ops = [op for top in block for op in top.walk()]
+    length = sum(not isinstance(op, k.Constant | k.Yield) for op in ops)
+    return FunctionBody(block, length, frozenset(k.dtype_of(value) for op in ops for value in op.results))
 
 
 #: op on integers or i1 -> the constant that, as left or right operand, makes it give the other operand

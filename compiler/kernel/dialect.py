@@ -10,7 +10,7 @@ The scalar ops are the rows of `primitives.py`, one class each. An `i1` takes on
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr
+from orchestrion.compiler.ir.attributes import BoolAttr, FloatAttr, IntegerAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation, Region, Trait, Value
 from orchestrion.compiler.ir.declare import attr, operand, operands, region, result, results
 from orchestrion.compiler.ir.dialect import Dialect
@@ -18,6 +18,7 @@ from orchestrion.compiler.ir.types import Attribute, DialectType, Type
 from orchestrion.compiler.sequencer.ll_seq import is_binding
 from orchestrion.schema.dtypes import BY_NAME, FLOAT, DType
 
+from .lowering import refusal
 from .primitives import PRIMITIVES, Primitive
 
 PURE = frozenset({Trait.PURE})
@@ -380,6 +381,21 @@ class Scalar(Operation):
             yield f"does not take {_types(self.operands)} -> {self.output.type}"
 
 
+class Call(Operation):
+    """A scalar op that is no primitive. The target writes a function for it, once per executable."""
+
+    name = "kernel.call"
+    scalar = attr(StringAttr)
+    values = operands(is_scalar)
+    output = result(is_scalar)
+    traits = PURE
+
+    def check(self) -> Iterator[str]:
+        message = refusal(self.scalar.value, [dtype_of(value) for value in self.values], dtype_of(self.output))
+        if message:
+            yield message
+
+
 def _scalar_class(row: Primitive) -> type[Scalar]:
     fields = {f"x{position}": operand(is_scalar) for position in range(len(row.operands))}
     title = row.name.title().replace("_", "")
@@ -428,6 +444,7 @@ DIALECT = Dialect(
     "kernel",
     [
         WorkgroupId, LocalId, Parameter, Constant, Load, LoadVector, LoadLanes, Store, StoreVector, Shared, LoadShared,
-        StoreShared, Barrier, Vector, Lanes, AddVectors, MultiplyVectors, For, If, Yield, Return, *SCALARS.values(),
+        StoreShared, Barrier, Vector, Lanes, AddVectors, MultiplyVectors, Call, For, If, Yield, Return,
+        *SCALARS.values(),
     ],
 )  # fmt: skip

@@ -36,7 +36,8 @@ class _Frame:
 
 class Elemental:
     """Emits elements into a builder. `inputs` says which binding holds a value that is loaded; `bound`: values whose
-    elements a schedule has at hand."""
+    elements a schedule has at hand.
+    """
 
     def __init__(self, builder: KernelBuilder, inputs: Mapping[Value, Value]) -> None:
         self.builder = builder

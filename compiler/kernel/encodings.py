@@ -10,7 +10,7 @@ from math import prod
 from orchestrion.compiler.flow.dialect import SetEncoding, UnsetEncoding
 from orchestrion.compiler.flow.layout import Layout, layout_of
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.stablehlo.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from .affine import aligned, split
 from .builder import KernelBuilder
@@ -52,7 +52,8 @@ def load(b: KernelBuilder, binding: Value, value: Value, at: Index) -> Value:
 
 def store(b: KernelBuilder, values: Sequence[Value], binding: Value, positions: Sequence[Value]) -> None:
     """Writes elements at positions in memory; four at once where they are seen to be neighbours that one load would
-    take."""
+    take.
+    """
     for first in range(0, len(values), VECTOR):
         few, where = values[first : first + VECTOR], positions[first : first + VECTOR]
         number = _vector_of(b, few, where)

@@ -14,7 +14,7 @@ from math import prod
 from orchestrion.compiler.flow.fft import LineFft, longest, radices
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import typical
-from orchestrion.compiler.stablehlo.base import dtype_of
+from orchestrion.compiler.stablehlo.ops.base import dtype_of
 
 from .builder import KernelBuilder
 from .dft import Complex, Dft

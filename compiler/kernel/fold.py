@@ -6,9 +6,9 @@ from typing import Any
 from orchestrion.compiler.ir.core import Region, Value
 from orchestrion.compiler.ir.dims import typical
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
-from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
-from orchestrion.compiler.stablehlo.reducers import is_neutral
-from orchestrion.compiler.stablehlo.structural import Constant, Reshape
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.reducers import is_neutral
+from orchestrion.compiler.stablehlo.ops.structural import Constant, Reshape
 
 from .axes import Axes
 from .builder import KernelBuilder

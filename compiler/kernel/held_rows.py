@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim, ceildiv, dim_min
-from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.reducers import is_commutative
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
 from .dialect import VECTOR
 from .index import Index
@@ -102,7 +102,8 @@ class HeldRow(Row):
 
     def _share_of(self, op: Reduce, fold: Fold) -> list[Value]:
         """The fold of this invocation's elements; where it has none, what changes nothing if there is such, or
-        anything."""
+        anything.
+        """
         b, values = self.builder, list[Value]()
         slots = [slot for run in self._slots(fold.count) for slot in run]
         held = self._held_of(list(op.inputs))

@@ -9,7 +9,7 @@ import numpy as np
 
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim
-from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice, Gather
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
 from orchestrion.schema.dtypes import BY_NAME, SIGNED
 
 from .builder import KernelBuilder

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from orchestrion.compiler.errors import CompileError, Diagnostic
-from orchestrion.compiler.flow.limit_folds import MOST_FOLDED
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.ir.dims import Dim, bounds
+from orchestrion.compiler.ir.dims import Dim
 
 from .builder import KernelBuilder
+from .fold_limits import longest, max_counted_turns, max_elements, max_loop_turns
 from .index import Index, Shape, delinearize
+from .machine import Machine
 
 #: a generator of several scalars
 Scalars = Generator[tuple[Value, Index], Value, list[Value]]
@@ -27,12 +28,8 @@ Scalars = Generator[tuple[Value, Index], Value, list[Value]]
 BLOCK = 64
 #: folds up to this length need no loop
 UNROLLED = 4
-#: Mesa's llvmpipe leaves the loops of an invocation after 65,535 turns in all, silently; a fold stays well below
-MOST_TURNS = 1 << 15
-#: turns that are known to the last one, leaving a loop counted as one, may come as close as this
-ALL_TURNS = 62_000
-#: elements that one invocation may fold: a turn takes BLOCK of them at most, and leaving a loop counts as a turn too
-MOST_ELEMENTS = 800_000
+#: elements of a block of a fold of a dynamic length, at most
+LARGEST_BLOCK = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ def sequential(b: KernelBuilder, fold: Fold, per_turn: int = 1) -> Scalars:
     """The whole fold in this invocation; a turn of the innermost loop takes `per_turn` elements if that divides it."""
     values = yield from fold.start()
     if isinstance(fold.count, Dim):
-        most = most_of(fold.count)
+        most = longest(fold.count, b.machine)
         return (yield from symbolic(b, fold, most).over(b.index(0), b.index(fold.count), most, values))
     if fold.count <= UNROLLED:
         for position in range(fold.count):
@@ -70,30 +67,26 @@ def sequential(b: KernelBuilder, fold: Fold, per_turn: int = 1) -> Scalars:
             values = yield from fold.combine(values, element)
         return values
     nest = Nest(b, _cut(b, fold, per_turn))
-    if fold.neutral is not None and nest.turns() <= MOST_TURNS:
+    if fold.neutral is not None and nest.turns() <= max_loop_turns(b.machine):
         return (yield from nest.axis(0, (), values))
-    loops = Loops(b, fold, elements_per_turn(fold.count))
+    loops = Loops(b, fold, elements_per_turn(fold.count, b.machine))
     return (yield from loops.over(b.index(0), b.index(fold.count), fold.count, values))
 
 
-def most_of(count: int) -> int:
-    """The greatest number of elements that an invocation may fold, where a call brings how many there are."""
-    return min(bounds(count)[1], MOST_FOLDED) if isinstance(count, Dim) else count
-
-
-def elements_per_turn(count: int) -> int:
-    """How many elements a turn of the innermost loop folds, so that `count` elements stay below MOST_TURNS."""
-    unroll = 1
-    while unroll < BLOCK and count / unroll + count / (BLOCK - 1) > MOST_TURNS:
+def elements_per_turn(count: int, machine: Machine) -> int:
+    """How many elements a turn of the innermost loop folds, so that `count` elements stay below `max_loop_turns`."""
+    unroll, most = 1, max_loop_turns(machine)
+    while unroll < BLOCK and count / unroll + count / (BLOCK - 1) > most:
         unroll *= 2
     return unroll
 
 
 def symbolic(b: KernelBuilder, fold: Fold, most: int) -> "Loops":
     """Loops for as many elements as a call brings, at most so many: few levels and few elements a turn. Short folds
-    pay for all of them: llvmpipe goes through the body of a loop once more when it is left."""
+    pay for all of them: llvmpipe goes through the body of a loop once more when it is left.
+    """
     unroll = 1
-    while turns(most, unroll) > ALL_TURNS:
+    while turns(most, unroll) > max_counted_turns(b.machine):
         unroll *= 2
     return Loops(b, fold, unroll, _even_block(most))
 
@@ -104,8 +97,8 @@ def turns(most: int, unroll: int = 1) -> int:
 
 
 def _even_block(most: int) -> int:
-    """As many elements in a block as there are blocks, about: a power of two."""
-    return 1 << (most.bit_length() + 1) // 2
+    """As many elements in a block as there are blocks, about, or `LARGEST_BLOCK`: a power of two."""
+    return min(1 << (most.bit_length() + 1) // 2, LARGEST_BLOCK)
 
 
 def _cut(b: KernelBuilder, fold: Fold, per_turn: int) -> Fold:
@@ -196,7 +189,8 @@ class Nest:
 @dataclass(frozen=True, slots=True)
 class Loops:
     """Folds ranges of elements in blocks; a turn of the innermost loop takes `unroll` of them, a power of two up to
-    `block`."""
+    `block`.
+    """
 
     builder: KernelBuilder
     fold: Fold
@@ -205,8 +199,9 @@ class Loops:
 
     def over(self, lower: Value, upper: Value, most: int, start: Sequence[Value]) -> Scalars:
         """Folds the elements from `lower` to before `upper`, at most `most`, onto `start`."""
-        if most > MOST_ELEMENTS:
-            message = f"one invocation would fold {most} elements, {MOST_ELEMENTS} are the most"
+        limit = max_elements(self.builder.machine)
+        if most > limit:
+            message = f"one invocation would fold {most} elements, {limit} are the most"
             raise CompileError([Diagnostic(message, self.builder.loc)])
         if most <= self.length:
             return (yield from self._straight(lower, upper, start))

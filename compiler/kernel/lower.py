@@ -28,12 +28,12 @@ from orchestrion.compiler.ir.dims import Dim, bounds
 from orchestrion.compiler.ir.effects import erase_dead
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, Specialization, StoreOutput
-from orchestrion.compiler.stablehlo.base import dtype_of, is_supported
-from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.function_dims import rows_of as dims_rows
-from orchestrion.compiler.stablehlo.indexing import DynamicSlice, DynamicUpdateSlice
-from orchestrion.compiler.stablehlo.structural import Constant, Reshape
+from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_supported
+from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionReturn
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.function_dims import rows_of as dims_rows
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
+from orchestrion.compiler.stablehlo.ops.structural import Constant, Reshape
 from orchestrion.schema.rows import UP_TO
 
 from .blocked import block_of
@@ -105,7 +105,8 @@ def _missed(plan: "_Plan", machine: Machine) -> str:
 @dataclass(frozen=True, slots=True)
 class _Case:
     """Calls in which a size is at most a number, and what the code for them is told of it. `of`: what there is so much
-    of, in the name of the entry."""
+    of, in the name of the entry.
+    """
 
     size: int = 0
     most: int = 0
@@ -195,7 +196,7 @@ class _Plan:
             tile = packed or tile_of(work.hero, ops_per_result, machine.tile)
             if case.few and tile is not None:
                 tile = tile.of_few
-            share = block_of(work.hero, ops_per_result, machine.block)
+            share = block_of(work.hero, ops_per_result, machine)
             work = replace(work, tile=tile, packed=packed is not None, block=share)
         return cls(ops, Elemental(builder, inputs), work, choose(work, machine))
 

@@ -30,6 +30,10 @@ class LoweringEmitter(Emitter[V]):
         way, result = _way(name, tuple(map(self.dtype, operands)), to)
         if isinstance(way, Primitive):
             return self.primitive(way, operands, result)
+        return self.expanded(name, way, operands, result)
+
+    def expanded(self, name: str, way: Expansion, operands: Sequence[V], result: DType) -> V:
+        """Emit the expansion of a scalar op; the types are checked already."""
         free = SCALAR_OPS[name].result == "U"
         value: V = way(self, *operands, result.name) if free else way(self, *operands)
         return value

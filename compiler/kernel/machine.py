@@ -15,6 +15,10 @@ MACHINES: Final[dict[str, str]] = {
     "cpu": "processors, as behind PoCL and lavapipe: work for each invocation, vectors, no barriers",
     "gpu": "graphics processors: blocks of work in shared memory, neighbours read neighbours",
 }
+#: turns of all loops of an invocation after which Mesa's llvmpipe leaves them, without an error
+LLVMPIPE_TURNS: Final = 65_535
+#: turns of loops on a machine that has no such limit
+UNLIMITED_TURNS: Final = 1 << 62
 #: what is compiled for where nothing else is asked for: any device runs it
 DEFAULT: Final = "cpu"
 
@@ -41,7 +45,9 @@ class Machine:
     taken for of which a call brings the length, where it is chosen how many share it. `few`: calls that bring few
     rows of a dot, or elements of a fold, have code of their own, where that is faster. `long_tiles`: a long dot of few
     results is tiled, too, in place of a workgroup for each result: what shares loads wins over what has many
-    invocations."""
+    invocations. `calls`: long expansions of scalar ops are functions that the kernels of an executable share.
+    `loop_turns`: turns of all loops of an invocation, outer ones counted, that drivers of the target finish.
+    """
 
     tile: tuple[int, int] = (8, 8)
     vectors: bool = False
@@ -53,6 +59,8 @@ class Machine:
     short_row: int = TYPICAL
     few: bool = False
     long_tiles: bool = False
+    calls: bool = False
+    loop_turns: int = UNLIMITED_TURNS
 
 
 #: one that loads and computes element by element

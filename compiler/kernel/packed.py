@@ -15,8 +15,8 @@ from orchestrion.compiler.flow.axes import followed, joined
 from orchestrion.compiler.flow.dialect import UnsetEncoding
 from orchestrion.compiler.flow.layout import layout_of
 from orchestrion.compiler.ir.core import Operation, Value
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 
 from .builder import KernelBuilder
 from .elemental import Elemental
@@ -99,7 +99,8 @@ def emit_packed_tile(
 
 def remember(b: KernelBuilder, dot: DotGeneral, places: Sequence[Index], values: Sequence[Value]) -> None:
     """The results at their places. Where places are constants, those beyond the end are the last one: its own value
-    comes last and stays."""
+    comes last and stays.
+    """
     for place, value in reversed(list(zip(places, values, strict=True))):
         b.memo.set((dot.out, place.key), value)
         b.memo.set((dot.out, place.linear), value)

@@ -9,9 +9,9 @@ from orchestrion.compiler.flow.rows import rows_of
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds, dim_max
 from orchestrion.compiler.sequencer.ll_seq import LoadInput
-from orchestrion.compiler.stablehlo.base import dtype_of
-from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.base import dtype_of
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 
 from .machine import Machine
 
@@ -140,7 +140,8 @@ class Span(NamedTuple):
 
 def held_lanes(ops: Sequence[Operation], length: int, machine: Machine) -> int:
     """How many invocations hold a row of up to so many elements among them, the fewest that can; 0 where no number of
-    them can."""
+    them can.
+    """
     most = min(MOST_HELD, MOST_TEXT // max(sum(map(_text, ops)), 1))
     few = [1] if length <= SHORT else [lanes for lanes in HOLDERS if lanes >= machine.holders]
     return next((lanes for lanes in few if length <= lanes * most), 0)
@@ -148,7 +149,8 @@ def held_lanes(ops: Sequence[Operation], length: int, machine: Machine) -> int:
 
 def held_spans(ops: Sequence[Operation], rows: int, results: Sequence[Value], machine: Machine) -> list[Span]:
     """Of rows whose length a call brings, those that have a kernel each which holds them, from the shortest on. None
-    where rows may be empty."""
+    where rows may be empty.
+    """
     length, found = length_of(ops, rows, results), list[Span]()
     least, most = bounds(length)
     if not isinstance(length, Dim) or any(bounds(one)[0] < 1 for one in lengths_of(ops, rows, results)):

@@ -17,15 +17,16 @@ from orchestrion.compiler.flow.access import elements
 from orchestrion.compiler.flow.rows import prefix
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import TYPICAL, Dim, bounds, ceildiv, dim_min, typical
-from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.reducers import is_commutative
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.reducers import is_commutative
 
 from . import dialect as k
 from .builder import KernelBuilder
 from .elemental import Elemental
 from .fold import FOLDS
+from .fold_limits import longest, max_counted_turns, max_loop_turns
 from .index import Index, delinearize
-from .loops import ALL_TURNS, MOST_TURNS, Fold, Scalars, most_of, sequential, symbolic, turns
+from .loops import Fold, Scalars, sequential, symbolic, turns
 from .machine import Machine
 from .row_values import HOLDERS, SHORT, Span, array_length, held_lanes, kept_values, length_of, of_a_row, reached
 from .rules import element_of, shape_of
@@ -45,7 +46,8 @@ def lanes_of(
     ops: Sequence[Operation], rows: int, results: Sequence[Value], machine: Machine, span: Span | None = None
 ) -> int:
     """How many invocations share a row: a power of two, 1 for short rows. One invocation has nowhere to keep what is
-    expensive. `span`: of rows that are held."""
+    expensive. `span`: of rows that are held.
+    """
     if span is not None:
         return held_lanes(ops, span.most, machine)
     lengths = [elements(op.inputs[0]) // rows for op in ops if isinstance(op, Reduce)]
@@ -72,14 +74,15 @@ def lanes_of(
 
 def _symbolic_lanes(folded: Sequence[int], written: Collection[int], machine: Machine) -> int:
     """As many as a row of a typical length has, as machines see it, or more: no invocation may take more turns than
-    there are."""
+    there are.
+    """
     length = max(map(typical, folded)) * machine.short_row // TYPICAL
     wanted = next(lanes for most, lanes in LANES.items() if length <= most)
-    longest = [most_of(length) if length in folded else bounds(length)[1] for length in (*folded, *written)]
+    most = [longest(length, machine) if length in folded else bounds(length)[1] for length in (*folded, *written)]
     for lanes in LANES.values():
-        if lanes >= wanted and sum(turns(ceildiv(most, lanes)) for most in longest) <= ALL_TURNS:
+        if lanes >= wanted and sum(turns(ceildiv(each, lanes)) for each in most) <= max_counted_turns(machine):
             return lanes
-    message = f"rows of up to {max(longest)} elements, {len(longest)} times, are too long for a workgroup"
+    message = f"rows of up to {max(most)} elements, {len(most)} times, are too long for a workgroup"
     raise CompileError([Diagnostic(message)])
 
 
@@ -163,8 +166,9 @@ class Row:
         """Every invocation folds its elements; gives shared arrays of what came out, and how many parts there are."""
         b, lanes = self.builder, self.lanes
         each = ceildiv(fold.count, lanes)
-        if most_of(fold.count) > MOST_TURNS * lanes:
-            message = f"one invocation would fold {each} elements of a row, {MOST_TURNS} are the most"
+        limit = max_loop_turns(b.machine)
+        if longest(fold.count, b.machine) > limit * lanes:
+            message = f"one invocation would fold {each} elements of a row, {limit} are the most"
             raise CompileError([Diagnostic(message, op.loc, op.name)])
         shared = [b.shared(lanes, element_of(result)) for result in op.results]
         first = b.op("convert", self.local, to=b.index_type)
@@ -199,7 +203,7 @@ class Row:
             return fold.at(b, b.op("add", lower, b.op("multiply", place[0], b.index(step))))
 
         own = replace(fold, sizes=(fold.count,), element=element)
-        most = ceildiv(most_of(fold.count), self.lanes)
+        most = ceildiv(longest(fold.count, b.machine), self.lanes)
         count = b.op("unchecked_divide", b.op("subtract", b.op("add", upper, b.index(step - 1)), lower), b.index(step))
         return symbolic(b, own, most).block(b.index(0), count, most)
 

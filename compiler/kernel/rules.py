@@ -12,9 +12,9 @@ from typing import Any
 from orchestrion.compiler.flow.dialect import Size, Windows
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim, is_less
-from orchestrion.compiler.stablehlo import elementwise as elementwise_ops
-from orchestrion.compiler.stablehlo import structural as ops
-from orchestrion.compiler.stablehlo.base import tensor_of
+from orchestrion.compiler.stablehlo.ops import elementwise as elementwise_ops
+from orchestrion.compiler.stablehlo.ops import structural as ops
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from .builder import KernelBuilder
 from .index import Index, Shape

@@ -8,15 +8,15 @@ that every owner reads all row numbers costs little beside writing to memory.
 
 from collections.abc import Mapping, Sequence
 
-from orchestrion.compiler.flow.scatter import MOST_UPDATES, Scatter
+from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Value
 from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max, typical
 
 from .builder import KernelBuilder
 from .elemental import Elemental
 from .fold import instance
+from .fold_limits import max_loop_turns, max_updates
 from .index import Index, delinearize
-from .loops import MOST_TURNS
 from .rules import element_of, shape_of
 
 #: invocations beyond which no more owners are made, and row numbers that all of them read together
@@ -105,8 +105,8 @@ def _own(writer: _Writer, owner: Value, share: int) -> None:
     type = f"u{element_of(op.indices)}"
     first = b.op("convert", b.op("multiply", owner, b.index(share)), to=type)
     limit = b.op("minimum", _number(b, share, type), b.op("subtract", _number(b, rows, type), first))
-    step, most = UNROLLED, min(bounds(updates)[1], MOST_UPDATES)
-    while most // step > MOST_TURNS:
+    step, most = UNROLLED, min(bounds(updates)[1], max_updates(b.machine))
+    while most // step > max_loop_turns(b.machine):
         step *= 2
     for lower, upper, stride in ((0, updates - updates % step, step), (updates - updates % step, updates, 1)):
         if lower == upper:

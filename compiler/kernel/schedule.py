@@ -25,25 +25,25 @@ from math import prod
 
 from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.flow.layout import layout_of
-from orchestrion.compiler.flow.limit_folds import FEW_FOLDS, SHARED, sharing
 from orchestrion.compiler.flow.merge import Merge
 from orchestrion.compiler.flow.row_solve import BLOCK, RowSolve
 from orchestrion.compiler.flow.scatter import Scatter
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max, is_less, typical
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.contraction import DotGeneral, Reduce
-from orchestrion.compiler.stablehlo.indexing import DynamicUpdateSlice
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
 
 from . import blocked, fft, merge, row_solve, scatter
 from .builder import KernelBuilder
 from .elemental import Elemental
 from .encodings import store, stored_shape
 from .fold import FOLDS
+from .fold_limits import FEW_FOLDS, SHARED, longest, max_elements, sharing
 from .held_rows import HeldRow
 from .index import Index, delinearize
 from .indexing import moved, starts_of
-from .loops import MOST_ELEMENTS, Fold, Loops, Scalars, elements_per_turn, most_of, symbolic
+from .loops import Fold, Loops, Scalars, elements_per_turn, symbolic
 from .machine import Machine
 from .packed import emit_packed_tile, write_results
 from .row_values import HOLDERS, Span, held_lanes, length_of
@@ -88,7 +88,8 @@ class Work:
     may be a tile of the operands' layouts; `block`: what it may take of a workgroup's block. `ops` and `rows`: of a
     body that takes rows through several reductions. `few`: whether this is for calls that bring few of what `few_of`
     names, or for the others; None for all calls. `wide`: this is for calls that bring as many columns of a dot as its
-    tile has (`narrow_of`). `span`: how long rows are, where a call brings that and they are to be held."""
+    tile has (`narrow_of`). `span`: how long rows are, where a call brings that and they are to be held.
+    """
 
     outputs: Sequence[Output]
     hero: Operation | None
@@ -138,16 +139,19 @@ def hero_of(ops: Sequence[Operation]) -> Operation | None:
 def may_tile(work: Work, machine: Machine) -> bool:
     """Whether a tile is worth looking for: not where long folds take a workgroup each anyway."""
     hero = work.hero
-    if not isinstance(hero, DotGeneral) or not _one_size(work) or most_of(fold_length(hero)) > MOST_ELEMENTS:
+    if not isinstance(hero, DotGeneral) or not _one_size(work):
         return False
     length = fold_length(hero)
+    if longest(length, machine) > max_elements(machine):
+        return False
     many = typical(count_of(hero.out)) >= FEW_FOLDS
     return _tiles_long(length, machine) or typical(length) <= LONG_TILED_FOLD or many
 
 
 def _tiles_long(length: int, machine: Machine) -> bool:
     """Whether few folds of that length are tiled, too. Where a call brings the length, it may be what a workgroup can
-    fold (`limit-folds`)."""
+    fold (`limit-folds`).
+    """
     return machine.long_tiles and not isinstance(length, Dim)
 
 
@@ -177,14 +181,15 @@ def choose(work: Work, machine: Machine) -> Schedule:
         return SCHEDULES["blocked"]
     if tile is not None and (tile.shares or not long_and_few or _tiles_long(length, machine)):
         return SCHEDULES["tiled"]
-    if work.few or not long_and_few and most_of(length) <= MOST_ELEMENTS:
+    if work.few or not long_and_few and longest(length, machine) <= max_elements(machine):
         return SCHEDULES["thread"]
     return SCHEDULES[f"workgroup_of_{sharing(folds) if isinstance(length, Dim) else SHARING}"]
 
 
 def is_long_and_few(length: int, folds: int) -> bool:
     """Whether folds are worth a workgroup each. Where a call brings the length they are, if few; where it brings how
-    many there are, they are many."""
+    many there are, they are many.
+    """
     if isinstance(folds, Dim):
         return False
     return bounds(length)[1] > LONG_FOLD and folds < FEW_FOLDS
@@ -193,7 +198,8 @@ def is_long_and_few(length: int, folds: int) -> bool:
 def few_of(work: Work, schedule: Schedule) -> tuple[int, int] | None:
     """A size that a call brings, and a number: where it is no more, code of another shape is faster, such as it would
     have if the size were known. The rows of a dot, where there are fewer than a tile has; the elements of a fold, where
-    they are not worth a workgroup."""
+    they are not worth a workgroup.
+    """
     if work.hero is None:
         return None
     size, most = 0, 0
@@ -207,7 +213,8 @@ def few_of(work: Work, schedule: Schedule) -> tuple[int, int] | None:
 
 def narrow_of(work: Work, schedule: Schedule) -> tuple[int, int] | None:
     """The columns of a dot, and as many as are no tile, if a call may bring so few. Where there are more, those of the
-    last tile are neighbours, too, as vectors want them."""
+    last tile are neighbours, too, as vectors want them.
+    """
     if schedule.name != "tiled" or work.tile is None:
         return None
     assert isinstance(work.hero, DotGeneral)
@@ -217,7 +224,8 @@ def narrow_of(work: Work, schedule: Schedule) -> tuple[int, int] | None:
 
 def _rows_fit(work: Work, tile: Tile) -> bool:
     """Whether there are as many rows as the tile of a dot has: by what is known of them, or as there are no fewer than
-    columns."""
+    columns.
+    """
     assert isinstance(work.hero, DotGeneral)
     extents = Extents.of(work.hero)
     square = tile.rows <= tile.columns and is_less(extents.columns - 1, extents.rows)
@@ -325,8 +333,9 @@ def _fold_parts(elemental: Elemental, fold: Fold, shared: Sequence[Value], local
     lower = b.op("multiply", b.op("convert", local, to=b.index_type), b.index(length))
     upper = b.op("minimum", b.op("add", lower, b.index(length)), b.index(fold.count))
     branch = b.begin_if(b.op("compare_lt", local, b.word(parts)))
-    most = most_of(length)
-    loops = symbolic(b, fold, most) if isinstance(length, Dim) else Loops(b, fold, elements_per_turn(length))
+    most = longest(length, b.machine)
+    static = not isinstance(length, Dim)
+    loops = Loops(b, fold, elements_per_turn(length, b.machine)) if static else symbolic(b, fold, most)
     _store(b, elemental.run(loops.block(lower, upper, most)), shared, local)
     b.end_if(branch)
     return parts

@@ -9,8 +9,10 @@ from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.sequencer.ll_seq import Entry
 from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, DType
 
+from .builder import Function, body_of
 from .dialect import (
     DIALECT,
+    Call,
     Load,
     LoadLanes,
     LoadVector,
@@ -104,7 +106,14 @@ def _dtypes(entry: Entry, elements: dict[int, DType]) -> Iterator[DType]:
     for dtype in elements.values():
         yield BY_NAME["ui8"] if dtype.kind == BOOL else dtype
     for op in entry.walk():
-        yield from (dtype_of(value) for value in op.results if str(value.type) in BY_NAME)
+        yield from _computed(op)
+
+
+def _computed(op: Operation) -> Iterator[DType]:
+    """The types of an op's results, and of what the function computes that it calls."""
+    yield from (dtype_of(value) for value in op.results if str(value.type) in BY_NAME)
+    if isinstance(op, Call):
+        yield from body_of(Function.of(op)).dtypes
 
 
 def _feature(dtype: DType) -> str | None:

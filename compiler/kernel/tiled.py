@@ -18,7 +18,7 @@ from math import gcd, prod
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, typical
-from orchestrion.compiler.stablehlo.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.schema.dtypes import BY_NAME, FLOAT
 
 from .builder import KernelBuilder
@@ -89,7 +89,8 @@ class Tile:
 
 def tile_of(hero: Operation | None, ops: int, most: tuple[int, int]) -> Tile | None:
     """The tile of a dot whose body takes `ops` ops for one result: the largest, halved until it fits; None where it is
-    not worth it."""
+    not worth it.
+    """
     if not isinstance(hero, DotGeneral):
         return None
     extents = Extents.of(hero)
@@ -109,7 +110,8 @@ def tile_of(hero: Operation | None, ops: int, most: tuple[int, int]) -> Tile | N
 @dataclass(frozen=True, slots=True)
 class Side:
     """The places of a tile along one axis of the grid, and the first that no tile before it has. `extent`: how many
-    there are, where a call brings that."""
+    there are, where a call brings that.
+    """
 
     places: Sequence[Value]
     first: Value
@@ -146,7 +148,8 @@ class Side:
 
 def tile_places(b: KernelBuilder, extents: Extents, batch: Value, rows: Side, columns: Side) -> list[Index]:
     """The places of a tile's results, row by row. Positions are left to where they are needed, behind the loop: made
-    in front of it, PoCL's compiler takes them for what to make vectors of, and leaves the products."""
+    in front of it, PoCL's compiler takes them for what to make vectors of, and leaves the products.
+    """
     shape = (*extents.batch, *extents.left, *extents.right)
     of_batch = delinearize(b, batch, extents.batch)
     of_rows = [delinearize(b, place, extents.left) for place in rows.places]
@@ -156,7 +159,8 @@ def tile_places(b: KernelBuilder, extents: Extents, batch: Value, rows: Side, co
 
 def folded_tile(b: KernelBuilder, dot: DotGeneral, tile: Tile, places: Sequence[Index], per_turn: int) -> Scalars:
     """The results of a tile, row by row: their folds run side by side, those of neighbouring columns in the lanes of
-    vectors where the machine computes so; `per_turn` products of each in a turn."""
+    vectors where the machine computes so; `per_turn` products of each in a turn.
+    """
     lanes = min(b.machine.width, tile.columns)
     if lanes < 2 or tile.columns % lanes or BY_NAME[element_of(dot.out)].kind != FLOAT:
         return (yield from sequential(b, scalar_fold(b, dot, places), per_turn))
@@ -215,7 +219,8 @@ def emit_tile(
     elemental: Elemental, dot: DotGeneral, tile: Tile, number: Value, fits: tuple[bool, bool]
 ) -> tuple[list[Index], Side, Side]:
     """The results of tile `number`, remembered at their places; gives these and the sides of the tile. `fits`: whether
-    there are as many rows, and as many columns, as it has."""
+    there are as many rows, and as many columns, as it has.
+    """
     b, extents = elemental.builder, Extents.of(dot)
     batch, down, across = delinearize(b, number, tile.grid(extents))
     rows = Side.of(b, down, tile.rows, extents.rows, fits[0])

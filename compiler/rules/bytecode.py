@@ -23,7 +23,7 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import BlockArgument, Operation, OpResult, Value
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import Attribute, TensorType
-from orchestrion.compiler.stablehlo.base import is_known
+from orchestrion.compiler.stablehlo.ops.base import is_known
 from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.isa import BANKS
 from orchestrion.schema.profiles import FEATURES

@@ -11,8 +11,8 @@ from orchestrion.compiler.flow.util import GlobalLoad, GlobalStore
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region
 from orchestrion.compiler.ir.types import TensorType, Type
 from orchestrion.compiler.sequencer.ll_seq import LoadInput, StoreOutput
-from orchestrion.compiler.stablehlo.base import is_supported, tensor_of
-from orchestrion.compiler.stablehlo.func import Return
+from orchestrion.compiler.stablehlo.ops.base import is_supported, tensor_of
+from orchestrion.compiler.stablehlo.ops.func import Return
 
 #: ops that take or give encoded tensors
 CARRIERS: Final = (

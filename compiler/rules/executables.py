@@ -10,7 +10,7 @@ from orchestrion.compiler.ir.core import Operation, UnregisteredOp
 from orchestrion.compiler.ir.dims import symbols_of
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.base import StablehloOp
+from orchestrion.compiler.stablehlo.ops.base import StablehloOp
 
 from .engine import Rules
 from .ll_seq import around_entries, is_binding_types, is_source_ops, problems_around_entries, symbol_names

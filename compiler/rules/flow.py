@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from orchestrion.compiler import parts
 from orchestrion.compiler.flow.access import HEROES, is_free
 from orchestrion.compiler.flow.dialect import (
     Dispatch,
@@ -44,14 +45,15 @@ from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
 from orchestrion.compiler.ir.parameters import bytes_of, name_of
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
-from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
-from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
-from orchestrion.compiler.stablehlo.control_flow import Choice, While
-from orchestrion.compiler.stablehlo.custom_call import CustomCall
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.func import Func, Return
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant, Reshape
+from orchestrion.compiler.parts import parts_of
+from orchestrion.compiler.stablehlo.ops.base import StablehloOp, is_supported
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionReturn
+from orchestrion.compiler.stablehlo.ops.control_flow import Choice, While
+from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.func import Func, Return
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Reshape
 
 from . import dims
 from .blocks import blocks, choice
@@ -80,7 +82,7 @@ CODE: Final = (
 def children(op: Operation) -> tuple[type[Operation], ...] | None:
     match op:
         case Module():
-            return (Executable, Global, Initializer, Func)
+            return (Executable, Global, Initializer, Func, Module)
         case Executable():
             return (Func,)
         case Func() if isinstance(op.parent_op, Module):
@@ -100,6 +102,8 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
     yield from encoded_values(op)
     match op:
+        case Module() if parts_of(op):
+            yield from parts.problems(op)
         case Module():
             yield from has_functions(op)
             yield from stored_once(op)

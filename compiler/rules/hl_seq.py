@@ -44,11 +44,11 @@ from orchestrion.compiler.sequencer.hl_seq import (
     lifetime_of,
     size_of,
 )
-from orchestrion.compiler.stablehlo.base import StablehloOp
-from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
-from orchestrion.compiler.stablehlo.func import Func, Return
-from orchestrion.compiler.stablehlo.function_dims import dims_of
+from orchestrion.compiler.stablehlo.ops.base import StablehloOp
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.contraction import Return as ReducerReturn
+from orchestrion.compiler.stablehlo.ops.func import Func, Return
+from orchestrion.compiler.stablehlo.ops.function_dims import dims_of
 from orchestrion.compiler.targets.target import target
 
 from . import dims

@@ -26,11 +26,11 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import I32, I64, NONE, Attribute, TensorType, Type
 from orchestrion.compiler.sequencer import ll_seq
 from orchestrion.compiler.sequencer.hl_seq import Program
-from orchestrion.compiler.stablehlo.base import StablehloOp, is_known, is_supported
-from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.contraction import Return as ReducerReturn
-from orchestrion.compiler.stablehlo.func import signature_attributes
-from orchestrion.compiler.stablehlo.function_dims import Row, rows_of
+from orchestrion.compiler.stablehlo.ops.base import StablehloOp, is_known, is_supported
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.contraction import Return as ReducerReturn
+from orchestrion.compiler.stablehlo.ops.func import signature_attributes
+from orchestrion.compiler.stablehlo.ops.function_dims import Row, rows_of
 from orchestrion.schema.rows import ACCESSES
 
 from .blocks import blocks
@@ -95,7 +95,7 @@ def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
             yield from problems_around_entries(op, tables)
 
 
-def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str]:
+def problems_around_entries(op: Operation, tables: SymbolTables) -> Iterator[str]:  # noqa: C901 one case per op
     match op:
         case Module():
             yield from programs(op)

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from orchestrion.compiler import parts
 from orchestrion.compiler.flow.util import Assert, ImportedCall
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import Type
-from orchestrion.compiler.stablehlo.base import StablehloOp, is_supported
-from orchestrion.compiler.stablehlo.contraction import Reduce
-from orchestrion.compiler.stablehlo.contraction import Return as RegionReturn
-from orchestrion.compiler.stablehlo.control_flow import Choice, While
-from orchestrion.compiler.stablehlo.custom_call import CustomCall
-from orchestrion.compiler.stablehlo.dynamic import ASSERTION, DynamicOp
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
-from orchestrion.compiler.stablehlo.func import Func, Return
-from orchestrion.compiler.stablehlo.scatter import Scatter
-from orchestrion.compiler.stablehlo.sort import Sort
-from orchestrion.compiler.stablehlo.structural import Constant
-from orchestrion.compiler.stablehlo.windowed import ReduceWindow, SelectAndScatter
+from orchestrion.compiler.parts import parts_of
+from orchestrion.compiler.stablehlo.ops.base import StablehloOp, is_supported
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionReturn
+from orchestrion.compiler.stablehlo.ops.control_flow import Choice, While
+from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
+from orchestrion.compiler.stablehlo.ops.dynamic import ASSERTION, DynamicOp
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.func import Func, Return
+from orchestrion.compiler.stablehlo.ops.scatter import Scatter
+from orchestrion.compiler.stablehlo.ops.sort import Sort
+from orchestrion.compiler.stablehlo.ops.structural import Constant
+from orchestrion.compiler.stablehlo.ops.windowed import ReduceWindow, SelectAndScatter
 
 from .dims import function
 from .engine import Rules
@@ -30,7 +32,7 @@ from .engine import Rules
 def children(op: Operation) -> tuple[type[Operation], ...] | None:
     match op:
         case Module():
-            return (Func,)
+            return (Func, Module)
         case Func():
             return (StablehloOp, Assert, ImportedCall, Return)
         case Reduce() | ReduceWindow() | SelectAndScatter() | Scatter() | Sort():
@@ -43,6 +45,8 @@ def children(op: Operation) -> tuple[type[Operation], ...] | None:
 
 def problems(op: Operation, tables: SymbolTables) -> Iterator[str]:
     match op:
+        case Module() if parts_of(op):
+            yield from parts.problems(op)
         case Module():
             yield from has_functions(op)
         case Func():

@@ -16,12 +16,12 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.types import DialectType, TensorType, Type
-from orchestrion.compiler.stablehlo.func import Func, Return
+from orchestrion.compiler.stablehlo.ops.func import Func, Return
 
 from . import hl_seq
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

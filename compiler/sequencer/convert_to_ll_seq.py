@@ -14,7 +14,7 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region, Value
 from orchestrion.compiler.ir.types import tensor
-from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq, ll_seq
 from .serve import Serving
@@ -22,7 +22,7 @@ from .storage import Storage
 from .unit import Constants, Unit, constant
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 #: what a variable without a value begins with
 ZERO: Final = DenseElements(tensor((), "i8"), bytes(1))

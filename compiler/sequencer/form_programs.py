@@ -1,4 +1,7 @@
-"""form-programs: the module becomes a program per target and machine, each with a copy of all, still on tensors."""
+"""form-programs: the module becomes a program per target and machine, each with a copy of all, still on tensors.
+
+If the module has parts (`compiler/parts.py`), a program is a copy of the part that its target can run.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,13 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Region
 from orchestrion.compiler.ir.locations import UNKNOWN
 from orchestrion.compiler.kernel.machine import DEFAULT, program_name
+from orchestrion.compiler.parts import part_for, parts_of
 from orchestrion.compiler.targets.target import target
 
 from . import hl_seq
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:
@@ -26,7 +30,7 @@ def run(module: Module, options: Options) -> None:
             body=Region([Block()]),
             loc=module.loc,
         )
-        for op in originals:
+        for op in part_for(module, name).block.ops if parts_of(module) else originals:
             program.body.block.append(op.clone())
         module.block.append(program)
     for op in reversed(originals):

@@ -12,14 +12,14 @@ from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.attributes import SymbolRef
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Block, Operation
-from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq
 from .arena import Tenant, peak
 from .lifetimes import COMMANDS, Lifetimes, overwritten
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 #: an arena of so many bytes is small; a larger one may grow to so many hundredths
 SMALL: Final = 1 << 20

@@ -71,7 +71,8 @@ def _expression(text: str) -> int | None:
 
 class TargetProgram(Operation):
     """A program of one target profile for a kind of device, named by both; by the profile alone where it is for the
-    machine that needs no name."""
+    machine that needs no name.
+    """
 
     sym_name = attr(StringAttr)
     machine = optional(StringAttr)

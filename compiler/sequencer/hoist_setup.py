@@ -23,7 +23,7 @@ from orchestrion.compiler.ir.symbols import SymbolTables
 from . import ll_seq
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 
 def allocations(module: Module, options: Options) -> None:

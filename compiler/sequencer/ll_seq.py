@@ -198,7 +198,8 @@ class CreateExecutable(Operation):
 
 class Constant(Operation):
     """A read-only buffer of `size` bytes with each of the values at its offset, zero between; named in the module. Or
-    one over a parameter, without values."""
+    one over a parameter, without values.
+    """
 
     name = "ll_seq.constant"
     label = attr(StringAttr)

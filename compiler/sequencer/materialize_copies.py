@@ -15,14 +15,14 @@ from orchestrion.compiler.errors import Diagnostic, InternalError
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq
 from .split_edges import split_edges
 from .storage import Missing, Storage
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 #: beside one per block: a copy may show that another is missing, of donors, of updates, of branches that join
 MORE_ROUNDS: Final = 10

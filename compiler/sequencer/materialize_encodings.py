@@ -12,12 +12,12 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import operation_text
-from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.ops.func import Func
 
 from . import hl_seq
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

@@ -19,7 +19,7 @@ from .arena import Tenant, pack_parts
 from .positions import union
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 
 def run(module: Module, options: Options) -> None:

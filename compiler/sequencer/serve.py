@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.builder import Builder
 from orchestrion.compiler.ir.core import Block, Operation, Region, Value
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.ir.types import I32, I64, FunctionType, TensorType
-from orchestrion.compiler.stablehlo.func import Func, Return, aliases, true_types
+from orchestrion.compiler.stablehlo.ops.func import Func, Return, aliases, true_types
 
 from . import hl_seq, ll_seq
 from .arena import align

@@ -15,9 +15,9 @@ from orchestrion.compiler.ir.attributes import ArrayAttr, attribute_of, dense_in
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim, bounds, dim_min, symbol, symbols_of
 from orchestrion.compiler.ir.types import DIMS, FunctionType, TensorType
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.function_dims import Row, rows_of
-from orchestrion.compiler.stablehlo.indexing import Gather
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.function_dims import Row, rows_of
+from orchestrion.compiler.stablehlo.ops.indexing import Gather
 
 #: kernels index in 32 bits where a size is an expression
 MOST_ELEMENTS: Final = 2**31 - 1

@@ -16,13 +16,13 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.cse import merge_equal
 from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType, Type
-from orchestrion.compiler.stablehlo.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from . import hl_seq
 from .encodings import Resolve, drop_idle, resolver, row_major_because
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
     from orchestrion.compiler.provenance import Recorder
 
 #: what a tensor is to a dot -> in words

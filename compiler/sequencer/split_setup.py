@@ -28,7 +28,7 @@ from .keep_computed import keep_computed
 from .sizes import measured
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 #: lifetime of an allocation -> the initializer that makes it
 MAKERS: Final = {

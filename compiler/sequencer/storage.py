@@ -18,7 +18,7 @@ from orchestrion.compiler.errors import Diagnostic, InternalError
 from orchestrion.compiler.flow import util
 from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, OpResult, Value
 from orchestrion.compiler.ir.dominance import Dominance
-from orchestrion.compiler.stablehlo.func import Func, Return, aliases
+from orchestrion.compiler.stablehlo.ops.func import Func, Return, aliases
 
 from . import hl_seq
 from .lifetimes import COMMANDS, Lifetimes

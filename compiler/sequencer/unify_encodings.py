@@ -15,13 +15,13 @@ from orchestrion.compiler.flow.layout import Layout, encoding_of, plain
 from orchestrion.compiler.flow.util import GlobalLoad, GlobalStore, Initializer
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Value
-from orchestrion.compiler.stablehlo.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
 
 from . import hl_seq
 from .encodings import Resolve, drop_idle, fit_entries, resolver, retype
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
     from orchestrion.compiler.provenance import Recorder
 
 TWO_LAYOUTS: Final = "dots want it in layouts that differ in more than tiles, and it is kept once"

@@ -1,7 +1,7 @@
 """canonicalize: constants are folded (`fold.py`), ops that change nothing go, movements of movements become one; what
 reduces one element combines it with the initial value.
 
-Control flow is simplified too (`simplify_control_flow.py`).
+Control flow is simplified too (`control_flow/simplify.py`).
 
 Nothing here changes a bit of a result: `x * 1` is `x` for floats too, `x + 0` is not (x may be -0), `x + -0` is.
 """
@@ -17,19 +17,27 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.dims import Dim, dim_min
 from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
-
-from .base import tensor_of
-from .contraction import Reduce
-from .elementwise import BitcastConvert, Convert, Select
-from .fold import fold
-from .indexing import DynamicSlice, DynamicUpdateSlice, Gather
-from .movement import reshape, spread
-from .scalar_regions import is_elementwise, widened
-from .simplify_control_flow import PATTERNS as CONTROL_FLOW
-from .structural import BroadcastInDim, Concatenate, Constant, Pad, Reshape, Reverse, Slice, Transpose
+from orchestrion.compiler.stablehlo.builders.movement import reshape, spread
+from orchestrion.compiler.stablehlo.control_flow.simplify import PATTERNS as CONTROL_FLOW
+from orchestrion.compiler.stablehlo.fold import fold
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import Reduce
+from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Convert, Select
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
+from orchestrion.compiler.stablehlo.ops.scalar_regions import is_elementwise, widened
+from orchestrion.compiler.stablehlo.ops.structural import (
+    BroadcastInDim,
+    Concatenate,
+    Constant,
+    Pad,
+    Reshape,
+    Reverse,
+    Slice,
+    Transpose,
+)
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 #: op -> operand that must be the number, the number: integer, float (as its repr, -0.0 is not 0.0); gives the other one
 _NEUTRAL: Final[dict[str, tuple[tuple[int, ...], int | None, str | None]]] = {

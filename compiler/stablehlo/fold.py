@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING, Any, Final
 from orchestrion.compiler.ir.attributes import INLINE_BYTES, DenseElements
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicUpdateSlice
+from orchestrion.compiler.stablehlo.ops.structural import (
+    BroadcastInDim,
+    Concatenate,
+    Constant,
+    Iota,
+    Pad,
+    Reshape,
+    Reverse,
+    Slice,
+    Transpose,
+)
 from orchestrion.schema.dtypes import BY_NAME
-
-from .base import tensor_of
-from .elementwise import Elementwise
-from .indexing import DynamicUpdateSlice
-from .structural import BroadcastInDim, Concatenate, Constant, Iota, Pad, Reshape, Reverse, Slice, Transpose
 
 if TYPE_CHECKING:
     import numpy as np

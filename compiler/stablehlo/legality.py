@@ -15,25 +15,26 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Region, UnregisteredOp
 from orchestrion.compiler.ir.dims import bounds
 from orchestrion.compiler.ir.symbols import SymbolTables
-from orchestrion.compiler.ir.types import FunctionType, TensorType, Type
+from orchestrion.compiler.ir.types import TOKEN, FunctionType, TensorType, Type, is_token
 from orchestrion.compiler.ir.verifier import declaration_problems, problems
+from orchestrion.compiler.stablehlo.functions.annotations import MESHES
+from orchestrion.compiler.stablehlo.functions.callbacks import is_callback, refusal
+from orchestrion.compiler.stablehlo.functions.calls import CallGraph
+from orchestrion.compiler.stablehlo.ops import chlo, contraction, dialect, imported, structural
+from orchestrion.compiler.stablehlo.ops.base import is_complex, is_known, is_supported
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
+from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Elementwise
+from orchestrion.compiler.stablehlo.ops.func import Call, Func, Return
+from orchestrion.compiler.stablehlo.ops.scatter import Scatter
+from orchestrion.compiler.stablehlo.ops.sort import Sort
+from orchestrion.compiler.stablehlo.ops.tokens import HAND_ON, has_token
+from orchestrion.compiler.stablehlo.ops.windowed import ReduceWindow, SelectAndScatter
 from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPUTED
 from orchestrion.schema.rules import MAX_RANK
 
-from . import chlo, contraction, dialect, imported, structural
-from .annotations import MESHES
-from .base import is_complex, is_known, is_supported
-from .calls import CallGraph
-from .contraction import DotGeneral, Reduce
-from .custom_call import CustomCall
-from .elementwise import BitcastConvert, Elementwise
-from .func import Call, Func, Return
-from .scatter import Scatter
-from .sort import Sort
-from .windowed import ReduceWindow, SelectAndScatter
-
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
 
 _TYPES: Final = ", ".join(BY_NAME)
 
@@ -68,18 +69,22 @@ _TELLING: Final = ("name", "custom_call_target")
 def run(module: Module, options: Options) -> None:
     refused: dict[Operation, list[str]] = {}
     graph = CallGraph(module)
+    callbacks = refusal(module, options.callbacks == "drop")
     for op in module.walk():
         found = list(_refusals(op))
+        if callbacks is not None:  # which says all there is to say about them and the tokens that order them
+            found = [] if _is_of_callbacks(op) else [message for message in found if f" is {TOKEN}: " not in message]
         if found:
             refused[op] = found
     for call in graph.callees_first()[1]:
         refused.setdefault(call, []).append(f"calls {call.callee} in a circle: recursion is not supported")
     wrong: dict[Operation, list[str]] = {}
     for op, message in problems(module):
-        if op not in refused:
+        if op not in refused and (callbacks is None or not _is_of_callbacks(op)):
             wrong.setdefault(op, []).append(message)
-    if refused or wrong:
-        raise CompileError(_diagnostics(module, refused, wrong))
+    if refused or wrong or callbacks is not None:
+        said = [] if callbacks is None else [callbacks]
+        raise CompileError([*_diagnostics(module, refused, wrong), *said])
 
 
 def _diagnostics(
@@ -92,6 +97,11 @@ def _diagnostics(
         names = ", ".join(name.removeprefix("stablehlo.") for name in sorted(dialect.DIALECT.ops))
         of_chlo = ", ".join(name.removeprefix("chlo.") for name in sorted(chlo.DIALECT.ops))
         yield Diagnostic(f"supported ops of StableHLO are {names}; of chlo: {of_chlo}; of func: func, call, return")
+
+
+def _is_of_callbacks(op: Operation) -> bool:
+    """Whether it is a callback, or hands on the tokens of some."""
+    return is_callback(op) or op.name in HAND_ON and has_token(op)
 
 
 def _refusals(op: Operation) -> Iterator[str]:
@@ -151,8 +161,8 @@ def _type(type: Type) -> Iterator[str]:
             yield f"rank {type.rank}, tensors have {MAX_RANK} axes at the most"
         return
     if not isinstance(type, TensorType):
-        is_token = str(type) == "!stablehlo.token"
-        yield "values must be tensors" + ("; a token orders effects, and nothing here has any" if is_token else "")
+        what = "; a token orders effects, and nothing here has any" if is_token(type) else ""
+        yield f"values must be tensors{what}"
         return
     if str(type.element) not in BY_NAME:
         yield f"element type {type.element} is not supported; supported are {_TYPES}"
@@ -162,7 +172,7 @@ def _type(type: Type) -> Iterator[str]:
 
 def _complex(op: Operation) -> Iterator[str]:
     """An op on complex numbers that is not elementwise."""
-    from .expand_complex import OPS  # few programs have any
+    from orchestrion.compiler.stablehlo.complex.expand import OPS  # few programs have any
 
     if type(op) not in OPS and not isinstance(op, Call | Return | contraction.Return):
         yield "is not supported on complex numbers"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.errors import CompileError, Diagnostic, TargetsError
 from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.profiles import known_profile
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
-from orchestrion.compiler.stablehlo.custom_call import CustomCall
+from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
 from orchestrion.schema.profiles import PROFILES, Profile
 
 from .binding_types import note_binding_types
@@ -21,24 +21,25 @@ from .source_ops import name_source_ops
 from .target import target
 
 if TYPE_CHECKING:
-    from orchestrion.compiler.pipeline import Options
+    from orchestrion.compiler.options import Options
     from orchestrion.compiler.provenance import Recorder
 
 
 def run(module: Module, options: Options) -> None:
-    found: list[Diagnostic] = []
-    for program in module.block:
-        if not isinstance(program, hl_seq.Program):
-            continue
-        for entry in [op for op in program.walk() if isinstance(op, ll_seq.Entry)]:
-            name_source_ops(entry)
-            note_binding_types(entry)
-            refused = _lower(entry, program, options.recorder)
-            if refused and options.recorder is not None:
-                options.recorder.refused(program.profile, refused)
-            found += refused
+    found: dict[str, list[Diagnostic]] = {}
+    programs = [op for op in module.block if isinstance(op, hl_seq.Program)]
+    work = [(entry, program) for program in programs for entry in program.walk() if isinstance(entry, ll_seq.Entry)]
+    for number, (entry, program) in enumerate(work, 1):
+        options.steps.part(number, len(work))
+        name_source_ops(entry)
+        note_binding_types(entry)
+        refused = _lower(entry, program, options.recorder)
+        if refused and options.recorder is not None:
+            options.recorder.refused(program.profile, refused)
+        if refused:
+            found.setdefault(program.profile, []).extend(refused)
     if found:
-        raise CompileError(dict.fromkeys(found))
+        raise TargetsError(found)
 
 
 def _lower(entry: ll_seq.Entry, program: hl_seq.Program, recorder: Recorder | None) -> list[Diagnostic]:

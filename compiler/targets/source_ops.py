@@ -13,8 +13,8 @@ from orchestrion.compiler.flow.dialect import UnsetEncoding
 from orchestrion.compiler.ir.attributes import ArrayAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.custom_call import CustomCall
-from orchestrion.compiler.stablehlo.structural import Constant
+from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
+from orchestrion.compiler.stablehlo.ops.structural import Constant
 
 _FRAME = (ll_seq.LoadInput, ll_seq.StoreOutput, ll_seq.End, UnsetEncoding, Constant)
 

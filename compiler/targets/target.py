@@ -30,7 +30,8 @@ API_VERSION = (0, 1)
 @dataclass(frozen=True, slots=True)
 class Payload:
     """An executable as the module file holds it: its bytes, the features (`schema.profiles.FEATURES`) that its device
-    must have beside those of the profile, the shared memory that a workgroup of its most demanding entry takes."""
+    must have beside those of the profile, the shared memory that a workgroup of its most demanding entry takes.
+    """
 
     data: bytes
     features: frozenset[str]
@@ -42,7 +43,8 @@ class Target(ABC):
     another package was written for; `tiles`: how many rows of the left
     operand of a dot, and columns of the right one, lie side by side when they lie in tiles; `most_entries`: how many
     entries an executable may have, since drivers build it as a whole; `machines`: the rows of
-    `kernel.machine.MACHINES`, of a target whose code is shaped for a kind of device."""
+    `kernel.machine.MACHINES`, of a target whose code is shaped for a kind of device.
+    """
 
     name: str
     api_version: ClassVar[tuple[int, int] | None] = None
@@ -80,12 +82,14 @@ class Target(ABC):
 
     def plan(self, entry: Operation, machine: str = DEFAULT) -> Sequence[EntryPlan]:
         """The entries that `lower` will make of one, for a placement report; none where there is nothing to choose, or
-        `lower` will refuse it."""
+        `lower` will refuse it.
+        """
         return ()
 
     def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
         """How an operand of that shape is to lie in memory for a dot to be faster, though it is put so in every call;
-        None for row-major order, and `row_major_because` says why."""
+        None for row-major order, and `row_major_because` says why.
+        """
         return None
 
     def row_major_because(self, encoding: Encoding, shape: tuple[int, ...]) -> str:

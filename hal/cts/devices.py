@@ -28,7 +28,7 @@ def _driver(rig: Rig) -> BackendDriver:
 
 @case
 def named(rig: Rig) -> None:
-    """A device has its driver's name, an index that finds it again, and texts for `--list_devices`."""
+    """A device has its driver's name, an index that finds it again, and texts for `--list-devices`."""
     info = rig.device.info
     assert info.driver == _driver(rig).name
     assert info.id == (info.driver if info.index == 0 else f"{info.driver}:{info.index}")

@@ -196,7 +196,8 @@ def in_any_order(rig: Rig) -> None:
 @case
 def buffer_released_while_in_flight(rig: Rig) -> None:
     """The buffer of a slot and the buffer of a direct binding live until the work is over; their memory is not given
-    to others before."""
+    to others before.
+    """
     for slot in (True, False):
         gate, done, data = rig.device.create_semaphore(), rig.device.create_semaphore(), rig.random(1 << 12)
         source, target = rig.buffer(data), rig.zeros(1 << 14)

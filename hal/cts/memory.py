@@ -225,7 +225,8 @@ def allocated_and_released_in_any_order(rig: Rig) -> None:
 @case
 def more_than_the_device_has(rig: Rig) -> None:
     """An allocation that no device has room for is refused with `OutOfMemory`; nothing is charged, and the next one
-    succeeds."""
+    succeeds.
+    """
     allocator = rig.device.allocator
     for size in (1 << 60, 1 << 50):
         with raises(OutOfMemory):

@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from orchestrion.hal.errors import LibraryUnavailable
+from orchestrion.schema.hints import install
 from orchestrion.schema.library_call import Value
 
 from .registry import Spec
@@ -25,7 +26,7 @@ def scipy_module(name: str) -> Any:
     try:
         return import_module(f"scipy.{name}")
     except ImportError as error:
-        raise LibraryUnavailable(f"needs SciPy ({error}): pip install 'orchestrion[libraries]'") from None
+        raise LibraryUnavailable(f"needs SciPy ({error}): {install('libraries')}") from None
 
 
 def settings(attributes: Attributes, defaults: Attributes) -> dict[str, Any]:

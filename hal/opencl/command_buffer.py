@@ -59,6 +59,11 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
     def finish(self) -> None:
         self._recorded = self._recorded and len(self._commands) > 1
 
+    @property
+    def dispatches(self) -> list[Dispatch]:
+        """Those that were recorded."""
+        return [command for command in self._commands if isinstance(command, Dispatch)]
+
     def steps(self, table: Table) -> Sequence[Step]:
         """The calls that enqueue everything for this table; for the one before they are at hand."""
         if table != self._table:

@@ -23,6 +23,7 @@ from .event import EventSemaphore, OpenCLHandles
 from .executable import OpenCLExecutable
 from .failures import translate
 from .heaps import KINDS, Kind, Machine
+from .launches import Launch, Launcher, compiles_at_launch
 from .queue import OpenCLQueue
 
 
@@ -39,7 +40,8 @@ class OpenCLDevice(BackendDevice):
         builds_kept: bool | None = None,
     ) -> None:
         """`machine`: to be used as if it shared memory in this way. False leaves what a device has unused: `recorded`
-        its command buffers, `builds_kept` what its driver keeps of programs on disk."""
+        its command buffers, `builds_kept` what its driver keeps of programs on disk.
+        """
         self.info = info
         self._device = device
         self._kinds = KINDS[machine_of_device(device) if machine is None else machine]
@@ -55,7 +57,9 @@ class OpenCLDevice(BackendDevice):
         self._command_buffers_lock = new_lock()
         kept = bool(has_src_build_cache(device)) if builds_kept is None else builds_kept
         self._cache = None if kept else Cache("opencl")
+        self._launcher = Launcher(self._api, self._context, device, info.index) if compiles_at_launch(device) else None
         self._queue = self.queue_class(self._api, self._handle)
+        self._queue.launcher = self._launcher
         self.queue = self._queue
 
     def allocate(self, size: int, use: MemoryUse) -> BackendBuffer:
@@ -82,6 +86,18 @@ class OpenCLDevice(BackendDevice):
         return BorrowedBuffer.over(self._context, handle, offset, size, writable)
 
     def create_executable(self, format: str, payload: memoryview, entries: tuple[Entry, ...]) -> OpenCLExecutable:
+        if self._launcher is None:
+            return self.build(payload, entries)
+        with self._launcher.building(payload, entries):
+            return self.build(payload, entries)
+
+    def launch_here(self, launch: Launch) -> None:
+        """Have the driver make the code of a launch, in this process."""
+        if self._launcher is not None:
+            self._launcher.launch_here(launch)
+
+    def build(self, payload: memoryview, entries: tuple[Entry, ...]) -> OpenCLExecutable:
+        """Build a program in this process."""
         return OpenCLExecutable(self._api, self._context, self._device, self._cache, payload, entries)
 
     def create_command_buffer(self, slots: int) -> OpenCLCommandBuffer:

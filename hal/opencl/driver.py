@@ -1,7 +1,7 @@
 """The OpenCL driver: every device of every platform that pyopencl's loader finds, for programs in OpenCL C.
 
 pyopencl is imported when devices are asked for, not before. Each platform's devices count: Debian's PoCL beside that of
-`pip install pyopencl[pocl]` are two devices.
+the distribution `pyopencl[pocl]` are two devices.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrion.hal.backend import BackendDevice, BackendDriver, DeviceInfo, Limits
 from orchestrion.hal.errors import DriverUnavailable
+from orchestrion.schema.hints import install, pip
 
 from .heaps import Machine, machine_of
 
@@ -126,15 +127,15 @@ def find() -> tuple[list[Any], list[str]]:
         import pyopencl as cl
     except ImportError as error:
         raise DriverUnavailable(
-            f"pyopencl cannot be imported ({error}): pip install 'orchestrion[opencl]', "
-            "and 'pyopencl[pocl]' for a CPU device that needs no system package"
+            f"pyopencl cannot be imported ({error}): {install('opencl')}, "
+            "or 'pyopencl[pocl]' for a CPU device that needs no system package"
         ) from error
     try:
         platforms = cl.get_platforms()
     except cl.Error as error:
         raise DriverUnavailable(
             f"no OpenCL platform ({error}): install your device's OpenCL driver, "
-            "or PoCL for the CPU (pip install 'pyopencl[pocl]', Debian package pocl-opencl-icd)"
+            f"or PoCL for the CPU ({pip('pyopencl[pocl]')}, Debian package pocl-opencl-icd)"
         ) from error
     devices, left_out = [], []
     for platform in platforms:

@@ -75,7 +75,7 @@ class Kernel:
 
 
 class OpenCLExecutable(BackendExecutable):
-    __slots__ = ("_api", "_program", "entries")
+    __slots__ = ("_api", "_program", "entries", "launched", "payload")
 
     def __init__(
         self,
@@ -87,6 +87,8 @@ class OpenCLExecutable(BackendExecutable):
         entries: tuple[Entry, ...],
     ) -> None:
         self.entries = entries
+        self.payload = payload
+        self.launched: set[tuple[int, bool]] = set()  #: see `launches.Launch.code`
         self._api = api
         self._program, self.cached = _build(context, device, cache, payload)
         for entry in entries:

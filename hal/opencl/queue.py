@@ -26,11 +26,13 @@ from orchestrion.hal.backend import (
     Watcher,
 )
 from orchestrion.hal.errors import HalError
+from orchestrion.hal.side_by_side import Progress, Using
 from orchestrion.hal.timeline import SoftSemaphore, Worker, not_made
 
 from .api import Api, P
 from .buffer import OpenCLBuffer
 from .failures import check, failure, translate
+from .launches import Launcher, launch_like
 from .recording import NO_EVENTS, Step, nothing
 from .staging import Staging
 
@@ -58,6 +60,7 @@ class OpenCLQueue(BackendQueue):
     """All calls but `wait` are serialised by the front."""
 
     overlaps = True
+    prepares = True
 
     def __init__(self, api: Api, queue: cl.CommandQueue) -> None:
         self._queue = queue
@@ -70,6 +73,15 @@ class OpenCLQueue(BackendQueue):
         self._own = Ticket()  #: of `execute`
         self._abandoned: list[Ticket] = []
         self._staging = Staging(queue)
+        self.launcher: Launcher | None = None  #: where kernels are compiled when they are launched
+
+    def prepare(self, works: Sequence[BackendWork], using: Using, progress: Progress) -> None:
+        if self.launcher is not None:
+            launches = [launch_like(one) for commands, _ in works for one in commands.dispatches]  # type: ignore[attr-defined]
+            self.launcher.launch(launches, progress)
+        for commands, table in works:
+            with using():
+                commands.steps(table)  # type: ignore[attr-defined]
 
     def create_ticket(self) -> Ticket:
         return Ticket()

@@ -57,7 +57,19 @@ class Command(Protocol):
 class Dispatch:
     """A launch. `bindings` are its buffers, or slots."""
 
-    __slots__ = ("_calls", "_entry", "_executable", "_kernel", "_local", "_parameters", "_total", "bindings", "slots")
+    __slots__ = (
+        "_calls",
+        "_entry",
+        "_kernel",
+        "_local",
+        "_total",
+        "bindings",
+        "entry",
+        "executable",
+        "groups",
+        "parameters",
+        "slots",
+    )
 
     def __init__(
         self,
@@ -69,10 +81,12 @@ class Dispatch:
         parameters: bytes,
     ) -> None:
         self._calls = api.calls
-        self._executable = executable
-        self._entry = executable.entries[entry]
+        self.executable = executable
+        self.entry = entry
+        self.groups = groups
         self.bindings = bindings
-        self._parameters = parameters
+        self.parameters = parameters
+        self._entry = executable.entries[entry]
         size = self._entry.workgroup_size
         self._local = Sizes(*size)
         self._total = Sizes(*(count * items for count, items in zip(groups, size, strict=True)))
@@ -117,8 +131,8 @@ class Dispatch:
         return self._bound(self._kernel, table)
 
     def _make(self) -> Kernel:
-        kernel = self._executable.kernel(self._entry)
-        kernel.set_words(len(self.bindings), self._parameters)
+        kernel = self.executable.kernel(self._entry)
+        kernel.set_words(len(self.bindings), self.parameters)
         return kernel
 
     def _bound(self, kernel: Kernel, table: Table) -> Kernel:

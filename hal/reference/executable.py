@@ -49,7 +49,8 @@ class Code:
 
     def entry(self, ordinal: int, careful: bool, words: Words = ()) -> CompiledEntry:
         """`careful`: for bindings of which one that is written overlaps another. Raises ModuleError where the
-        parameters make no right code of a template."""
+        parameters make no right code of a template.
+        """
         if words:
             return self._of_template(ordinal, careful, words)
         key = ordinal, careful

@@ -61,7 +61,8 @@ def reverse(operand: TensorType, axes: Ints) -> View:
 
 def windows(operand: TensorType, axes: Ints, sizes: Ints, strides: Ints, dilations: Ints) -> View:
     """The rule of the row has seen that all places lie in the operand. What is not stepped along has no stride, and
-    where there is no window nothing has: the numbers may be any then."""
+    where there is no window nothing has: the numbers may be any then.
+    """
     shape = list(operand.shape)
     for axis, *window in zip(axes, sizes, strides, dilations, strict=True):
         shape[axis] = window_count(shape[axis], *window)

@@ -14,6 +14,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from orchestrion.hal.errors import DriverUnavailable, HalError, InvalidArgument
+from orchestrion.schema.hints import install
 
 from .failures import failure
 
@@ -213,9 +214,7 @@ def load() -> Api:
     try:
         return Api(importlib.import_module("vulkan._vulkan"))
     except ImportError as error:
-        raise DriverUnavailable(
-            f"the Python package `vulkan` is missing ({error}): pip install 'orchestrion[vulkan]'"
-        ) from error
+        raise DriverUnavailable(f"the Python package `vulkan` is missing ({error}): {install('vulkan')}") from error
     except OSError as error:
         raise DriverUnavailable(
             "the Vulkan loader (libvulkan.so.1) is missing: install libvulkan1 and your GPU's driver, "

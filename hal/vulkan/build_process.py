@@ -12,7 +12,7 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from orchestrion.hal.backend import Binding, Entry, MemoryUse
+from orchestrion.hal.backend import Entry
 from orchestrion.hal.cache import Cache
 from orchestrion.hal.errors import HalError
 from orchestrion.schema.child_process import Message
@@ -20,11 +20,9 @@ from orchestrion.schema.errors import ModuleError
 
 from .device import VulkanDevice
 from .executable import VulkanExecutable
+from .first_launches import launch_nothing
 from .instance import VALIDATION_VARIABLE, open_instance
 from .physical import scan
-
-#: bytes behind every binding of a launch that has no workgroups
-BINDING_BYTES = 64
 
 _devices: dict[str, VulkanDevice] = {}
 
@@ -89,20 +87,6 @@ def _build(device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...]
     executable = VulkanExecutable(device, payload, entries)
     try:
         for index in range(len(entries)):
-            _launch_nothing(device, executable, index)
+            launch_nothing(device, executable, index)
     finally:
         executable.release()
-
-
-def _launch_nothing(device: VulkanDevice, executable: VulkanExecutable, index: int) -> None:
-    entry = executable.entries[index]
-    buffer = device.allocate(BINDING_BYTES, MemoryUse.ARENA)
-    commands = device.create_command_buffer(0)
-    try:
-        bindings = [Binding(buffer, 0, BINDING_BYTES)] * len(entry.bindings)
-        commands.dispatch(executable, index, (0, 0, 0), bindings, bytes(4 * entry.parameter_words))
-        commands.finish()
-        device.queue.execute(commands, ())
-    finally:
-        commands.release()
-        buffer.release()

@@ -60,6 +60,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
         self._recording: Any = None  # of this table
         self._timeline = device.timeline
         self._blocks: list[Block] = []
+        self.launches: dict[tuple[VulkanExecutable, int], None] = {}  #: entries that it dispatches
         self._words: list[int] = []  #: numbers of the fills that repeat a word
         self._fixed = b""  #: parameters of all dispatches, if none is indirect
         self._data = b""  #: that `_recording` reads
@@ -92,6 +93,7 @@ class VulkanCommandBuffer(BackendCommandBuffer):
     ) -> None:
         assert isinstance(executable, VulkanExecutable)
         program, device = self._program, self._device
+        self.launches[executable, entry] = None
         pipeline, layout = executable.pipelines[entry], executable.layouts[entry]
         for position, (binding, least) in enumerate(zip(bindings, executable.least_bytes[entry], strict=False)):
             if 0 < binding.length < least:

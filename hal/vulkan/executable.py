@@ -68,6 +68,7 @@ class VulkanExecutable(BackendExecutable):
 
     def __init__(self, device: VulkanDevice, payload: memoryview, entries: tuple[Entry, ...]) -> None:
         self.entries = entries
+        self.launched: set[int] = set()  #: entries whose code is compiled for certain
         self._device = device
         check_limits(np.frombuffer(payload[: payload.nbytes // 4 * 4], "<u4"))
         summary = verify(payload, entries)

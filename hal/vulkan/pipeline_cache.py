@@ -30,7 +30,8 @@ def cache_key(device: VulkanDevice, payload: memoryview) -> tuple[str, str, byte
 @contextmanager
 def pipeline_cache(device: VulkanDevice, payload: memoryview) -> Generator[tuple[Handle, bool]]:
     """A VkPipelineCache, and whether anything was known of this payload; what it holds at the end is kept, if that is
-    new."""
+    new.
+    """
     api, vk = device.api, device.vk
     key = cache_key(device, payload)
     known = device.cache.get(*key) or b""

@@ -30,8 +30,10 @@ from orchestrion.hal.backend import (
     Watcher,
 )
 from orchestrion.hal.errors import HalError
+from orchestrion.hal.side_by_side import Progress, Using
 
 from .api import Handle
+from .first_launches import compile_entries
 from .recording import STAGES, Recording
 from .semaphore import SLICE, Timeline, VulkanSemaphore
 from .transfer import Download, Transfers
@@ -62,6 +64,7 @@ class VulkanQueue(BackendQueue):
     """A VkQueue. All calls but `wait` are serialised by the front."""
 
     overlaps = True
+    prepares = True
 
     def __init__(self, device: VulkanDevice) -> None:
         api = device.api
@@ -90,6 +93,13 @@ class VulkanQueue(BackendQueue):
         ticket = Ticket(fence, api.ffi.new("VkFence[1]", [fence]))
         self.tickets.append(ticket)
         return ticket
+
+    def prepare(self, works: Sequence[BackendWork], using: Using, progress: Progress) -> None:
+        jobs = dict.fromkeys([job for commands, _ in works for job in commands.launches])  # type: ignore[attr-defined]
+        compile_entries(self._device, [*jobs], using, progress)
+        for commands, table in works:
+            with using():
+                commands.recording(table)  # type: ignore[attr-defined]
 
     def launch(self, ticket: Ticket, commands: BackendCommandBuffer, table: Sequence[BackendBuffer]) -> None:
         if self._staged:

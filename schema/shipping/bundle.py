@@ -16,10 +16,10 @@ An app finds the module of a bundle, or of an APK that holds one as an asset, an
 
 import os
 import re
+import struct
 from collections.abc import Iterator
 from hashlib import sha256
 from struct import Struct
-from struct import error as StructError
 from typing import NamedTuple
 
 from orchestrion.schema import container, decoder
@@ -203,7 +203,7 @@ def unpack_code(content: memoryview, file: Container) -> Iterator[tuple[int, mem
     try:
         (count,) = _COUNT.unpack_from(content)
         ordinals = Struct(f"<{count}I").unpack_from(content, _COUNT.size) if count <= len(module.segments) else ()
-    except StructError:
+    except struct.error:
         raise ModuleError(f"{CODE} is truncated") from None
     if len(ordinals) != count or any(b <= a for a, b in zip(ordinals, ordinals[1:], strict=False)):
         raise ModuleError(f"{CODE} does not list segments of the module in their order")

@@ -53,7 +53,8 @@ class Delta(NamedTuple):
 
 class Codec(NamedTuple):
     """How literals are packed. `open` gives an object with `decompress(data, most)`, `eof` and `unused_data`, and the
-    error that it raises for damaged data."""
+    error that it raises for damaged data.
+    """
 
     name: str
     code: int

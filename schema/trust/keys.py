@@ -18,6 +18,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from orchestrion.schema.errors import KeysError
+from orchestrion.schema.hints import install
 
 from .signature_set import ED25519, P256, Part, Signature, message
 
@@ -248,4 +249,4 @@ def _public_pem(key: Ed25519PrivateKey | EllipticCurvePrivateKey) -> bytes:
 
 
 def _missing(error: ImportError) -> KeysError:
-    return KeysError(f"signatures need the package cryptography: pip install orchestrion[sign] ({error})")
+    return KeysError(f"signatures need the package cryptography: {install('sign')} ({error})")

@@ -51,7 +51,8 @@ _MOST_VERSION = 2**63 - 1
 @dataclass(frozen=True, slots=True)
 class TrustedKey:
     """A key, and what it may do. `not_before` is the first valid moment, `not_after` the first that is not (Unix time);
-    `models` None: any model."""
+    `models` None: any model.
+    """
 
     name: str
     key: PublicKey

@@ -18,8 +18,8 @@ from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.verifier import check_input
 from orchestrion.compiler.kernel.machine import DEFAULT
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.base import dtype_of, tensor_of
-from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
+from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.compiler.targets.target import Payload, target
 from orchestrion.hal.backend import BackendBuffer, BackendDevice, Binding, Entry, MemoryUse
 from orchestrion.hal.errors import DriverUnavailable

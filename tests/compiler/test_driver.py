@@ -95,7 +95,8 @@ def test_what_is_vouched_for(
     targets: tuple[str, ...], start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever its formats, what was compiled here from a phase before `ll_seq`: from there on the text holds a plan of
-    memory, or code, that may be somebody else's. That is said of a module with native code."""
+    memory, or code, that may be somebody else's. That is said of a module with native code.
+    """
     monkeypatch.setenv("ORCHESTRION_HOME", str(tmp_path / "home"))
     text = Compilation(targets=targets).text(PROGRAM, start)
     said = Compilation(targets=targets, start=start).write(text, tmp_path / "a.fb")

@@ -1,5 +1,6 @@
 """Whatever form a program comes in, the same IR comes out; what is no program gives one clear error."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from orchestrion.compiler.frontend.stablehlo import load
 from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, StringAttr
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.printer import print_module
+from orchestrion.schema.hints import install
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -53,7 +55,7 @@ def texts(lowered: Any) -> dict[str, Any]:
         "pretty": operation.get_asm(enable_debug_info=True),
         "bytecode": bytes(bytecode),
         "artifact": _stablehlo.serialize_portable_artifact(module, "1.9.0"),
-        "object": lowered,
+        "object": lowered.compiler_ir("stablehlo"),
     }
 
 
@@ -133,8 +135,13 @@ def test_bytecode_with_sharding_rules_is_read() -> None:
     assert simplified(bytes(bytecode)) == simplified(lowered)
 
 
-def test_a_module_of_jaxlib_is_read(lowered: Any) -> None:
-    assert print_module(load(lowered.compiler_ir("stablehlo"))) == print_module(load(lowered))
+def test_a_lowered_function_has_the_trees_besides(lowered: Any) -> None:
+    module, with_trees = load(lowered.compiler_ir("stablehlo")), print_module(load(lowered))
+    assert "orchestrion.trees" not in print_module(module)
+    main = module.find("main")
+    assert main is not None
+    texts = re.findall(r', orchestrion.trees = "(?:[^"\\]|\\.)*"', with_trees)
+    assert len(texts) == 1 and with_trees.replace(texts[0], "") == print_module(module)
 
 
 def attributes(func: Operation, key: str) -> list[DictAttr]:
@@ -236,10 +243,10 @@ WRONG: list[tuple[Any, str]] = [
     (b"", "<bytes>: holds no program"),
     ("// only a comment\n", "<text>: holds no program"),
     (b"\x7fELF\x02\x01\x01\x00\xff", "<bytes>: no StableHLO, this is native code"),
-    (b"\x10\0\0\0ORCH\0\0", "<bytes>: no StableHLO, this is a compiled module already: vm-run runs it"),
+    (b"\x40\0\0\0\x10\0\0\0ORCH\0\0", "<bytes>: no StableHLO, this is a compiled module already: vm-run runs it"),
     (b"\x80\x01\x02\x03", "<bytes>: neither MLIR text nor bytecode; begins with 80 01 02 03"),
     ("Dear compiler,\n", "<text>: not MLIR: line 1 begins with 'Dear compiler,'"),
-    (42, "cannot compile an object of type int, it must be a path, text, bytes, jax.stages.Lowered"),
+    (42, "cannot compile an object of type int, it must be a function, a path, text, bytes, a Traced, Lowered or"),
     (
         '"builtin.module"() ({\n}) : () -> ()',
         "<text>:1:1: builtin.module: needs one region of one block, has blocks [0]",
@@ -292,7 +299,7 @@ def test_without_jaxlib_the_message_names_the_extra(monkeypatch: pytest.MonkeyPa
     monkeypatch.syspath_prepend(tmp_path)
     child = Child(foreign._ANSWER)
     monkeypatch.setattr(foreign, "_child", child)
-    with pytest.raises(CompileError, match=r"no jaxlib here.*pip install 'orchestrion\[stablehlo\]'; the generic form"):
+    with pytest.raises(CompileError, match=f"no jaxlib here.*{re.escape(install('stablehlo'))}; the generic form"):
         load(PRETTY)
     child.end()
 

@@ -1,5 +1,6 @@
 """Dots in blocks that a workgroup stages in shared memory: which get them, and that the results are those of tiles,
-bit for bit, at any shape and type."""
+bit for bit, at any shape and type.
+"""
 
 from math import prod
 from typing import Any
@@ -12,10 +13,10 @@ from hypothesis import strategies as st
 from stablehlo_text import DTYPES, apply, filled, ints, main, tensor
 
 from orchestrion.compiler.kernel.blocked import LANES, LEAST_SIZE, MANY_BLOCKS, block, block_of
-from orchestrion.compiler.kernel.loops import MOST_TURNS
-from orchestrion.compiler.kernel.machine import MACHINES
+from orchestrion.compiler.kernel.fold_limits import max_loop_turns
+from orchestrion.compiler.kernel.machine import MACHINES, Machine
 from orchestrion.compiler.kernel.tiled import MOST_OPS, Extents, Tile
-from orchestrion.compiler.stablehlo.contraction import DotGeneral
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral
 from orchestrion.compiler.targets.target import TARGETS
 from orchestrion.compiler.targets.target import target as target_of
 
@@ -44,8 +45,6 @@ def is_blocked(made: Any) -> bool:
         ((LEAST_SIZE - 1, 64, 64), False),
         ((64, LEAST_SIZE - 1, 64), False),
         ((64, 64, LEAST_SIZE - 1), False),
-        ((64, MOST_TURNS // 2, 64), True),
-        ((64, MOST_TURNS // 2 + 1, 64), False),
         ((31, 257, 33), False),  # long and few: a tile, or a workgroup for each
         ((32, 257, 32), True),
     ],
@@ -60,6 +59,14 @@ def test_a_dot_takes_blocks_where_they_serve_it(
     assert not is_blocked(lowered(text, target, "cpu"))
 
 
+@EACH_TARGET
+def test_very_long_folds_are_staged_where_loops_have_no_limit(lowered: Any, target: str) -> None:
+    machine = target_of(target).row("gpu")
+    for depth in (1 << 14, (1 << 14) + 1):
+        text = matmul(64, depth, 64).text(["f32"] * 3)
+        assert is_blocked(lowered(text, target, "gpu")) is (depth <= max_loop_turns(machine) // 2)
+
+
 @pytest.mark.parametrize(
     ("shape", "tile"),
     [((512, 512), (8, 4)), ((4096, 16), (8, 1)), ((16, 4096), (2, 4)), ((64, 64), (2, 1)), ((9, 9), (2, 1))],
@@ -69,11 +76,11 @@ def test_a_block_leaves_work_for_many(entry: Any, shape: tuple[int, int], tile: 
     hero = next(
         op for op in entry(matmul(shape[0], 64, shape[1]).text(["f32"] * 3)).walk() if isinstance(op, DotGeneral)
     )
-    found = block_of(hero, 10, (8, 4))
+    found = block_of(hero, 10, Machine(block=(8, 4)))
     assert found == Tile(*tile)
     assert prod(block(found).grid(Extents.of(hero))) >= MANY_BLOCKS or found == Tile(2, 1)
-    assert block_of(hero, MOST_OPS, (8, 4)) is None
-    assert block_of(hero, 10, None) is None
+    assert block_of(hero, MOST_OPS, Machine(block=(8, 4))) is None
+    assert block_of(hero, 10, Machine()) is None
 
 
 @EACH_TARGET

@@ -107,6 +107,20 @@ def test_a_loop_may_swap_what_it_carries(runs: Runner, target: str) -> None:
 
 
 @EACH_TARGET
+def test_a_loop_carries_sums_of_what_it_carries(runs: Runner, target: str) -> None:
+    """OpenCL C has these sums as expressions, which read what the statement before has changed."""
+    body = f"""{load("n", 0, "ui32")}
+      %r:2 = "kernel.for"(%u0, %n, %u1, %s0, %s1) ({{
+        ^bb0(%k: ui32, %a: i32, %b: i32):
+        %c = "kernel.add"(%a, %b) : (i32, i32) -> i32
+        %d = "kernel.subtract"(%a, %b) : (i32, i32) -> i32
+        "kernel.yield"(%c, %d) : (i32, i32) -> ()
+      }}) : (ui32, ui32, ui32, i32, i32) -> (i32, i32)
+      {store("r#1", 1, "i32")}"""
+    np.testing.assert_array_equal(runs(body, target, np.array([0, 1, 2, 3], np.uint32)), [1, -1, 2, -2])
+
+
+@EACH_TARGET
 def test_a_loop_steps_and_may_not_run_at_all(runs: Runner, target: str) -> None:
     body = f"""{load("n", 0, "ui32")}
       {constant("u3", "3", "ui32")}

@@ -7,8 +7,8 @@ eight times as often.
 import sys
 from collections import Counter
 from collections.abc import Callable
-from types import FrameType
-from typing import Any
+from cProfile import Profile
+from types import CodeType
 
 import pytest
 
@@ -129,20 +129,19 @@ GROWING = [
 
 def calls_of(text: str, phase: str) -> Counter[str]:
     """Calls of functions of the compiler and of Python's own, by name."""
-    found: Counter[Any] = Counter()
-
-    def hear(frame: FrameType, event: str, argument: Any) -> None:
-        if event == "call":
-            found[frame.f_code] += 1
-
-    before = sys.getprofile()
-    sys.setprofile(hear)
+    before, profile = sys.getprofile(), Profile(builtins=False)
+    profile.enable()
     try:
         job = Compilation(targets=("reference",))
         write(job.rows(text.encode())) if phase == "bytecode" else job.module(text.encode(), phase)
     finally:
+        profile.disable()
         sys.setprofile(before)
-    return Counter({f"{code.co_filename}:{code.co_firstlineno} {code.co_name}": n for code, n in found.items()})
+    found = Counter[str]()
+    for entry in profile.getstats():
+        if isinstance(entry.code, CodeType):
+            found[f"{entry.code.co_filename}:{entry.code.co_firstlineno} {entry.code.co_name}"] += entry.callcount
+    return found
 
 
 @pytest.mark.parametrize(("make", "size", "phase"), GROWING, ids=[row[0].__name__ for row in GROWING])

@@ -22,10 +22,11 @@ from orchestrion.compiler.ir.dominance import immediate_dominators
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.types import FunctionType, Type, scalar
 from orchestrion.compiler.ir.verifier import check_own
-from orchestrion.compiler.pipeline import Options
+from orchestrion.compiler.options import Options
 from orchestrion.schema.decoder import read_module
 from orchestrion.schema.writer import write
-from orchestrion.vm.context import Context, Limits
+from orchestrion.vm.context import Context
+from orchestrion.vm.limits import Limits
 from orchestrion.vm.linker import link
 from orchestrion.vm.verifier import verify
 

@@ -206,7 +206,7 @@ def test_a_library_call() -> None:
 def test_refusals_name_their_targets() -> None:
     report = Report()
     with pytest.raises(compiler.CompileError) as failed:
-        compiler.compile(EXAMPLES / "library_call.mlir", report=report)
+        compiler.compile(EXAMPLES / "library_call.mlir", targets=["reference", "spirv", "opencl"], report=report)
     assert [row.targets for row in report.refusals] == [("spirv",), ("opencl",)]
     assert [row.reason for row in report.refusals] == [one.message for one in failed.value.diagnostics]
     assert {row.location for row in report.refusals} == {"library_call.mlir:6:10"}
@@ -219,15 +219,15 @@ def test_what_no_target_takes_is_refused_by_all() -> None:
     text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = stablehlo.custom_call @nope(%x)\n"
     with pytest.raises(compiler.CompileError):
         text += "    : (tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>\n}"
-        compiler.compile(text, ["spirv", "reference"], report=report)
+        compiler.compile(text, targets=["spirv", "reference"], report=report)
     assert [row.targets for row in report.refusals] == [("spirv", "reference")]
     assert report.refusals[0].op == "stablehlo.custom_call"
 
 
 def test_a_report_is_of_the_last_compilation() -> None:
     report = Report()
-    compiler.compile(TWICE, ["reference"], report=report)
-    compiler.compile(EXAMPLES / "simple_mul.mlir", ["spirv"], report=report)
+    compiler.compile(TWICE, targets=["reference"], report=report)
+    compiler.compile(EXAMPLES / "simple_mul.mlir", targets=["spirv"], report=report)
     assert [program.name for program in report.programs] == ["spirv"]
     assert [row.op for row in report.ops] == ["stablehlo.multiply", "func.return"]
 

@@ -57,7 +57,7 @@ def test_every_target_names_the_same_ops() -> None:
 
 
 def test_the_hero_stands_first() -> None:
-    first = ops(compile_module(EXAMPLES / "mlp.mlir", ["reference"]), 0)[0]
+    first = ops(compile_module(EXAMPLES / "mlp.mlir", targets=["reference"]), 0)[0]
     assert first[0] == "stablehlo.dot_general"
     assert set(first[1:]) == {"stablehlo.broadcast_in_dim", "stablehlo.add", "stablehlo.tanh"}
 

@@ -272,7 +272,8 @@ def test_the_text_after_lowering_gives_the_same_bytes(name):
 
 def test_the_cases_use_every_structural_row():
     """But those that no op of StableHLO becomes alone: updates in place (test_in_place.py), scatters, of which flow
-    makes rows (tests/e2e/test_scatter.py), and numbers of templates (tests/schema/test_tensor_template.py)."""
+    makes rows (tests/e2e/test_scatter.py), and numbers of templates (tests/schema/test_tensor_template.py).
+    """
     used = {op.name for case in (*CASES.values(), LIBRARY_CALL, WINDOWS) for op in lowered(*case).walk()}
     used |= {f"tensor_bytecode.{name}" for name in ("store_slice", "scatter", "number")}
     assert used >= {f"tensor_bytecode.{row.name}" for row in ROWS if row.scalar is None}

@@ -16,6 +16,7 @@ from orchestrion.compiler.kernel.dialect import (
     DIALECT,
     SCALARS,
     AddVectors,
+    Call,
     Lanes,
     LoadLanes,
     LoadVector,
@@ -50,8 +51,8 @@ def test_each_instruction_is_in_the_shared_table() -> None:
 
 
 def test_each_op_is_rendered() -> None:
-    on_vectors = {op.name for op in (LoadLanes, Vector, Lanes, AddVectors, MultiplyVectors)}
-    assert set(_OPS) == set(DIALECT.ops) - {op.name for op in SCALARS.values()} - on_vectors
+    of_opencl = {op.name for op in (LoadLanes, Vector, Lanes, AddVectors, MultiplyVectors, Call)}
+    assert set(_OPS) == set(DIALECT.ops) - {op.name for op in SCALARS.values()} - of_opencl
 
 
 def checked(lowered: Any) -> Any:

@@ -18,11 +18,11 @@ Shell = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+def shell(tmp_path_factory: pytest.TempPathFactory, command_folder: Path) -> Shell:
     folder = tmp_path_factory.mktemp("shell")
     (folder / "examples").symlink_to(ROOT / "examples")
     environment = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join((str(command_folder), str(Path(sys.executable).parent), os.environ["PATH"])),
         "ORCHESTRION_HOME": str(folder / ".home"),
         "ORCHESTRION_CACHE": str(folder / ".cache"),
     }
@@ -45,4 +45,4 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
 @pytest.fixture(scope="module")
 def missing_drivers(shell: Shell) -> dict[str, str]:
     """The drivers without a device here: name -> why."""
-    return dict(re.findall(r"^(\w+): not available: (.*)$", shell("vm-run --list_devices"), re.MULTILINE))
+    return dict(re.findall(r"^(\w+): not available: (.*)$", shell("vm-run --list-devices"), re.MULTILINE))

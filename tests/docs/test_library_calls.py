@@ -25,7 +25,7 @@ def test_its_function_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.array([-1, 0, 2], np.float32)
 
     def run(sharpness: str) -> object:
-        return vm.load(compiler.compile(PROGRAM.replace("SHARPNESS", sharpness), ["reference"])).main(x)
+        return vm.load(compiler.compile(PROGRAM.replace("SHARPNESS", sharpness), targets=["reference"])).main(x)
 
     np.testing.assert_allclose(run("2.0 : f64"), np.log1p(np.exp(2 * x)), rtol=1e-6)
     with pytest.raises(vm.VmError, match="refuses the call: attribute sharpness must be a float"):
@@ -38,5 +38,5 @@ def test_its_call_from_jax_is_one() -> None:
     line = PYTHON[0].partition(" = ")[2]
     function = eval(f"lambda x, w: {line}", {"jax": jax, "np": np})
     x, w = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
-    program = vm.load(compiler.compile(jax.jit(function).lower(x, w), ["reference"]))
+    program = vm.load(compiler.compile(jax.jit(function).lower(x, w), targets=["reference"]))
     np.testing.assert_array_equal(program.main(x, w), np.full((2, 4), 6, np.float32))

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("tests/**/*.md")]
 )
-COMMANDS = ("compile", "run", "dump", "opt", "asm", "bench", "pack")
+COMMANDS = ("compile", "run", "dump", "opt", "asm", "bench", "pack", "batch")
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
@@ -95,7 +95,8 @@ def flags() -> set[str]:
 
 
 def test_flags(page: Path, flags: set[str]) -> None:
-    """A flag that is named alone or with one of our commands is one of ours."""
+    """A flag that is named alone or with one of our commands is one of ours, in either spelling."""
     for span in code(page):
         if span.startswith(("vm-", "--")):
-            assert set(FLAG.findall(span)) <= flags | {"--hal-driver", "--cts-report"}, span
+            named = {flag.replace("_", "-") for flag in FLAG.findall(span)}
+            assert named <= flags | {"--hal-driver", "--cts-report"}, span

@@ -18,7 +18,11 @@ PAGES = sorted(page for page in DOCS.glob("*.md") if "```console" in page.read_t
 BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n", re.MULTILINE)
 DEVICE = re.compile(r"--device=(\w+)")
-VARYING = re.compile(r'"(?:seconds|peak_host_bytes)": [\d.e-]+|\d+ calls?| *\d+ +[\d.,]+ us +[\d.]+%|[\d.,]+ us| +')
+VARYING = re.compile(
+    r'"peak_host_bytes": \d+|"\w+": \d+(?:\.\d+(?:e-\d+)?|e-\d+)|\d+ calls?| *\d+ +[\d.,]+ us +[\d.]+%|[\d.,]+ us'
+    r"|(?<=bytes, in )[\d.]+(?= s$)| +",
+    re.MULTILINE,
+)
 
 Shell = Callable[[str], str]
 

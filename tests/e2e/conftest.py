@@ -446,11 +446,11 @@ def mismatch(got: Array, want: Array, exact: bool) -> str:
 
 
 @pytest.fixture
-def check() -> Callable[[Case, list[Array]], None]:
-    """Fails unless the results of a case are JAX's."""
+def check() -> Callable[[Case, Any], None]:
+    """Fails unless the results of a case, flat or in their tree, are JAX's."""
 
-    def compare(case: Case, results: list[Array]) -> None:
-        wanted = case.wanted()
+    def compare(case: Case, found_trees: Any) -> None:
+        wanted, results = case.wanted(), jax.tree.leaves(found_trees)
         assert len(results) == len(wanted)
         found = {i: mismatch(got, want, case.exact) for i, (got, want) in enumerate(zip(results, wanted, strict=True))}
         assert not any(found.values()), "; ".join(f"result {i}: {text}" for i, text in found.items() if text)
@@ -476,7 +476,8 @@ def phases() -> Callable[[Case], dict[str, Any]]:
     """The IR of a case after each phase, for the reference target."""
     from orchestrion.compiler.driver import load
     from orchestrion.compiler.ir.builtin import Module
-    from orchestrion.compiler.pipeline import PHASES, Options, run_phases
+    from orchestrion.compiler.options import Options
+    from orchestrion.compiler.pipeline import PHASES, run_phases
 
     def run(case: Case) -> dict[str, Module]:
         module = load(case.lowered())

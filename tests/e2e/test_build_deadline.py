@@ -115,9 +115,7 @@ def test_commands_take_it(module: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert run.main([*command, "--build-deadline=0.000001"]) == 1
     said = capsys.readouterr().err
     assert "build deadline of 1e-06 s" in said and len(said.splitlines()) < 5 and "Traceback" not in said
-    assert run.main([*command, "--build-deadline=0"]) == 1
-    assert "a build deadline of 0.0 s is not above 0" in capsys.readouterr().err
-    assert run.main([*command, "--build-deadline=100", "--expected_output=4xf32=5,12,21,32"]) == 0
+    assert run.main([*command, "--build-deadline=100", "--expected-output=4xf32=5,12,21,32"]) == 0
     assert bench.main([*command, "--build-deadline=inf", "--seconds=0.01"]) == 0
 
 

@@ -49,7 +49,8 @@ def test_example(source: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("source", SOURCES, ids=[path.name for path in SOURCES])
 def test_mlir_reads_every_phase(source: Path, tmp_path: Path) -> None:
     """What we print is MLIR: another implementation parses it, dialects of ours unregistered, and verifies it, where no
-    type has symbolic sizes, which its StableHLO does not take."""
+    type has symbolic sizes, which its StableHLO does not take.
+    """
     ir = pytest.importorskip("jaxlib.mlir.ir")
     compiler.Compilation(targets=_targets(source), start=_start(source), dump=tmp_path).rows(str(source))
     for path in sorted(tmp_path.iterdir()):

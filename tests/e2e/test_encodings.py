@@ -54,7 +54,7 @@ def arguments(shape: tuple[int, int, int, int], dtype: str, swapped: bool, exact
 
 
 def result(text: str, device: str, encodings: str, load_on: LoadOn, given: list[Array]) -> Array:
-    module = compiler.compile(text, [PROFILE[device]], encodings)
+    module = compiler.compile(text, targets=[PROFILE[device]], encodings=encodings)
     return np.asarray(load_on(module, device).main(*given))
 
 
@@ -87,14 +87,18 @@ def test_shapes_at_the_edges_of_tiles(load_on: LoadOn, device: str, shape: tuple
 @EACH_DEVICE
 def test_constant_weights_of_as_many_rows_as_a_call_brings(load_on: LoadOn, device: str) -> None:
     """The weights are in tiles, the rows are not: few and many of them, on both sides of a tile, and weights that are
-    contracted over their other axis."""
+    contracted over their other axis.
+    """
     jax = pytest.importorskip("jax")
     from jax import export
 
     weights = np.random.default_rng(0).integers(-9, 9, (21, 19)).astype(np.float32)
     shape = jax.ShapeDtypeStruct(export.symbolic_shape("b, 21"), np.float32)
     text = export.export(jax.jit(lambda x: ((x @ weights) @ weights.T, x @ weights)))(shape).mlir_module()
-    loaded = [load_on(compiler.compile(text, [PROFILE[device]], encodings), device) for encodings in ("test", "always")]
+    loaded = [
+        load_on(compiler.compile(text, targets=[PROFILE[device]], encodings=encodings), device)
+        for encodings in ("test", "always")
+    ]
     for rows in (1, 7, 8, 19):
         x = np.random.default_rng(rows).integers(-9, 9, (rows, 21)).astype(np.float32)
         for program in loaded:
@@ -118,14 +122,18 @@ def scores(x: Any, y: Any, n: Any) -> Any:
 @pytest.mark.parametrize("shape", ["b, s, 32", "b, 100, 32"])
 def test_columns_of_which_a_call_brings_the_number(load_on: LoadOn, device: str, shape: str) -> None:
     """They are ordered, and in tiles where only the number of batches is unknown: fewer than a tile has, as many, and
-    more; in the layout of a target, and in row-major order."""
+    more; in the layout of a target, and in row-major order.
+    """
     jax = pytest.importorskip("jax")
     from jax import export
     from jax import numpy as jnp
 
     given = jax.ShapeDtypeStruct(export.symbolic_shape(shape), np.float32)
     text = export.export(jax.jit(lambda x, y: scores(x, y, jnp)))(given, given).mlir_module()
-    modules = {name: compiler.compile(text, [PROFILE[device]], name) for name in ("none", "default", "always", "test")}
+    modules = {
+        name: compiler.compile(text, targets=[PROFILE[device]], encodings=name)
+        for name in ("none", "default", "always", "test")
+    }
     loaded = [load_on(module, device) for module in modules.values()]
     assert [name for name, module in modules.items() if module != modules["none"]] == ENCODED[device]
     for batches, length in [(2, 1), (1, 7), (2, 8), (3, 15), (2, 16), (2, 17), (2, 50)] if "s" in shape else [(3, 100)]:
@@ -146,7 +154,9 @@ def test_programs_in_the_test_layout(
         source = case.lowered()
         if "dot_general" not in str(source.as_text()):
             continue
-        results = load_on(compiler.compile(source, [PROFILE[device]], "test"), device).main(*case.arguments())
+        results = load_on(compiler.compile(source, targets=[PROFILE[device]], encodings="test"), device).main(
+            *case.arguments()
+        )
         check(case, list(results) if isinstance(results, tuple | list) else [results])
         tried += 1
     assert tried >= 5

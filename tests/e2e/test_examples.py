@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from orchestrion.compiler import Compilation
-from orchestrion.compiler.pipeline import Options, named, run_passes
+from orchestrion.compiler.options import Options
+from orchestrion.compiler.pipeline import named, run_passes
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
-from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.schema.writer import write
 
 LoadOn = Callable[[bytes, str], Any]

@@ -1,5 +1,6 @@
 """Ops that become others before anything else: batch norm, older forms, collectives of one device, random numbers,
-Cholesky factors and triangular solves as loops. Against NumPy, JAX, or their definition; one program for many."""
+Cholesky factors and triangular solves as loops. Against NumPy, JAX, or their definition; one program for many.
+"""
 
 from collections.abc import Callable
 from itertools import product

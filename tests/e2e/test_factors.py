@@ -1,5 +1,6 @@
 """Factors of matrices where a device has no LAPACK: JAX's calls of it become loops. Against JAX, and by what the
-factors are: residuals and orthogonality within a few roundings per row."""
+factors are: residuals and orthogonality within a few roundings per row.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,8 +22,10 @@ def compare(function: Any, arguments: list[Any], device: str, load_on: LoadOn, o
     with jax.enable_x64(True):
         compiled = jax.jit(function)
         wanted = [np.asarray(value) for value in jax.tree.leaves(compiled(*arguments))]
-        module = compiler.compile(compiled.lower(*arguments), (TARGETS[device],))
-    found = [np.asarray(value) for value in jax.tree.leaves(load_on(module, device).main(*jax.tree.leaves(arguments)))]
+        module = compiler.compile(compiled.lower(*arguments), targets=(TARGETS[device],))
+    found = [
+        np.asarray(value) for value in jax.tree.leaves(load_on(module, device).main.flat(*jax.tree.leaves(arguments)))
+    ]
     assert [x.dtype for x in found] == [x.dtype for x in wanted]
     for got, want in list(zip(found, wanted, strict=True))[: len(found) - others]:
         np.testing.assert_allclose(got, want, rtol=0, atol=50 * np.abs(want).max() * eps(want))
@@ -63,7 +66,8 @@ def test_qr(load_on: LoadOn) -> None:
 
 def test_condensed_forms(load_on: LoadOn) -> None:
     """Hessenberg's and tridiagonal forms, with the vectors and factors that LAPACK gives; of triangles with anything
-    beside them."""
+    beside them.
+    """
 
     def program(a: Any, c: Any) -> Any:
         forms = [jax.lax.linalg.tridiagonal(x, lower=lower) for x, lower in ((a, True), (a[0], False), (c, False))]

@@ -30,7 +30,8 @@ W = np.random.default_rng(0).normal(size=(6, 21)).astype(np.float32)
 
 def program(x: Any, n: Any) -> Any:
     """A dot with a ragged edge on both sides, one of twice as many rows; folds of few results and of one; a dot of one
-    row; a fold of three times as many. `n` is NumPy or its like in JAX."""
+    row; a fold of three times as many. `n` is NumPy or its like in JAX.
+    """
     y = n.tanh(x @ W)
     return y, n.concatenate([x, x]) @ W[:, :8], y.sum(0), y.max(), x[:, 0] @ y, (x[:, :3] * 2).min()
 

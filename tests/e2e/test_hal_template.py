@@ -88,7 +88,7 @@ def altered(site: Path, tmp_path: Path) -> Callable[[str, str, str], User]:
 
 
 def test_it_is_listed(user: User) -> None:
-    devices, plugins = user.tool("run", "--list_devices"), user.tool("run", "--list_plugins")
+    devices, plugins = user.tool("run", "--list-devices"), user.tool("run", "--list-plugins")
     assert "template: lanes in NumPy" in devices.stdout and "template.lockstep" in devices.stdout
     lines = plugins.stdout.splitlines()
     assert len(lines) == 8 and all(line.endswith("(orchestrion-hal-template 1.0.0)") for line in lines), plugins.stdout
@@ -96,21 +96,21 @@ def test_it_is_listed(user: User) -> None:
 
 def test_compiled_trusted_and_run(user: User) -> None:
     module = user.compile("simple_mul")
-    done = user.tool("run", module, "--device=template", *INPUTS, "--expected_output=4xf32=10,40,90,160")
+    done = user.tool("run", module, "--device=template", *INPUTS, "--expected-output=4xf32=10,40,90,160")
     assert done.returncode == 0 and "1 of 1 results are as expected" in done.stdout, done.stderr
     report = user.tool("run", module, "--device=template", "--report").stdout
     assert "trusted: compiled on this machine by this user" in report and "template-lanes" in report
     check = user.tool("run", module, "--check", "--device=template")
     assert check.stdout == "template: runs, program template\n"
     mlp = user.compile("mlp")
-    files = f"--input=@{EXAMPLES / 'mlp_input.npy'}", f"--expected_output=@{EXAMPLES / 'mlp_output.npy'}"
+    files = f"--input=@{EXAMPLES / 'mlp_input.npy'}", f"--expected-output=@{EXAMPLES / 'mlp_output.npy'}"
     done = user.tool("run", mlp, "--device=template", *files)
     assert done.returncode == 0 and "1 of 1 results are as expected" in done.stdout, done.stderr
 
 
 def test_compiling_for_its_machine(user: User) -> None:
     module = user.compile("mlp", "--machine=template-wide")
-    files = f"--input=@{EXAMPLES / 'mlp_input.npy'}", f"--expected_output=@{EXAMPLES / 'mlp_output.npy'}"
+    files = f"--input=@{EXAMPLES / 'mlp_input.npy'}", f"--expected-output=@{EXAMPLES / 'mlp_output.npy'}"
     done = user.tool("run", module, "--device=template", *files)
     assert done.returncode == 0 and "1 of 1 results are as expected" in done.stdout, done.stderr
 
@@ -194,7 +194,7 @@ def test_refused_by_name(
     stranger = altered(file, old, new)
     done = stranger.tool("run", module, "--device=template", *INPUTS)
     assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr, done.stderr
-    listed = stranger.tool("run", "--list_devices")
+    listed = stranger.tool("run", "--list-devices")
     assert listed.returncode == 0 and "reference: NumPy" in listed.stdout
 
 
@@ -205,7 +205,7 @@ def test_without_the_package(user: User, tmp_path: Path) -> None:
     done = User(tmp_path / "elsewhere", tmp_path / "empty").tool("run", module, "--device=reference", *INPUTS)
     assert done.returncode == 1 and "its profile template is unknown to this version" in done.stderr
     done = User(tmp_path / "elsewhere", tmp_path / "empty").tool("compile", "--target=template", "x.mlir", "-o", "y.fb")
-    assert done.returncode == 2 and "no target template: there are reference, spirv, opencl" in done.stderr
+    assert done.returncode == 2 and "no target is called template; targets are reference, spirv, opencl" in done.stderr
 
 
 # in this process
@@ -257,7 +257,7 @@ def functions(x: Any) -> Any:
 def test_it_computes_what_jax_does(function: Callable[[Any], Any]) -> None:
     jax = pytest.importorskip("jax")
     x = np.random.default_rng(0).standard_normal((9, 40)).astype(np.float32)
-    program = vm.load(compiler.compile(jax.jit(function).lower(x), ["template"]), device="template")
+    program = vm.load(compiler.compile(jax.jit(function).lower(x), targets=["template"]), device="template")
     found = program.main(x)
     for got, want in zip(found if isinstance(found, tuple) else (found,), jax.tree.leaves(function(x)), strict=True):
         np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-4, atol=1e-4)

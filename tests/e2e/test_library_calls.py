@@ -83,7 +83,7 @@ def call(name: str, config: str = "{}", type: str = "tensor<4x3xf32>") -> str:
 
 
 def loaded(source: Any) -> Any:
-    return vm.load(compiler.compile(source, TARGETS))
+    return vm.load(compiler.compile(source, targets=TARGETS))
 
 
 def ffi(name: str, *results: Any, **attributes: Any) -> Any:
@@ -198,7 +198,7 @@ def test_every_phase_continues_to_the_same_bytes(start: str) -> None:
 @pytest.mark.parametrize("target", ["opencl", "spirv"])
 def test_targets_without_libraries_refuse(target: str) -> None:
     with pytest.raises(CompileError) as refused:
-        compiler.compile(call("e2e.identity"), ("reference", target))
+        compiler.compile(call("e2e.identity"), targets=("reference", target))
     assert str(refused.value) == (
         f"<text>:2:12: stablehlo.custom_call: calls library function e2e.identity, and target {target} has no library "
         "calls: compile with --target=reference, or write what the function computes in StableHLO"

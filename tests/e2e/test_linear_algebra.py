@@ -6,6 +6,15 @@ import numpy as np
 import pytest
 
 from orchestrion import compiler, vm
+from orchestrion.compiler.driver import Compilation
+from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.printer import operation_text
+from orchestrion.compiler.pipeline import PHASES
+from orchestrion.compiler.sequencer.hl_seq import Program
+from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
+from orchestrion.hal.registry import list_devices
+from orchestrion.schema import writer
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("scipy")
@@ -93,7 +102,9 @@ def test_it_gives_what_jax_gives(dtype: str) -> None:
     with jax.enable_x64(dtype == "f64"):
         compiled = jax.jit(program)
         wanted = compiled(given)
-        found = iter(vm.load(compiler.compile(compiled.lower(given), ("reference",))).main(*jax.tree.leaves(given)))
+        found = iter(
+            vm.load(compiler.compile(compiled.lower(given), targets=("reference",))).main(*jax.tree.leaves(given))
+        )
     tolerance = 1e-4 if dtype == "f32" else 1e-10
     for name, group in zip(CASES, wanted, strict=True):
         for want in jax.tree.leaves(group):
@@ -113,7 +124,7 @@ def test_complex_numbers() -> None:
     parts = RANDOM.normal(size=(2, 2, 4, 4))
     given = (parts[0] + 1j * parts[1]).astype(np.complex64), (np.eye(4) * 3 + parts[0, 0] / 4).astype(np.float32)
     compiled = jax.jit(program)
-    found = vm.load(compiler.compile(compiled.lower(*given), ("reference",))).main(*given)
+    found = vm.load(compiler.compile(compiled.lower(*given), targets=("reference",))).main.flat(*given)
     for got, want in zip(found, jax.tree.leaves(compiled(*given)), strict=True):
         assert got.dtype == want.dtype
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
@@ -126,11 +137,97 @@ def test_matrices_that_are_not_finite(name: str, value: float) -> None:
     a = np.eye(4, dtype=np.float32)
     a[1, 1] = value
     function = CASES[name][0]
-    program = vm.load(compiler.compile(jax.jit(function).lower(a), ("reference",)))
+    program = vm.load(compiler.compile(jax.jit(function).lower(a), targets=("reference",)))
     assert np.isnan(jax.tree.leaves(program.main(a))[0]).any()
 
 
 def test_what_has_no_row_is_refused_by_its_name() -> None:
     a = jax.ShapeDtypeStruct((4, 4), np.float32)
     with pytest.raises(compiler.CompileError, match="'lapack_sormlq_ffi' is no name of a library function"):
-        compiler.compile(jax.jit(jax.ffi.ffi_call("lapack_sormlq_ffi", a)).lower(a), ("reference",))
+        compiler.compile(jax.jit(jax.ffi.ffi_call("lapack_sormlq_ffi", a)).lower(a), targets=("reference",))
+
+
+DEVICES = {"reference": "reference", "opencl": "opencl", "vulkan": "spirv"}
+#: what the program of `mixed` calls where there are libraries
+CALLED = {"lapack.potrf", "blas.trsm", "lapack.syevd", "lapack.getrf"}
+
+
+def mixed(a: Any, b: Any) -> Any:
+    square = a @ a.T + 4 * jnp.eye(4, dtype=a.dtype)
+    lower = jnp.linalg.cholesky(square)
+    solved = lax.linalg.triangular_solve(lower, b, left_side=True, lower=True)
+    return lower, solved, jnp.linalg.eigvalsh(square), jnp.linalg.solve(a, b), jnp.linalg.det(square)
+
+
+@pytest.fixture(scope="module")
+def mixed_source() -> Any:
+    return jax.jit(mixed).lower(*[jax.ShapeDtypeStruct(shape, np.float32) for shape in ((4, 4), (4, 2))])
+
+
+def called(module: Module, profile: str) -> set[str]:
+    """The library functions in the dispatches of a program."""
+    (program,) = [op for op in module.block if isinstance(op, Program) and op.profile == profile]
+    return {op.function for op in program.walk() if isinstance(op, CustomCall)}
+
+
+def test_each_program_has_what_its_target_can(mixed_source: Any) -> None:
+    """The reference device keeps LAPACK, others have loops, in one module."""
+    module = Compilation(targets=tuple(DEVICES.values())).module(mixed_source, "hl_seq")
+    assert {profile: called(module, profile) for profile in DEVICES.values()} == {
+        "reference": CALLED,
+        "opencl": set(),
+        "spirv": set(),
+    }
+
+
+def test_a_program_beside_others_is_the_one_of_its_own(mixed_source: Any) -> None:
+    """What a target gets does not depend on the other targets."""
+    together = Compilation(targets=tuple(DEVICES.values())).module(mixed_source, "ll_seq")
+    for profile in DEVICES.values():
+        alone = Compilation(targets=(profile,)).module(mixed_source, "ll_seq")
+        (wanted,) = [operation_text(op) for op in alone.block]
+        (found,) = [operation_text(op) for op in together.block if isinstance(op, Program) and op.profile == profile]
+        assert found == wanted
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_one_module_computes_on_every_device(device: str, mixed_source: Any) -> None:
+    if device not in {status.name for status in list_devices() if status.devices}:
+        pytest.skip(f"no device {device}")
+    program = vm.load(compiler.compile(mixed_source, targets=tuple(DEVICES.values())), device)
+    a, b = (RANDOM.normal(size=shape).astype(np.float32) for shape in ((4, 4), (4, 2)))
+    a += 3 * np.eye(4, dtype=np.float32)
+    for got, want in zip(program.main(a, b), mixed(a, b), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+    program.close()
+
+
+@pytest.mark.parametrize("start", PHASES)
+def test_every_phase_continues_to_the_same_bytes(start: str, mixed_source: Any) -> None:
+    """Also with parts for two kinds of target."""
+    job = Compilation(targets=tuple(DEVICES.values()))
+    text = job.text(mixed_source, start)
+    assert ('sym_name = "with_libraries"' in text) is (start in ("stablehlo", "flow"))
+    again = Compilation(targets=tuple(DEVICES.values()), start=start).rows(text)
+    assert writer.write(again) == writer.write(job.rows(mixed_source))
+
+
+def test_a_target_takes_its_part_of_a_text_of_several(mixed_source: Any) -> None:
+    text = Compilation(targets=tuple(DEVICES.values())).text(mixed_source, "flow")
+    module = Compilation(targets=("opencl",), start="flow").module(text, "hl_seq")
+    assert called(module, "opencl") == set() and len(module.block.ops) == 1
+
+
+def test_parts_are_two_modules_and_nothing_else(mixed_source: Any) -> None:
+    text = Compilation(targets=tuple(DEVICES.values())).text(mixed_source, "flow")
+    wrong = text.replace('sym_name = "with_libraries"', 'sym_name = "other"')
+    with pytest.raises(CompileError, match="holds modules @other, @without_libraries; parts are @with_lib"):
+        Compilation(targets=("opencl",), start="flow").module(wrong, "hl_seq")
+
+
+def test_a_module_in_a_source_is_no_part() -> None:
+    inner = '"func.func"() <{function_type = () -> (), sym_name = "main"}> ({"func.return"() : () -> ()}) : () -> ()'
+    part = f'"builtin.module"() <{{sym_name = "with_libraries"}}> ({{{inner}}}) : () -> ()'
+    source = f'"builtin.module"() ({{{part}}}) : () -> ()\n'
+    with pytest.raises(CompileError, match="a module inside a module is not supported"):
+        compiler.compile(source, targets=("reference",))

@@ -73,14 +73,14 @@ def test_blocks_compute_what_jax_does(device: str, program: Any, load_on: LoadOn
     entries = [op for op in parse(text, "text").walk() if isinstance(op, Entry)]
     staged = [op for op in entries if op.workgroup_size.ints[0] == LANES and "kernel.barrier" in str(op)]
     assert len(staged) == blocks
-    results = load_on(compiler.compile(source, [profile], machines=("gpu",)), device).main(*arguments)
+    results = load_on(compiler.compile(source, targets=[profile], machines=("gpu",)), device).main(*arguments)
     for got, want in zip(results, jax.jit(function)(*arguments), strict=True):
         got, want = np.asarray(got), np.asarray(want)
         assert got.dtype == want.dtype
         wide = want.astype(np.float64)
         np.testing.assert_allclose(got.astype(np.float64), wide, rtol=1e-5, atol=2e-6 * np.abs(wide).max())
     if function is others:
-        same = load_on(compiler.compile(source, [profile], machines=("cpu",)), device).main(*arguments)
+        same = load_on(compiler.compile(source, targets=[profile], machines=("cpu",)), device).main(*arguments)
         assert [np.asarray(x).tobytes() for x in same] == [np.asarray(x).tobytes() for x in results]
 
 
@@ -91,7 +91,7 @@ def test_a_batch_of_any_size(load_on: LoadOn) -> None:
     source = export.export(jax.jit(lambda x: jnp.tanh(jnp.matmul(x, weights, precision="highest"))))(shape)
     text = compiler.Compilation(targets=("spirv",), machines=("gpu",)).text(source, "executables")
     assert "kernel.barrier" in text
-    program = load_on(compiler.compile(source, ["spirv"], machines=("gpu",)), "vulkan")
+    program = load_on(compiler.compile(source, targets=["spirv"], machines=("gpu",)), "vulkan")
     for batch in (1, 16, 45):
         x = normal(batch, 24)
         np.testing.assert_allclose(np.asarray(program.main(x)), np.tanh(x @ weights), rtol=1e-5, atol=2e-6)
@@ -149,7 +149,11 @@ def test_every_phase_continues_to_the_same_bytes() -> None:
 def test_operands_in_tiles_have_the_same_bits(encodings: str, load_on: LoadOn) -> None:
     x, y = normal(96, 64), normal(64, 96)
     found = {
-        np.asarray(load_on(compiler.compile(PRODUCT, ["spirv"], layouts, ("gpu",)), "vulkan").main(x, y)).tobytes()
+        np.asarray(
+            load_on(compiler.compile(PRODUCT, targets=["spirv"], encodings=layouts, machines=("gpu",)), "vulkan").main(
+                x, y
+            )
+        ).tobytes()
         for layouts in (encodings, "default")
     }
     assert len(found) == 1

@@ -30,7 +30,7 @@ def test_a_call_encodes_its_argument_and_multiplies(
     device: str, encodings: str, load_on: LoadOn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORCHESTRION_CACHE", str(tmp_path))  # else the weights may be there from another run
-    program = load_on(compiler.compile(EXAMPLE, [PROFILE[device]], encodings), device)
+    program = load_on(compiler.compile(EXAMPLE, targets=[PROFILE[device]], encodings=encodings), device)
     x = np.random.default_rng(0).standard_normal((64, 128)).astype(np.float32)
     weights = np.sin(np.arange(32768, dtype=np.float32)).reshape(128, 256)
     argument, out = program.put(x), program.empty((64, 256), np.float32)

@@ -15,11 +15,12 @@ import pytest
 from orchestrion import vm
 from orchestrion.compiler.driver import Compilation, compile
 from orchestrion.compiler.ir.builtin import Module
-from orchestrion.compiler.pipeline import Options, named, run_passes
+from orchestrion.compiler.options import Options
+from orchestrion.compiler.pipeline import named, run_passes
 from orchestrion.compiler.sequencer import hl_seq, ll_seq
 from orchestrion.compiler.sequencer.arena import Tenant, align, peak
 from orchestrion.compiler.sequencer.storage import Storage
-from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.ops.func import Func
 from orchestrion.schema.writer import write
 
 Network = tuple[Callable[..., Any], tuple[Any, ...]]

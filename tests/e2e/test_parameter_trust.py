@@ -47,7 +47,7 @@ def policy(tmp_path: Path, key: keys.PrivateKey) -> Path:
 def module(tmp_path: Path, key: keys.PrivateKey) -> Path:
     """A signed module whose table lies beside it, unsigned."""
     text = PROGRAM.replace("DATA", TABLE.tobytes().hex())
-    blob = compiler.compile(text, ["reference"], parameters=tmp_path / "m.safetensors")
+    blob = compiler.compile(text, targets=["reference"], parameters=tmp_path / "m.safetensors")
     (tmp_path / "m.fb").write_bytes(signed(blob, key))
     return tmp_path / "m.fb"
 
@@ -193,7 +193,7 @@ def test_entries_of_an_archive(rows: int, tmp_path: Path, key: keys.PrivateKey, 
     """Parameters and an adapter that an archive holds as they are, small ones and mapped ones; with signatures."""
     table = np.arange(rows * 1024, dtype=np.float32).reshape(rows, 1024)
     text = PROGRAM.replace("1024", f"{rows}x1024").replace("DATA", table.tobytes().hex())
-    blob = compiler.compile(text, ["reference"], parameters=tmp_path / "m.safetensors")
+    blob = compiler.compile(text, targets=["reference"], parameters=tmp_path / "m.safetensors")
     a, b = np.ones((1, 1024), np.float32), np.ones((rows, 1), np.float32)
     sign(saved(tmp_path / "t.safetensors", table=table * 2), key, "params")
     sign(saved(tmp_path / "a.safetensors", table__lora_A=a, table__lora_B=b), key, "adapter")

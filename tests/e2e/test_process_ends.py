@@ -131,7 +131,7 @@ def test_exit_while_an_event_is_looked_at(device: str, tmp_path: Path) -> None:
 def test_close_with_calls_under_way(device: str, tmp_path: Path) -> None:
     stuck, *closed = run(CLOSED, device, tmp_path)
     assert stuck == "Cancelled the context was closed before the call began"
-    assert closed == ["CallerError the program of 'main' is closed", "CallerError the program is closed"]
+    assert closed == ["CallerValueError the program of 'main' is closed", "CallerValueError the program is closed"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows knows no fork")
@@ -139,7 +139,7 @@ def test_fork(device: str, tmp_path: Path) -> None:
     """The child is told by name, its parent goes on; on the host alone the child may load the program again."""
     *refused, again, parent = run(FORKED, device, tmp_path)
     kinds = [line.split()[0] for line in refused]
-    assert kinds == ["CallerError", "CallerError", "InvalidArgument", "Cancelled"]
+    assert kinds == ["CallerValueError", "CallerValueError", "InvalidArgument", "Cancelled"]
     assert all("of which this one is a fork" in line for line in refused)
     assert again == SQUARES if device == "reference" else again.startswith(f"DriverUnavailable driver {device} was in")
     assert parent == SQUARES

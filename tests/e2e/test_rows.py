@@ -103,7 +103,7 @@ def test_results_are_jax_s(device: str, load_on: LoadOn) -> None:
         return [function(*[rest.pop(0) for _ in given]) for function, given, _ in programs.values()]
 
     module = compiler.compile(jax.jit(every).lower(*arrays), targets=["spirv" if device == "vulkan" else device])
-    got = iter(load_on(module, device).main(*arrays))
+    got = iter(load_on(module, device).main.flat(*arrays))
     for name, (function, given, _) in programs.items():
         arguments, arrays = arrays[: len(given)], arrays[len(given) :]
         for want in jax.tree.leaves(jax.jit(function)(*arguments)):

@@ -1,5 +1,6 @@
 """Scatters of any dimension numbers against JAX; of several operands, which StableHLO's interpreter and XLA 0.10.2 get
-wrong where one depends on another, and of very many updates, against NumPy."""
+wrong where one depends on another, and of very many updates, against NumPy.
+"""
 
 from collections.abc import Callable
 from typing import Any

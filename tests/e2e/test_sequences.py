@@ -19,7 +19,8 @@ from orchestrion.compiler.errors import CompileError
 from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_own
-from orchestrion.compiler.pipeline import Options, named, run_passes
+from orchestrion.compiler.options import Options
+from orchestrion.compiler.pipeline import named, run_passes
 from orchestrion.compiler.rules.engine import check
 from orchestrion.schema.writer import write
 

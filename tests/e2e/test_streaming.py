@@ -104,7 +104,7 @@ PACKED = cache(lambda: Model(_mlp, _weights(40, 8, 128), encodings="always"))
 
 
 @cache
-def SYMBOLIC() -> Model:
+def symbolic_model() -> Model:
     shape = jax.export.symbolic_shape("n, 128")
     exported = jax.export.export(jax.jit(_mlp))(jax.ShapeDtypeStruct(shape, np.float32))
     model = Model(_mlp, _weights(40, 8, 128))
@@ -294,7 +294,7 @@ def test_constants_that_initializers_compute(device: str, cached: bool, monkeypa
 
 def test_sizes_that_come_with_a_call(device: str) -> None:
     """Recordings and arenas are made at run time, and made anew for each size."""
-    model = SYMBOLIC()
+    model = symbolic_model()
     program = load(model, device)
     want = {rows: as_list(program.main(_weights(7, rows, 128))) for rows in (3, 40, 5)}
     program.close()
@@ -356,7 +356,7 @@ def test_on_the_command_line(device: str, tmp_path: Any, capsys: pytest.CaptureF
     (tmp_path / "m.fb").write_bytes(model.module)
     np.save(given, model.arguments[0])
     np.save(wanted, want[0])
-    flags = [path, f"--device={device}", "--allow-native-code", f"--input=@{given}", f"--expected_output=@{wanted}"]
+    flags = [path, f"--device={device}", "--allow-native-code", f"--input=@{given}", f"--expected-output=@{wanted}"]
     with warnings.catch_warnings():
         assert run.main([*flags, f"--device-memory={peak // 2}"]) == 0
         assert capsys.readouterr().err.startswith("warning: the constants take ")
@@ -374,20 +374,25 @@ def _wide(x: Any) -> Any:
     return jax.nn.softmax((c @ a)[:, ::-1] @ b @ a) + c
 
 
+@cache
+def _wide_module(**options: Any) -> bytes:
+    """For all targets, compiled once for all devices."""
+    return compiler.compile(jax.jit(_wide).lower(np.zeros((128, 128), np.float32)), **options)
+
+
 def test_an_arena_above_the_largest_allocation_is_split(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver allocates two of the intermediate values at once, of which five live at one time."""
-    lowered = jax.jit(_wide).lower(np.zeros((128, 128), np.float32))
     x = _weights(3, 128, 128)
     most = 2 * ACTIVATIONS
-    program = vm.load(compiler.compile(lowered), device, allow_native_code=True)
+    program = vm.load(_wide_module(), device, allow_native_code=True)
     want = np.array(program.main(x))
     program.close()
     for kind in (ReferenceDevice, OpenCLDevice, VulkanDevice):
         _limit(kind, most, monkeypatch)
     with pytest.raises(DeviceError, match=rf"allocation of \d+ bytes, the largest of the device is {most}"):
-        vm.load(compiler.compile(lowered), device, allow_native_code=True)
+        vm.load(_wide_module(), device, allow_native_code=True)
     for split in (most, ACTIVATIONS, 1):
-        program = vm.load(compiler.compile(lowered, max_allocation=split), device, allow_native_code=True)
+        program = vm.load(_wide_module(max_allocation=split), device, allow_native_code=True)
         np.testing.assert_array_equal(program.main(x), want)
         program.close()
 

@@ -15,9 +15,9 @@ from orchestrion.compiler.ir.builtin import Module
 from orchestrion.compiler.ir.core import Operation, Value
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.sequencer import ll_seq
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.func import Func, Return
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.func import Func, Return
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim
 
 Phases = Callable[[Any], dict[str, Module]]
 

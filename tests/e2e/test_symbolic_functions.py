@@ -147,7 +147,7 @@ def exported(case: Case) -> bytes:
 )
 def test_it_gives_what_jax_gives(name: str, device: str, load_on: LoadOn) -> None:
     case = CASES[name]
-    program = load_on(compiler.compile(exported(case), [TARGETS[device]]), device)
+    program = load_on(compiler.compile(exported(case), targets=[TARGETS[device]]), device)
     for size in SIZES:
         shape = [eval(part, {"b": size, "c": 2}) for part in case.shape.split(", ")]
         random = np.random.default_rng(size)

@@ -18,7 +18,7 @@ import pytest
 
 from orchestrion.schema import writer
 
-COUNT = int(os.environ.get("ORCHESTRION_MUTANTS", "20000"))
+COUNT = int(os.environ.get("ORCHESTRION_MUTANTS", "6000"))
 ALONE = os.environ.get("ORCHESTRION_MUTANT", "")
 #: the corpus is dealt to so many tests, so that they can run side by side
 SHARDS = 4

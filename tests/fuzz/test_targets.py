@@ -50,6 +50,7 @@ PLANTED = {
     "arrays": "from orchestrion.tools import arrays\narrays._BOOLS['true'] = False",
     "bundle": "from orchestrion.schema.shipping import archive\narchive.Archive.check_form = lambda self: None",
     "delta": "from orchestrion.schema.shipping import delta\ndelta._check_steps = lambda *_: None",
+    "trees": "from orchestrion.schema import trees\ntrees._check_places = lambda *_: None",
     "manifest": (
         "from orchestrion.schema.shipping import manifest\n"
         "manifest.READERS[manifest.Variant]['invocations'] = lambda value, where: value"
@@ -130,7 +131,7 @@ def test_targets_find_planted_faults(name: str, tmp_path: Path) -> None:
     assert list((tmp_path / name).glob("*.bin")), said.stdout
 
 
-@pytest.mark.skipif(not fuzzing.has_atheris(), reason="atheris is not installed: pip install orchestrion[fuzz]")
+@pytest.mark.skipif(not fuzzing.has_atheris(), reason="atheris is not installed: python -m pip install 'atheris>=3.0'")
 def test_coverage_guides(tmp_path: Path) -> None:
     """What no mutation of the seeds alone would meet: a word, found letter by letter."""
     (tmp_path / "orchestrion").mkdir()

@@ -1,5 +1,6 @@
 """What drivers built, kept on disk: a row that is damaged, cut short, or of another device or driver is a miss, and its
-bytes never reach the driver. What the row should hold is built again, and works."""
+bytes never reach the driver. What the row should hold is built again, and works.
+"""
 
 import os
 import struct

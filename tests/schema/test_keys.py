@@ -7,6 +7,8 @@ from hashlib import sha256
 
 import pytest
 
+from orchestrion.schema.hints import install
+
 pytest.importorskip("cryptography")
 
 from cryptography.hazmat.primitives import serialization
@@ -190,4 +192,4 @@ def test_public_keys_are_read_without_cryptography(key: keys.PrivateKey) -> None
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.startswith(key.public.id.hex())
-    assert "pip install orchestrion[sign]" in done.stdout
+    assert install("sign") in done.stdout

@@ -1,9 +1,11 @@
 """docs/module-format.md: its tables are those of the schema and of the container."""
 
+import json
 import re
 from pathlib import Path
 
-from orchestrion.schema import container, rows, versions
+from orchestrion.schema import container, imported, rows, trees, versions
+from orchestrion.schema.attributes import KNOWN
 from orchestrion.schema.dtypes import DTYPES
 from orchestrion.schema.layout import layout
 from orchestrion.schema.profiles import FEATURES
@@ -53,3 +55,24 @@ def test_codes_of_types_and_bits_of_features_are_listed() -> None:
     features = TEXT.split("### Features")[1].split("###")[0]
     listed = re.findall(r"^\| (\d+) \| (\w+) \| (.*) \|$", features, re.MULTILINE)
     assert listed == [(str(bit), name, doc) for bit, (name, doc) in enumerate(FEATURES.items())]
+
+
+def test_attributes_with_a_meaning_are_listed() -> None:
+    text = TEXT.split("### Attributes")[1].split("###")[0]
+    listed = re.findall(r"^\| `([^`]+)` \| (\w+) \| (\w+) \| (.*) \|$", text, re.MULTILINE)
+    assert [row for row in listed if row[0] in KNOWN] == [
+        (key, "module", row.kind, row.doc) for key, row in KNOWN.items()
+    ]
+    others = [(key, owner) for key, owner, _, _ in listed if key not in KNOWN]
+    assert others == [(f"{imported.PREFIX}NAME.FUNCTION", "module"), (trees.KEY, "export")]
+
+
+def test_the_tree_of_the_page_is_read_and_each_node_is_listed() -> None:
+    text = TEXT.split("### Trees of arguments and results")[1].split("\n## ")[0]
+    example = text.split("```json\n")[1].split("```")[0]
+    found = trees.decode(example, 3, 2)
+    assert json.loads(trees.encode(found)) == json.loads(example)
+    assert [f"`{name}`" in text for name in (*json.loads(example), *trees.ACCESSORS)] == [True] * 6
+    nodes = re.findall(r'"(list|tuple|dict|record|static)":', text.split("A node is one of these")[1])
+    assert nodes == ["list", "tuple", "dict", "record", "static"]
+    assert f"at\nmost {trees.MAX_TEXT >> 20} MiB, a tree at most {trees.MAX_DEPTH} levels" in text

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 from stablehlo_text import DTYPES, apply, main, tensor
 
-from orchestrion.compiler.stablehlo.contraction import DotDimensions
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
 
 PLAIN_DOT = DotDimensions((), (), (1,), (0,))
 
@@ -42,7 +42,8 @@ def matmul(rows: int, depth: int, columns: int) -> Dot:
 @st.composite
 def dots(draw: st.DrawFn, least: int = 1) -> Dot:
     """Any number of batch, free and contracted axes, each operand's in any order; most results fill several tiles. No
-    size but those of batches is below `least`."""
+    size but those of batches is below `least`.
+    """
     names = iter("abcdefghijkl")
     groups = [
         [(next(names), draw(st.integers(low, most))) for _ in range(draw(st.integers(axes, 2)))]

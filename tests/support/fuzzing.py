@@ -8,7 +8,7 @@ A target is a file of `tests/fuzz/targets/`. It states one property of inputs fr
 - `repair(data) -> bytes`, optional: makes checksums and sizes fit again; called after nine of ten mutations.
 - `POOL`, optional: bytes strings that the generic mutator inserts.
 - `MOST_BYTES`, `SECONDS`, `MEMORY`, optional: the limits of one input. `MEMORY` 0: none (drivers map what they like).
-- `READY() -> str`, optional: why the target cannot run here, or an empty string.
+- `ready() -> str`, optional: why the target cannot run here, or an empty string.
 
 `Run` counts inputs, stands guard over each, and keeps one input per distinct failure.
 """
@@ -82,7 +82,7 @@ def load(name: str) -> Target:
         given("MOST_BYTES", MOST_BYTES),
         given("SECONDS", SECONDS),
         given("MEMORY", MEMORY),
-        given("READY", lambda: ""),
+        given("ready", lambda: ""),
     )
 
 

@@ -15,7 +15,7 @@ from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.symbols import SymbolTables
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.sequencer import hl_seq
-from orchestrion.compiler.stablehlo.func import Func
+from orchestrion.compiler.stablehlo.ops.func import Func
 
 Array = np.ndarray[Any, Any]
 DTYPES = {"i32": np.dtype(np.int32), "i1": np.dtype(np.bool_)}

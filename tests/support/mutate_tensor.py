@@ -1,8 +1,8 @@
 """Mutators of tensor bytecode: instructions and their fields, bytes, and sizes changed consistently everywhere."""
 
 import random
+import struct
 from dataclasses import replace
-from struct import error as StructError
 from typing import Any
 
 from mutate_bytecode import read as read_code
@@ -51,7 +51,7 @@ def _decode(variant: writer.Variant) -> tuple[EntryCode, ...]:
 def _encode(entries: list[EntryCode]) -> bytes:
     try:
         return tensor_encoding.encode(entries)
-    except (StructError, IndexError, StopIteration):  # what does not fit its field, such as a rank of 65
+    except (struct.error, IndexError, StopIteration):  # what does not fit its field, such as a rank of 65
         raise Impossible from None
 
 

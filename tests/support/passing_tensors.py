@@ -38,7 +38,8 @@ SCALAR_ROWS = tuple(row for row in ROWS if row.scalar is not None)
 @dataclass(frozen=True, slots=True)
 class Made:
     """A payload. Per entry: access and bytes of each binding, and the number of parameters. `tried` and `taken`: rows
-    put to the checker, rows that passed, by name."""
+    put to the checker, rows that passed, by name.
+    """
 
     payload: bytes
     entries: tuple[tuple[tuple[str, int], ...], ...]

@@ -21,8 +21,8 @@ Name = tuple[str, str]
 def compiled(source: Any, targets: Sequence[str] | None = None, **options: Any) -> tuple[Report, bytes]:
     """The report of a compilation, which makes the same module as one without, and is complete."""
     report = Report()
-    blob = compiler.compile(source, targets, report=report, **options)
-    assert blob == compiler.compile(source, targets, **options)
+    blob = compiler.compile(source, targets=targets, report=report, **options)
+    assert blob == compiler.compile(source, targets=targets, **options)
     check(report, decode(open_bytes(blob)))
     check_ops(report, source)
     return report, blob

@@ -278,7 +278,8 @@ def _reverse(b: Body) -> None:
 
 def _starts(b: Body, shape: Sequence[int]) -> list[Value]:
     """Of one type, anywhere: the start is clamped. The interpreter takes large unsigned ones for negative, and XLA
-    writes outside of an axis that the type cannot count."""
+    writes outside of an axis that the type cannot count.
+    """
     dtype = b.rng.choice(SIGNED[1:] if max(shape, default=0) > 127 else SIGNED)
     return [b.of(dtype, ()) if b.rng.random() < 0.5 else b.number(b.rng.randrange(8), dtype) for _ in shape]
 

@@ -21,7 +21,8 @@ Made = tuple[Callable[..., Any], tuple[Any, ...]]
 @dataclass(frozen=True, eq=False)
 class RealProgram:
     """`tolerance`: of the largest magnitude in each result; 0 for results that must be equal. `reads_predicates`: the
-    host waits for numbers that say how long a loop runs. `many_kernels`: tens of them, which take long to build."""
+    host waits for numbers that say how long a loop runs. `many_kernels`: tens of them, which take long to build.
+    """
 
     name: str
     make: Callable[[np.random.Generator], Made]

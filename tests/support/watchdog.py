@@ -20,7 +20,8 @@ def stacks() -> str:
 @contextmanager
 def watched(seconds: float) -> Iterator[None]:
     """If this takes longer, the stacks of all threads go to stderr and the process ends: also where a thread hangs that
-    holds the interpreter lock."""
+    holds the interpreter lock.
+    """
     faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__)
     try:
         yield

@@ -1,7 +1,9 @@
 """Arrays on the command line: what is read, what is refused, what counts as equal."""
 
+import io
 import os
 import warnings
+import zipfile
 from pathlib import Path
 from unittest import mock
 
@@ -11,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrion.schema.dtypes import of_numpy
-from orchestrion.tools.arrays import load_array, mismatch, parse_array, save_array
+from orchestrion.tools.array_files import load, load_array, save_array, save_arrays
+from orchestrion.tools.arrays import mismatch, parse_array
 from orchestrion.tools.cli import InputError
 
 READ = [
@@ -150,6 +153,24 @@ def described(descr: str = "'<f4'", order: str = "False", shape: str = "(4,)") -
 
 
 FOUR = np.arange(4, dtype=np.float32)
+
+
+def archive(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", method) as made:
+        for name, content in members.items():
+            made.writestr(name, content)
+    return data.getvalue()
+
+
+def changed_zip(place: int, value: int) -> bytes:
+    """An archive of an array with another value in both of its headers; the one in the directory stands two later."""
+    data = bytearray(archive({"x.npy": header(described()) + FOUR.tobytes()}))
+    for start in (0, data.index(b"PK\1\2") + 2):
+        data[start + place] = value
+    return bytes(data)
+
+
 BAD_FILES = {
     "empty": b"",
     "magic": b"\x93NUMPY",
@@ -182,9 +203,14 @@ BAD_FILES = {
     "number": header(described("7")) + FOUR.tobytes(),
     "no bytes": header(described("'V0'", shape="(1000000000000,)")),
     "unicode": header(described("'<U1'")) + FOUR.tobytes(),
-    "big endian": header(described("'>f4'")) + FOUR.tobytes(),
     "version 3": header(described("[('a', '<f4')]"), (3, 0)) + FOUR.tobytes(),
     "zip": b"PK\x03\x04" + bytes(100),
+    "encrypted": changed_zip(6, 1),
+    "other compression": changed_zip(8, 12),
+    "another checksum": changed_zip(14, 7),
+    "a name of rubbish": archive({"x\n\x1b.txt": b"no array"}),
+    "twice": archive({"x.npy": header(described()) + FOUR.tobytes(), "x": b""}),
+    "a bomb": archive({"x.npy": bytes(1 << 24)}, zipfile.ZIP_DEFLATED),
 }
 
 
@@ -204,6 +230,41 @@ def test_orders_and_versions_are_read(tmp_path: Path) -> None:
     for version in ((1, 0), (2, 0), (3, 0)):
         (tmp_path / "x.npy").write_bytes(header(described(shape="(2, 3)"), version) + want.tobytes())
         np.testing.assert_array_equal(load_array(str(tmp_path / "x.npy")), want)
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">i2", ">c16", ">f8"])
+def test_big_endian_files_are_read_in_the_order_of_the_machine(dtype: str, tmp_path: Path) -> None:
+    want = np.arange(6).reshape(2, 3).astype(dtype)
+    np.save(tmp_path / "x.npy", np.asfortranarray(want))
+    np.savez_compressed(tmp_path / "x.npz", x=want)
+    found = load(str(tmp_path / "x.npz"))
+    assert isinstance(found, dict)
+    for array in (load_array(str(tmp_path / "x.npy")), found["x"]):
+        np.testing.assert_array_equal(array, want)
+        assert array.dtype == want.dtype.newbyteorder("=") and array.dtype.isnative
+
+
+def test_archives_are_those_of_numpy(tmp_path: Path) -> None:
+    want = {"params/w": np.ones((4, 3), np.float32), "x": np.arange(5, dtype=np.int8), "empty": np.zeros((0, 2))}
+    np.savez(tmp_path / "theirs.npz", **want)
+    np.savez_compressed(tmp_path / "small.npz", **want)
+    save_arrays(str(tmp_path / "ours.npz"), want)
+    for name in ("theirs", "small", "ours"):
+        found = load(str(tmp_path / f"{name}.npz"))
+        assert isinstance(found, dict) and list(found) == list(want)
+        with np.load(tmp_path / f"{name}.npz", allow_pickle=False) as theirs:
+            for key, array in want.items():
+                np.testing.assert_array_equal(found[key], array, strict=True)
+                np.testing.assert_array_equal(theirs[key], array, strict=True)
+    with pytest.raises(InputError, match=r"ours.npz: an archive of 3 arrays, one array expected"):
+        load_array(str(tmp_path / "ours.npz"))
+
+
+def test_archives_take_no_more_than_the_machine_has(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "x.npz", x=np.zeros(1 << 16, np.uint8), y=np.zeros(1 << 16, np.uint8))
+    with mock.patch("orchestrion.tools.array_files.most_bytes", lambda: 100_000):
+        with pytest.raises(InputError, match=r"its members have 13\d+ bytes, this machine has 100000"):
+            load(str(tmp_path / "x.npz"))
 
 
 def test_headers_of_python_2_are_read_without_a_warning(tmp_path: Path) -> None:

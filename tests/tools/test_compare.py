@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from orchestrion.compiler.driver import Compilation
 from orchestrion.hal.errors import DriverUnavailable
 from orchestrion.hal.registry import find_device
 from orchestrion.schema.writer import write
-from orchestrion.tools import run
+from orchestrion.tools import run, run_arguments
 from orchestrion.tools.layouts import decode, encode, tensor_type
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -69,7 +70,7 @@ def test_devices_agree_whatever_their_layouts(device: str, tmp_path: Path, capsy
     flags = [f"--device={device}", "--compare=reference", f"--input=@{EXAMPLES / 'mlp_input.npy'}"]
     assert run.main([path, *flags, "--allow-native-code"]) == 0
     out = capsys.readouterr().out
-    assert re.match(rf"\d+ dispatches and 1 results of {device} agree with reference", out)
+    assert re.match(rf"\d+ dispatch(es)? and 1 result of {device} agree with reference", out)
 
 
 def test_the_faulty_op_is_named_and_runs_again(
@@ -79,7 +80,21 @@ def test_the_faulty_op_is_named_and_runs_again(
     folder = tmp_path / "found"
     flags = ["--device=opencl", "--allow-native-code"]
     inputs = ["--input=4x6xf32=1.5", "--input=i32=2"]
-    assert run.main([str(faulty), *flags, "--compare=reference", *inputs, f"--divergence={folder}"]) == 1
+    assert (
+        run.main(
+            [
+                str(faulty),
+                *flags,
+                "--compare=reference",
+                *inputs,
+                f"--divergence={folder}",
+                f"--compare-report={tmp_path / 'r.json'}",
+            ]
+        )
+        == 1
+    )
+    wrong = [row for row in json.loads((tmp_path / "r.json").read_text())["entries"].values() if row["differs"]]
+    assert [row["absolute"] for row in wrong] == [3.0], "10.5 where 13.5 is right"
     told = capsys.readouterr().err
     assert re.search(r"opencl parts from reference at .*stablehlo.multiply.*: \w+, run 1", told)
     assert "given the inputs of reference it differs too" in told
@@ -89,6 +104,47 @@ def test_the_faulty_op_is_named_and_runs_again(
     assert "differs in 24 of 24" in capsys.readouterr().err
     assert run.main([str(faulty), "--device=reference", f"--replay={folder}"]) == 0
     assert "agrees" in capsys.readouterr().out
+
+
+def test_a_replay_keeps_the_tolerances_of_its_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is seen of a dispatch is changed a little each time, so both sides differ."""
+    from orchestrion.tools import compare
+
+    path, folder = module(tmp_path, "simple_mul.generic.mlir", "none"), tmp_path / "found"
+    decoded = compare._decoded
+    side = iter(range(1000))
+
+    def off(data: Any, type: Any) -> Any:
+        array = decoded(data, type)
+        return array if array is None else array * np.float32(1 + next(side) * 1e-6)
+
+    monkeypatch.setattr(compare, "_decoded", off)
+    inputs = ["--input=4xf32=1,2,3,4", "--input=4xf32=10,20,30,40"]
+    flags = ["--device=reference", "--compare=reference", *inputs, f"--divergence={folder}", "--expected-rtol=1e-9"]
+    assert run.main([path, *flags, "--expected-atol=0", f"--compare-report={tmp_path / 'r.json'}"]) == 1
+    capsys.readouterr()
+    for name in ("found/dispatch.json", "r.json"):
+        found = json.loads((tmp_path / name).read_text())
+        assert (found["rtol"], found["atol"]) == (1e-9, 0)
+    changed = np.load(folder / "reference.output-2.npy") * np.float32(1 + 1e-4)
+    np.save(folder / "reference.output-2.npy", changed)
+    assert run.main([path, f"--replay={folder}"]) == 1
+    assert "with the inputs of reference, rtol 1e-09, atol 0:" in capsys.readouterr().err
+    assert run.main([path, f"--replay={folder}", "--expected-rtol=1e-3"]) == 0
+    assert "with the inputs of reference, rtol 0.001, atol 0:" in capsys.readouterr().out
+
+
+def test_comparing_with_a_device_that_computes_nothing_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = module(tmp_path, "simple_mul.generic.mlir", "none")
+    run.main([path, "--device=null", "--compare=null", "--input=4xf32=1", "--input=4xf32=1"])
+    said = "vm-run: note: device null computes nothing: the comparison means nothing\n"
+    assert capsys.readouterr().err.count(said) == 2
+    assert run.main([path, "--device=null", "--input=4xf32=1", "--input=4xf32=1"]) == 0
+    assert capsys.readouterr().err == "vm-run: note: device null computes nothing: results mean nothing\n"
 
 
 def test_no_debug_information_nothing_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,6 +181,11 @@ def test_no_debug_information_nothing_compared(tmp_path: Path, capsys: pytest.Ca
             '{"entry": "a", "ran": "a", "of_many": true, "workload": [1, 1, 1], "parameters": "", "right": "x"}',
             "no entry a",
         ),
+        (
+            '{"entry": "a", "ran": "a", "of_many": true, "workload": [1, 1, 1], "parameters": "", "right": "x", '
+            '"rtol": -1}',
+            "rtol -1",
+        ),
     ],
 )
 def test_a_damaged_folder_is_refused(
@@ -136,27 +197,18 @@ def test_a_damaged_folder_is_refused(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("flag", "other"), [(flag, other) for flag, others in run.ALONE.items() for other in others])
+PAIRS = [(flag, other) for flag, others in run_arguments.ALONE.items() for other in others]
+
+
+@pytest.mark.parametrize(("flag", "other"), PAIRS)
 def test_no_flag_is_passed_over(flag: str, other: str, capsys: pytest.CaptureFixture[str]) -> None:
-    values = {
-        "list_functions": "",
-        "repeat": "=2",
-        "fuel": "=1",
-        "deadline": "=1",
-        "memory": "=1",
-        "device-memory": "=1",
-    }
-    values |= dict.fromkeys((*run.OF_LOADING, *run.OF_PARTS), "=1") | {"extra-parameters": "", "modules": "=a=b.fb"}
+    values = dict.fromkeys(("repeat", "fuel", "deadline", "memory", "device-memory"), "=1")
+    values |= dict.fromkeys((*run_arguments.OF_LOADING, *run_arguments.OF_PARTS), "=1")
+    values |= {"list-functions": "", "extra-parameters": "", "module": "=a=b.fb"}
+    given = (f"--{flag}{'' if flag == 'check' else '=x'}", f"--{other}{values.get(other, '=x')}")
     with pytest.raises(SystemExit, match="2"):
-        run.main(
-            [
-                "module.fb",
-                "--device=reference",
-                f"--{flag}{'' if flag == 'check' else '=x'}",
-                f"--{run.SPELLED.get(other, other)}{values.get(other, '=x')}",
-            ]
-        )
-    assert f"--{flag} and --{run.SPELLED.get(other, other)} do not go together" in capsys.readouterr().err
+        run.main(["module.fb", "--device=reference", *given])
+    assert f"--{flag} and --{other} do not go together" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

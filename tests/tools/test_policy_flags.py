@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,13 +20,13 @@ from orchestrion.tools.entries import entries_by_name
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1.0-simple_mul.fb"
 INPUTS = ("--input=4xf32=1,2,3,4", "--input=4xf32=10,20,30,40")
-RIGHT = "--expected_output=4xf32=10,40,90,160"
+RIGHT = "--expected-output=4xf32=10,40,90,160"
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Command:
+def command(tmp_path: Path, command_folder: Path) -> Command:
     """`vm-NAME` where `m.fb` is signed in `s.fb` and by `m.sig`, with keys files `keys.toml` and `warn.toml`."""
     key, data = keys.generate("ed25519"), GOLDEN.read_bytes()
     (tmp_path / "m.fb").write_bytes(data)
@@ -39,7 +38,7 @@ def command(tmp_path: Path) -> Command:
     own = {"ORCHESTRION_HOME": str(tmp_path / "home"), "ORCHESTRION_CACHE": str(tmp_path / "cache")}
 
     def run(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        line = [sys.executable, "-m", f"orchestrion.tools.{name}", *arguments]
+        line = [str(command_folder / f"vm-{name}"), *arguments]
         return subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, env=os.environ | own, timeout=120)
 
     return run
@@ -67,7 +66,7 @@ def test_bench(command: Command) -> None:
 
 def test_native_code_that_is_signed(command: Command) -> None:
     """Runs without `--allow-native-code`, also where dispatches are compared and replayed."""
-    if "opencl: not available" in command("run", "--list_devices").stdout:
+    if "opencl: not available" in command("run", "--list-devices").stdout:
         pytest.skip("no OpenCL here")
     stranger = command("run", "s.fb", "--device=opencl", *INPUTS)
     assert stranger.returncode == 1 and "opencl-c is native code" in stranger.stderr
@@ -79,7 +78,7 @@ def test_native_code_that_is_signed(command: Command) -> None:
 
 def test_a_replayed_dispatch(command: Command, tmp_path: Path) -> None:
     """The folder that `--compare` saves, by hand."""
-    if "opencl: not available" in command("run", "--list_devices").stdout:
+    if "opencl: not available" in command("run", "--list-devices").stdout:
         pytest.skip("no OpenCL here")
     folder = tmp_path / "saved"
     folder.mkdir()

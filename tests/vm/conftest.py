@@ -19,8 +19,9 @@ from orchestrion.schema.tensor_bytecode import EntryCode
 from orchestrion.schema.tensor_shapes import TensorType
 from orchestrion.schema.writer import write
 from orchestrion.vm.call import Call
-from orchestrion.vm.context import Context, Limits
+from orchestrion.vm.context import Context
 from orchestrion.vm.hal_module import HalModule
+from orchestrion.vm.limits import Limits
 from orchestrion.vm.linker import LinkedProgram, link
 from orchestrion.vm.native import NativeModule, native, resolve
 from orchestrion.vm.straight import translate

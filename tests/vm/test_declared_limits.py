@@ -21,8 +21,8 @@ from orchestrion.schema.errors import ModuleError
 from orchestrion.schema.trust.store import TrustStore
 from orchestrion.schema.writer import write
 from orchestrion.vm import load_limits
-from orchestrion.vm.context import Limits
 from orchestrion.vm.errors import BuildDeadlineExceeded, DeadlineExceeded, FuelExhausted, LimitError, MemoryExceeded
+from orchestrion.vm.limits import Limits
 from orchestrion.vm.load_limits import Declared, find_limits, tighten
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

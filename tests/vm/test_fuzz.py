@@ -18,7 +18,7 @@ from orchestrion.schema.rows import InitializerKind
 from orchestrion.schema.signature import parse_signature
 from orchestrion.schema.writer import Constant, Export, Function, Global, Import, Initializer, Module, Program, write
 from orchestrion.vm import VmError, load
-from orchestrion.vm.program import ScalarFunction
+from orchestrion.vm.scalars import ScalarFunction
 
 LIMITS: dict[str, Any] = {"fuel": 2000, "deadline": 0.2, "memory": 1 << 20, "depth": 50}
 #: the type that each ref register mostly holds

@@ -54,16 +54,16 @@ TRAPS = {
     "%r1 = call_import @hal.allocate(%l2)": "allocation of -1 bytes",
     "%r1 = call_import @hal.view.create(%r0, %l0, %i1, %l1)": "0x1 is not the code of an element type",
     "%r1 = call_import @hal.view.create(%r0, %l0, %i2, %l1)": "bytes 0 to 64 are outside a buffer of 16 bytes",
-    "%r1 = call_import @hal.view.create(%r0, %l0, %i2, %l2)": "tensor<?xf32> is no shape of a tensor",
+    "%r1 = call_import @hal.view.create(%r0, %l0, %i2, %l2)": "f32[?] is no shape of a tensor",
     "%r1 = call_import @hal.view.create(%r0, %l0, %i2, %l0, %l3, %l3)": (
-        "tensor<0x4611686018427387904x4611686018427387904xf32> is no shape of a tensor"
+        "f32[0,4611686018427387904,4611686018427387904] is no shape of a tensor"
     ),
     f"%r1 = call_import @hal.view.create(%r0, %l0, %i2{', %l0' * 65})": "is no shape of a tensor",
     "%r1 = call_import @hal.view.create(%r2, %l0, %i2)": "argument 0 of hal.view.create: expected hal.buffer, got null",
-    "%r1 = ref.null %r1 = call_import @hal.view.destination(%r1, %i2, %l2)": "tensor<?xf32> is no shape of a tensor",
-    VIEW + "%l0 = call_import @hal.view.dim(%r1, %i1)": "axis 1 of tensor<0xf32>",
+    "%r1 = ref.null %r1 = call_import @hal.view.destination(%r1, %i2, %l2)": "f32[?] is no shape of a tensor",
+    VIEW + "%l0 = call_import @hal.view.dim(%r1, %i1)": "axis 1 of f32[0]",
     "%l0 = i64.const 4 %r1 = call_import @hal.view.create(%r0, %l0, %i2) %r1 = call_import @hal.view.buffer(%r1)": (
-        "tensor<f32> starts at byte 4 of its buffer, 0 wanted"
+        "f32[] starts at byte 4 of its buffer, 0 wanted"
     ),
     "%i2 = i32.const 2 %r1 = call_import @hal.executable.create(%i2)": "executable 2 out of range (2 executables)",
     "%i2 = i32.const -1 %r1 = call_import @hal.executable.create(%i2)": "executable -1 out of range (2 executables)",
@@ -164,7 +164,7 @@ def test_the_callers_fault() -> None:
       entry @f
     }}"""
     program = vm.load(write(assemble(source)))
-    with pytest.raises(CallerError, match=r"expected tensor<3xf32>, got tensor<4xf32>\n  at f pc 0x"):
+    with pytest.raises(CallerError, match=r"expected f32\[3\], got f32\[4\]\n  at f pc 0x"):
         program.f(np.zeros(4, np.float32))
 
 

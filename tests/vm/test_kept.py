@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from orchestrion.vm.context import Limits
 from orchestrion.vm.errors import CallerError, DepthExceeded, MemoryExceeded, Trap
+from orchestrion.vm.limits import Limits
 
 SOURCE = """
 import @test.thing () -> test.thing

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from orchestrion.vm.context import Limits
 from orchestrion.vm.errors import (
     CallerError,
     Cancelled,
@@ -18,6 +17,7 @@ from orchestrion.vm.errors import (
     LimitError,
     MemoryExceeded,
 )
+from orchestrion.vm.limits import Limits
 
 SOURCE = """
 import @test.fence (i32) -> hal.fence

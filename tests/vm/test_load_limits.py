@@ -23,9 +23,9 @@ from orchestrion.schema.trust.store import TrustStore
 from orchestrion.schema.writer import write
 from orchestrion.vm import load_limits
 from orchestrion.vm.call import Call
-from orchestrion.vm.context import Limits
 from orchestrion.vm.errors import DeadlineExceeded, FuelExhausted, LimitError, MemoryExceeded, VmError
 from orchestrion.vm.hal_module import HalModule
+from orchestrion.vm.limits import Limits
 from orchestrion.vm.load_limits import FUEL, MEMORY, default_limits, find_limits
 
 DEVICES = ("reference", "opencl", "vulkan", "null")

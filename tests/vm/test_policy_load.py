@@ -14,6 +14,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from orchestrion.schema.hints import install
+
 pytest.importorskip("cryptography")
 
 from signed_modules import code_module, detached, key_text, keys_file, rebuilt, signed
@@ -516,7 +518,7 @@ except vm.Untrusted as error:
     print(error)
 """
     said = run(program, path, policy)
-    assert "is not trusted: publisher: signatures need the package cryptography: pip install orchestrion[sign]" in said
+    assert f"is not trusted: publisher: signatures need the package cryptography: {install('sign')}" in said
 
 
 def test_facts_of_many_modules_are_bounded(key: keys.PrivateKey, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,10 @@ from orchestrion.hal.buffer import Buffer, BufferView
 from orchestrion.hal.device import Device
 from orchestrion.schema.dtypes import BY_NAME
 from orchestrion.schema.hal_imports import HAL_IMPORTS
-from orchestrion.vm.context import Context, Limits
+from orchestrion.vm.context import Context
 from orchestrion.vm.errors import Trap, VmError
 from orchestrion.vm.hal_module import HalModule
+from orchestrion.vm.limits import Limits
 
 SOURCE = """
 import @test.add (i32, i64, f32, f64, any) -> (any, f64, f32, i64, i32)

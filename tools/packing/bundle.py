@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from orchestrion.tools import cli
+from orchestrion.tools.arguments import Parser
 
 from .passwords import add_password
 
@@ -18,9 +19,17 @@ LAYOUTS = ("plain", "play-ai-pack", "apple-asset-pack")
 DELIVERIES = ("install-time", "fast-follow", "on-demand")
 POLICIES = ("essential", "prefetch", "on-demand")
 
+EXAMPLES = (
+    ("vm-pack bundle m.fb -o bundle.zip --parameters=weights.safetensors", "Packs a module with its weights."),
+    ("vm-pack bundle m.fb -o pack --layout=play-ai-pack --name=speech", "Makes the folder of a Play AI pack."),
+    ("vm-pack bundle bundle.zip --verify", "Checks every byte of a bundle."),
+)
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    made = cli.subcommand(subparsers, "bundle", run, "Packs a module with its parameters and papers, for a store.")
+
+def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
+    made = cli.subcommand(
+        subparsers, "bundle", run, "Packs a module with its parameters and papers, for a store.", EXAMPLES
+    )
     made.add_argument("file", metavar="M.fb", help="the module; with --verify the bundle")
     made.add_argument("-o", dest="output", metavar="OUT", help="the archive; with --layout of a store a folder")
     made.add_argument("--verify", action="store_true", help="check every byte of a bundle against its manifest")
@@ -39,7 +48,7 @@ def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
     _add_store_flags(made)
 
 
-def _add_store_flags(made: argparse.ArgumentParser) -> None:
+def _add_store_flags(made: Parser) -> None:
     made.add_argument("--name", metavar="NAME", help="the pack's name in the store (default: that of the model)")
     made.add_argument(
         "--delivery", choices=DELIVERIES, default="on-demand", help="of a Play AI pack (default: on-demand)"
@@ -63,6 +72,8 @@ def run(options: argparse.Namespace) -> int:
         return verify(options)
     if options.output is None:
         raise cli.UsageError("-o OUT is missing")
+    if options.group and options.layout != "play-ai-pack":
+        raise cli.UsageError("--group needs --layout=play-ai-pack")
     from . import bundling, openssf, stores
 
     goods = bundling.collect(options)

@@ -6,10 +6,19 @@ from hashlib import sha256
 from typing import Any
 
 from orchestrion.tools import cli
+from orchestrion.tools.arguments import Parser
+
+EXAMPLES = (
+    ("vm-pack delta old.fb new.fb -o update.delta", "Writes what a device that has the old module downloads."),
+    (
+        "vm-pack delta old.zip new.zip -o update.delta --compression=zlib",
+        "The same for bundles, for a Python without lzma.",
+    ),
+)
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    made = cli.subcommand(subparsers, "delta", run, "Writes what turns one file into another.")
+def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
+    made = cli.subcommand(subparsers, "delta", run, "Writes what turns one file into another.", EXAMPLES)
     made.add_argument("old", metavar="OLD", help="a module, a bundle, any file")
     made.add_argument("new", metavar="NEW", help="what `vm-pack apply OLD D` is to give")
     made.add_argument("-o", dest="output", metavar="D", required=True, help="the delta")

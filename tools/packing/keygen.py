@@ -9,12 +9,18 @@ import os
 from contextlib import suppress
 
 from orchestrion.tools import cli
+from orchestrion.tools.arguments import Parser
 
 from .passwords import add_password, password
 
+EXAMPLES = (
+    ("vm-pack keygen -o key.pem", "Makes key.pem, which stays secret, and key.pub.pem."),
+    ("vm-pack keygen -o key.pem --type=p256 --password", "Makes keys for ECDSA, and asks for a password."),
+)
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    made = cli.subcommand(subparsers, "keygen", run, "Makes a key pair for signing.")
+
+def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
+    made = cli.subcommand(subparsers, "keygen", run, "Makes a key pair for signing.", EXAMPLES)
     made.add_argument(
         "--type", choices=("ed25519", "p256"), default="ed25519", help="Ed25519 (default), or ECDSA over P-256"
     )

@@ -8,12 +8,21 @@ import json
 import os
 
 from orchestrion.tools import cli
+from orchestrion.tools.arguments import Parser
 
 from .linting.profiles import LINT_PROFILES
 
+EXAMPLES = (
+    ("vm-pack lint m.fb", "Says what the rules of app stores object to. The exit status is 1 where they refuse it."),
+    (
+        "vm-pack lint m.fb --policy=keys.toml --html=review.html",
+        "Also asks for signatures, and writes a page for the reviewer.",
+    ),
+)
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    made = cli.subcommand(subparsers, "lint", run, "Checks a module against the rules of a store.")
+
+def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
+    made = cli.subcommand(subparsers, "lint", run, "Checks a module against the rules of a store.", EXAMPLES)
     made.add_argument("file", metavar="M.fb", help="the module")
     made.add_argument(
         "--profile",

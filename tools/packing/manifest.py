@@ -3,10 +3,13 @@
 import argparse
 
 from orchestrion.tools import cli
+from orchestrion.tools.arguments import Parser
+
+EXAMPLES = (("vm-pack manifest m.fb -o m.json", "Writes what the module is and needs."),)
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    made = cli.subcommand(subparsers, "manifest", run, "Writes what a module is and needs, as JSON.")
+def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
+    made = cli.subcommand(subparsers, "manifest", run, "Writes what a module is and needs, as JSON.", EXAMPLES)
     made.add_argument("file", metavar="M.fb", help="the module")
     made.add_argument("--detached", metavar="F", help="the module's signatures, where they lie in a file of their own")
     made.add_argument("-o", dest="output", metavar="FILE.json", required=True, help="the manifest")

@@ -8,6 +8,7 @@ The package takes ECDSA keys on P-256, P-384 and P-521; those of `vm-pack keygen
 from pathlib import Path
 from typing import Any
 
+from orchestrion.schema.hints import install
 from orchestrion.tools import cli
 
 from .passwords import password
@@ -50,5 +51,5 @@ def _package(name: str) -> Any:
         return import_module(f"model_signing.{name}")
     except ImportError as error:
         raise cli.InputError(
-            f"OpenSSF Model Signing needs the package model-signing: pip install orchestrion[model-signing] ({error})"
+            f"OpenSSF Model Signing needs the package model-signing: {install('model-signing')} ({error})"
         ) from None

@@ -10,13 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrion.tools import cli
+from orchestrion.tools.arguments import Parser
 
 if TYPE_CHECKING:
     from orchestrion.schema.parameters import Parameter
 
+EXAMPLES = (
+    ("vm-pack parameters m.fb", "Lists the parameters with their types."),
+    ("vm-pack parameters m.fb weights.safetensors", "Checks that a file has the parameters that the module wants."),
+)
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    made = cli.subcommand(subparsers, "parameters", run, "Lists the parameters of a module, checks files of them.")
+
+def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
+    made = cli.subcommand(
+        subparsers, "parameters", run, "Lists the parameters of a module, checks files of them.", EXAMPLES
+    )
     made.add_argument("module", metavar="M.fb", help="the module")
     made.add_argument("files", metavar="FILE", nargs="*", help="safetensors files, or folders of them, to be checked")
     made.add_argument("--beside", action="store_true", help="check the file that vm-compile wrote beside the module")

@@ -1,17 +1,17 @@
 """Passwords of private keys on the command line: asked for, or from a place that other users cannot see."""
 
-import argparse
 import os
 import sys
 
 from orchestrion.tools import cli
+from orchestrion.tools.arguments import Parser
 
 _ASK = ""
 #: what `cryptography` takes
 _MOST_BYTES = 1023
 
 
-def add_password(made: argparse.ArgumentParser, of_what: str) -> None:
+def add_password(made: Parser, of_what: str) -> None:
     made.add_argument(
         "--password",
         metavar="SOURCE",

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from orchestrion.tools import cli
+from orchestrion.tools.arguments import Parser
 
 from .passwords import add_password
 
@@ -20,9 +21,15 @@ if TYPE_CHECKING:
 
     from .signing import Signable
 
+EXAMPLES = (
+    ("vm-pack sign m.fb --key=key.pem -o signed.fb", "Writes the module with the signature in it."),
+    ("vm-pack sign m.fb --key=key.pem --detached=m.sig", "Leaves the module as it is and writes a file beside it."),
+    ("vm-pack sign weights.safetensors --key=key.pem --detached=w.sig", "Signs a file of parameters."),
+)
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    made = cli.subcommand(subparsers, "sign", run, "Signs a module, or another file by all of its bytes.")
+
+def add(subparsers: argparse._SubParsersAction[Parser]) -> None:
+    made = cli.subcommand(subparsers, "sign", run, "Signs a module, or another file by all of its bytes.", EXAMPLES)
     made.add_argument("file", metavar="M.fb", help="the module, or a file of --kind")
     made.add_argument("--key", metavar="KEY.pem", action="append", required=True, help="a private key; repeat")
     made.add_argument("-o", dest="output", metavar="S.fb", help="write the signed module; it may be M.fb itself")

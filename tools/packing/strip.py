@@ -7,10 +7,18 @@ in the root stay, since the root is what is signed: without them it would be ano
 import argparse
 
 from orchestrion.tools import cli
+from orchestrion.tools.arguments import Parser
+
+EXAMPLES = (
+    (
+        "vm-pack strip m.fb -o small.fb",
+        "Takes out debug information: signatures stay valid, errors no longer name ops.",
+    ),
+)
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    made = cli.subcommand(subparsers, "strip", run, "Takes debug information out of a module's file.")
+def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
+    made = cli.subcommand(subparsers, "strip", run, "Takes debug information out of a module's file.", EXAMPLES)
     made.add_argument("file", metavar="M.fb", help="the module")
     made.add_argument("-o", dest="output", metavar="S.fb", required=True, help="the file to write")
 

@@ -12,15 +12,24 @@ import argparse
 from collections.abc import Mapping, Sequence
 
 from orchestrion.schema.module import Module
-from orchestrion.schema.profiles import FEATURES, PROFILES, feature_bits, feature_names
+from orchestrion.schema.profiles import FEATURES, PROFILES, feature_bits, feature_names, find_profile_name
 from orchestrion.schema.rows import Program, Variant
 from orchestrion.tools import cli
+from orchestrion.tools.arguments import Parser
 
 from .module_parts import all_variants, constants_of, executables_of, is_complete, source_map_of, variants_of
 
+EXAMPLES = (
+    ("vm-pack thin m.fb --target=spirv -o small.fb", "Keeps what Vulkan devices run."),
+    (
+        "vm-pack thin m.fb --target=opencl,reference --feature= -o small.fb",
+        "Keeps what runs on OpenCL devices without any features.",
+    ),
+)
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    made = cli.subcommand(subparsers, "thin", run, "Takes programs and variants out of a module's file.")
+
+def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
+    made = cli.subcommand(subparsers, "thin", run, "Takes programs and variants out of a module's file.", EXAMPLES)
     made.add_argument("file", metavar="M.fb", help="the module")
     made.add_argument(
         "--target", metavar="NAME,...", required=True, help=f"targets whose programs stay, of {', '.join(PROFILES)}"
@@ -38,7 +47,8 @@ def run(options: argparse.Namespace) -> int:
 
     from .rewrite import say, write_without
 
-    targets = _names(options.target, "target", PROFILES, "orchestrion.profiles")
+    names = ",".join([find_profile_name(name) or name for name in options.target.split(",")])
+    targets = _names(names, "target", PROFILES, "orchestrion.profiles")
     features = None if options.feature is None else frozenset(_names(options.feature, "feature", FEATURES))
     module = open_module(options.file)
     dropped = dropped_segments(module, targets, features)
@@ -50,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 def _names(text: str, what: str, known: Mapping[str, object], group: str = "") -> list[str]:
     found = text.split(",") if text else []
     if not found and what == "target":
-        raise cli.UsageError(f"no target is given; there are {', '.join(known)}")
+        raise cli.UsageError(f"--target: no target is given; there are {', '.join(known)}")
     unknown = [name for name in found if name not in known]
     if unknown and group:
         from orchestrion.schema.plugins import declared
@@ -58,7 +68,7 @@ def _names(text: str, what: str, known: Mapping[str, object], group: str = "") -
         known = {**known, **declared(group)}
         unknown = [name for name in found if name not in known]
     if unknown:
-        raise cli.UsageError(f"no {what} is called {', '.join(unknown)}; there are {', '.join(known)}")
+        raise cli.UsageError(f"--{what}: no {what} is called {', '.join(unknown)}; there are {', '.join(known)}")
     return found
 
 

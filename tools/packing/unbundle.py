@@ -3,10 +3,15 @@
 import argparse
 
 from orchestrion.tools import cli
+from orchestrion.tools.arguments import Parser
+
+EXAMPLES = (
+    ("vm-pack unbundle bundle.zip -o folder", "Verifies the bundle first, and writes nothing where that fails."),
+)
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    made = cli.subcommand(subparsers, "unbundle", run, "Verifies a bundle and writes its files to a folder.")
+def add(subparsers: "argparse._SubParsersAction[Parser]") -> None:
+    made = cli.subcommand(subparsers, "unbundle", run, "Verifies a bundle and writes its files to a folder.", EXAMPLES)
     made.add_argument("file", metavar="BUNDLE", help="what `vm-pack bundle` wrote")
     made.add_argument("-o", dest="output", metavar="FOLDER", required=True, help="where the files go")
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from orchestrion.tools import cli
+from orchestrion.tools.arguments import Parser
 
 if TYPE_CHECKING:
     from orchestrion.schema.module import Module
@@ -22,9 +23,17 @@ if TYPE_CHECKING:
 #: kind of a file that is no module -> the scope that its signers need
 _SCOPES = {"params": "weights", "adapter": "weights", "delta": "code", "manifest": "code"}
 
+EXAMPLES = (
+    ("vm-pack verify signed.fb --key=key.pub.pem", "Checks every byte, and that this key signed the module."),
+    (
+        "vm-pack verify m.fb --policy=keys.toml --detached=m.sig",
+        "Checks the rules of a keys file, with signatures in a file of their own.",
+    ),
+)
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    made = cli.subcommand(subparsers, "verify", run, "Checks every byte of a file, and who signed it.")
+
+def add(subparsers: argparse._SubParsersAction[Parser]) -> None:
+    made = cli.subcommand(subparsers, "verify", run, "Checks every byte of a file, and who signed it.", EXAMPLES)
     made.add_argument("file", metavar="F", help="a module, or another file that was signed")
     by = made.add_mutually_exclusive_group(required=True)
     by.add_argument(

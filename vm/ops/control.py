@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any, Protocol
 
 from orchestrion.schema.isa import MOVE_BIT
-from orchestrion.vm.errors import CallerError, ProgramFailed, Trap
+from orchestrion.vm.errors import CallerValueError, ProgramFailed, Trap
 from orchestrion.vm.native import class_of
 from orchestrion.vm.refs import type_name
 
@@ -243,7 +243,7 @@ def _check(a: int, message: str) -> Op:
 def _require(a: int, values: tuple[int, ...], message: str) -> Op:
     def op(regs: Registers) -> None:
         if not regs[a]:
-            raise CallerError(fill_in(message, [regs[register] for register in values]))
+            raise CallerValueError(fill_in(message, [regs[register] for register in values]))
 
     return op
 

@@ -46,6 +46,16 @@ def absent(name: str) -> Op:
     return op
 
 
+def present(function: NativeFunction | None, d: int) -> Op:
+    """Whether an import is there, as a number."""
+    found = 0 if function is None else 1
+
+    def op(regs: Registers) -> None:
+        regs[d] = found
+
+    return op
+
+
 def call_native(
     function: NativeFunction, types: tuple[str, ...], args: tuple[int, ...], results: tuple[int, ...]
 ) -> Op:

@@ -17,6 +17,7 @@ datas: list[tuple[str, str]] = []
 hiddenimports = [
     "orchestrion.hal.libraries.blas",
     "orchestrion.hal.libraries.lapack",
+    "orchestrion.hal.opencl.launch_process",
     "orchestrion.hal.vulkan.build_process",
 ]
 for _group in ("orchestrion.hal", "orchestrion.libraries"):

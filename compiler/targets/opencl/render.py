@@ -1,53 +1,56 @@
 """Kernel IR as OpenCL C 1.2 source text.
 
-An entry is a kernel: a `__global` pointer per binding, in order, then a `uint` per parameter word. Every value is a
-variable `v<n>`, constants stand where they are used. Loop results are the loop's carried variables; branch results are
-variables declared before the branch. Bindings may overlap as far as the sequencer allows, hence no `restrict`.
+An entry is a kernel: a `__global` pointer per binding, in order, then a `uint` per parameter word. A value is a
+variable `v<n>`, or stands as an expression where it is used (`BodyText._place`). Constants stand where they are used.
+Loop results are the loop's carried variables; branch results are variables declared before the branch. Bindings may
+overlap as far as the sequencer allows, hence no `restrict`. `kernel.call` calls a function of `functions.py`.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestrion.compiler.ir.core import Block, Operation, Value
 from orchestrion.compiler.kernel import dialect as k
 from orchestrion.compiler.kernel.signature import Signature
-from orchestrion.schema.dtypes import BOOL
+from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, UNSIGNED
 
-from .scalars import MEMORY_TYPES, TYPES, expression, literal
+from .scalars import CALLED, MEMORY_TYPES, TYPES, expression, literal
 
 INDENT = "  "
 _GROUP = "get_group_id(0) + get_num_groups(0) * (get_group_id(1) + get_num_groups(1) * get_group_id(2))"
 _LOCAL = "get_local_id(0) + get_local_size(0) * (get_local_id(1) + get_local_size(1) * get_local_id(2))"
 
 
-class KernelText:
-    """The text of one entry."""
+#: the most characters of an expression that stands where its value is used
+LONGEST = 60
+_NAME = re.compile(r"[a-z]\w*", re.ASCII)
 
-    def __init__(self, block: Block, signature: Signature) -> None:
-        self.block = block
-        self.signature = signature
+
+class BodyText:
+    """The statements of a block. `arguments`: the names of the block's arguments; `callee` gives the name of the
+    function of a call.
+    """
+
+    def __init__(self, block: Block, arguments: Sequence[str], callee: Callable[[k.Call], str]) -> None:
         self.lines: list[str] = []
-        self.names: dict[Value, str] = {}
+        #: the text of a value: a name, a literal, or an expression
+        self.names: dict[Value, str] = dict(zip(block.arguments, arguments, strict=True))
+        #: values whose text is in parentheses where it is an operand
+        self.compound: set[Value] = set()
+        self.callee = callee
         self.depth = 1
         self.count = 0
+        self._ops(block)
 
     def text(self) -> str:
-        self.names |= {binding: f"b{ordinal}" for ordinal, binding in enumerate(self.block.arguments)}
-        self._ops(self.block)
-        size = ", ".join(map(str, self.signature.workgroup_size))
-        head = f"__kernel __attribute__((reqd_work_group_size({size})))\nvoid {self.signature.name}"
-        body = "\n".join(self.lines)
-        return f"{head}({', '.join(self._arguments())})\n{{\n{body}\n}}\n"
-
-    def _arguments(self) -> list[str]:
-        arguments = []
-        for ordinal, binding in enumerate(self.signature.bindings):
-            const = "" if binding.writable else "const "
-            element = "uchar" if binding.dtype is None else MEMORY_TYPES[binding.dtype.name]
-            arguments.append(f"__global {const}{element}* b{ordinal}")
-        return arguments + [f"uint p{ordinal}" for ordinal in range(self.signature.parameters)]
+        return "\n".join(self.lines)
 
     # text
+
+    def _operand(self, value: Value) -> str:
+        """The text of a value inside an expression."""
+        return f"({self.names[value]})" if value in self.compound else self.names[value]
 
     def _line(self, text: str) -> None:
         self.lines.append(INDENT * self.depth + text)
@@ -61,11 +64,20 @@ class KernelText:
     def _define(self, value: Value, text: str) -> None:
         self._line(f"const {_type(value)} {self._new(value)} = {text};")
 
+    def _place(self, value: Value, text: str, compound: bool = True) -> None:
+        """A pure value: a short expression where it is used, if it is used once, else a variable."""
+        if len(text) > LONGEST or not _stands_alone(value):
+            self._define(value, text)
+            return
+        self.names[value] = text
+        if compound:
+            self.compound.add(value)
+
     def _assign(self, targets: Sequence[str], values: Sequence[Value]) -> None:
-        """All at once: a value that is another target is saved first."""
+        """All at once: a value that reads another target is saved first."""
         sources = [self.names[value] for value in values]
         for position, source in enumerate(sources):
-            if source in targets and targets[position] != source:
+            if set(_NAME.findall(source)) & set(targets) - {targets[position]}:
                 sources[position] = f"t{self.count}"
                 self.count += 1
                 self._line(f"const {_type(values[position])} {sources[position]} = {source};")
@@ -83,9 +95,17 @@ class KernelText:
                 _OPS[op.name](self, op)
 
     def _scalar(self, op: k.Scalar) -> None:
-        names = [self.names[operand] for operand in op.operands]
+        names = [self._operand(operand) for operand in op.operands]
         types = [k.dtype_of(operand) for operand in op.operands]
-        self._define(op.output, expression(op.primitive.name, names, types, k.dtype_of(op.output)))
+        text = expression(op.primitive.name, names, types, k.dtype_of(op.output))
+        if _is_product(op):
+            self._define(op.output, text)
+        else:
+            self._place(op.output, text, op.primitive.name not in CALLED)
+
+    def call(self, op: k.Call) -> None:
+        names = [self.names[value] for value in op.values if not isinstance(value.defining_op, k.Constant)]
+        self._place(op.output, f"{self.callee(op)}({', '.join(names)})", compound=False)
 
     def constant(self, op: k.Constant) -> None:
         self.names[op.output] = literal(op.bits, k.dtype_of(op.output))
@@ -115,22 +135,22 @@ class KernelText:
     def load_lanes(self, op: k.LoadLanes) -> None:
         shape = k.vector_shape(op.output.type)
         assert shape is not None
-        self._define(op.output, f"vload{shape[0]}(0, {self.names[op.binding]} + {self.names[op.index]})")
+        self._define(op.output, f"vload{shape[0]}(0, {self.names[op.binding]} + {self._operand(op.index)})")
 
     def vector(self, op: k.Vector) -> None:
         names = list(dict.fromkeys(self.names[value] for value in op.values))
         lanes = names if len(names) == 1 else [self.names[value] for value in op.values]
-        self._define(op.output, f"({_type(op.output)})({', '.join(lanes)})")
+        self._place(op.output, f"({_type(op.output)})({', '.join(lanes)})", compound=False)
 
     def lanes(self, op: k.Lanes) -> None:
         for lane, output in enumerate(op.outputs):
-            self._define(output, f"{self.names[op.vector]}.s{lane:x}")
+            self.names[output] = f"{self.names[op.vector]}.s{lane:x}"
 
     def add_vectors(self, op: k.AddVectors) -> None:
-        self._define(op.output, f"{self.names[op.x]} + {self.names[op.y]}")
+        self._place(op.output, f"{self._operand(op.x)} + {self._operand(op.y)}")
 
     def multiply_vectors(self, op: k.MultiplyVectors) -> None:
-        self._define(op.output, f"{self.names[op.x]} * {self.names[op.y]}")
+        self._define(op.output, f"{self._operand(op.x)} * {self._operand(op.y)}")
 
     def store(self, op: k.Store | k.StoreShared) -> None:
         value, memory, index = (self.names[operand] for operand in op.operands)
@@ -184,32 +204,76 @@ class KernelText:
         """The end of an entry or a region: whoever opened it closes it."""
 
 
+class KernelText(BodyText):
+    """The text of one entry."""
+
+    def __init__(self, block: Block, signature: Signature, callee: Callable[[k.Call], str]) -> None:
+        self.signature = signature
+        super().__init__(block, [f"b{ordinal}" for ordinal in range(len(block.arguments))], callee)
+
+    def text(self) -> str:
+        size = ", ".join(map(str, self.signature.workgroup_size))
+        head = f"__kernel __attribute__((reqd_work_group_size({size})))\nvoid {self.signature.name}"
+        return f"{head}({', '.join(self._arguments())})\n{{\n{super().text()}\n}}\n"
+
+    def _arguments(self) -> list[str]:
+        arguments = []
+        for ordinal, binding in enumerate(self.signature.bindings):
+            const = "" if binding.writable else "const "
+            element = "uchar" if binding.dtype is None else MEMORY_TYPES[binding.dtype.name]
+            arguments.append(f"__global {const}{element}* b{ordinal}")
+        return arguments + [f"uint p{ordinal}" for ordinal in range(self.signature.parameters)]
+
+
+def _stands_alone(value: Value) -> bool:
+    """Whether a value is used once, in its own block, and once in the text of its user.
+
+    C computes narrow integers as `int`: those are left to variables. So is what `?:` chooses from: Clang makes
+    branches of expressions there, and then a loop over work items is not vectorised.
+    """
+    dtype = BY_NAME.get(str(value.type))
+    if len(value.uses) != 1 or (dtype is not None and dtype.kind in (SIGNED, UNSIGNED) and dtype.bits < 32):
+        return False
+    ((user, position),) = value.uses
+    if isinstance(user, k.Lanes) or (isinstance(user, k.For) and value not in user.start):
+        return False
+    if isinstance(user, k.Scalar) and user.primitive.name == "select" and position > 0:
+        return False
+    return user.parent is value.parent_block
+
+
+def _is_product(op: k.Scalar) -> bool:
+    """Whether a compiler that contracts within expressions would make one rounding of this op and a sum."""
+    return op.primitive.name == "multiply" and k.dtype_of(op.output).kind == FLOAT
+
+
 def _type(value: Value) -> str:
     """The type of a scalar or vector value."""
     shape = k.vector_shape(value.type)
     return TYPES[str(value.type)] if shape is None else f"{TYPES[shape[1].name]}{shape[0]}"
 
 
-_OPS: dict[str, Callable[[KernelText, Any], None]] = {
-    k.Constant.name: KernelText.constant,
-    k.WorkgroupId.name: KernelText.workgroup_id,
-    k.LocalId.name: KernelText.local_id,
-    k.Parameter.name: KernelText.parameter,
-    k.Load.name: KernelText.load,
-    k.LoadVector.name: KernelText.load_vector,
-    k.LoadLanes.name: KernelText.load_lanes,
-    k.Vector.name: KernelText.vector,
-    k.Lanes.name: KernelText.lanes,
-    k.AddVectors.name: KernelText.add_vectors,
-    k.MultiplyVectors.name: KernelText.multiply_vectors,
-    k.Store.name: KernelText.store,
-    k.StoreVector.name: KernelText.store_vector,
-    k.Shared.name: KernelText.shared,
-    k.LoadShared.name: KernelText.load,
-    k.StoreShared.name: KernelText.store,
-    k.Barrier.name: KernelText.barrier,
-    k.For.name: KernelText.loop,
-    k.If.name: KernelText.branch,
-    k.Yield.name: KernelText.nothing,
-    k.Return.name: KernelText.nothing,
+_OPS: dict[str, Callable[[BodyText, Any], None]] = {
+    k.Constant.name: BodyText.constant,
+    k.WorkgroupId.name: BodyText.workgroup_id,
+    k.LocalId.name: BodyText.local_id,
+    k.Parameter.name: BodyText.parameter,
+    k.Call.name: BodyText.call,
+    k.Load.name: BodyText.load,
+    k.LoadVector.name: BodyText.load_vector,
+    k.LoadLanes.name: BodyText.load_lanes,
+    k.Vector.name: BodyText.vector,
+    k.Lanes.name: BodyText.lanes,
+    k.AddVectors.name: BodyText.add_vectors,
+    k.MultiplyVectors.name: BodyText.multiply_vectors,
+    k.Store.name: BodyText.store,
+    k.StoreVector.name: BodyText.store_vector,
+    k.Shared.name: BodyText.shared,
+    k.LoadShared.name: BodyText.load,
+    k.StoreShared.name: BodyText.store,
+    k.Barrier.name: BodyText.barrier,
+    k.For.name: BodyText.loop,
+    k.If.name: BodyText.branch,
+    k.Yield.name: BodyText.nothing,
+    k.Return.name: BodyText.nothing,
 }

@@ -6,6 +6,7 @@ overflow and shifts into the sign are undefined in C, and narrow types would be 
 unsigned of 32 bits and more, say the same as those of `u` without casts.
 """
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -76,6 +77,10 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
 
 #: (primitive, kind of its last operand) -> expression
 EXPRESSIONS: dict[tuple[str, str], str] = {(name, kind): text for name, kinds, text in _ROWS for kind in kinds}
+
+
+#: primitives that are functions of OpenCL C: their text needs no parentheses
+CALLED = frozenset(name for name, _, text in _ROWS if re.fullmatch(r"[a-z_]+({R})?\({x}\)", text))
 
 
 def expression(name: str, operands: Sequence[str], types: Sequence[DType], result: DType) -> str:

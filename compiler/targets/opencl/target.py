@@ -18,13 +18,14 @@ from orchestrion.compiler.kernel.signature import Signature, signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
 from orchestrion.compiler.targets.target import Payload, Target
 
+from .functions import Functions
 from .render import KernelText
 from .reserved import is_reserved
 
 #: PoCL's compiler loses the vectors of unrolled scalars at the least provocation: it is given vectors
 MACHINES = {
-    "cpu": Machine(tile=(8, 16), width=16, row=256, long_tiles=True),
-    "gpu": Machine(tile=(8, 8), block=(8, 4), packs=False, holders=32),
+    "cpu": Machine(tile=(8, 16), width=16, row=256, long_tiles=True, calls=True),
+    "gpu": Machine(tile=(8, 8), block=(8, 4), packs=False, holders=32, calls=True),
 }
 #: rows of a dot that are worth an order of the other operand's columns
 ORDERED_ROWS = 64
@@ -41,7 +42,8 @@ class OpenCLTarget(Target):
 
     def layout(self, encoding: Encoding, shape: tuple[int, ...]) -> Layout | None:
         """Columns that are no neighbours in memory would be gathered one by one. Tiles serve where a dot's last one has
-        no need to be moved back, order is worth it for many rows (docs/decisions/packed-dot.md)."""
+        no need to be moved back, order is worth it for many rows (docs/decisions/packed-dot.md).
+        """
         if self.row_major_because(encoding, shape):
             return None
         return self.tiled(encoding, shape) if self._fills_tiles(encoding, shape) else encoding.ordered
@@ -70,18 +72,21 @@ class OpenCLTarget(Target):
 
     def serialize(self, executable: Operation) -> Payload:
         assert isinstance(executable, Executable)
-        parts, features, shared = [], set[str](), 0
-        for entry in executable.body.block:
-            assert isinstance(entry, Entry)
-            signature = signature_of(entry)
+        entries = [entry for entry in executable.body.block if isinstance(entry, Entry)]
+        signatures = [signature_of(entry) for entry in entries]
+        for signature in signatures:
             _check_name(signature)
-            parts.append(KernelText(entry.body.block, signature).text())
-            features |= signature.features
-            shared = max(shared, signature.shared_bytes)
+        functions = Functions(signature.name for signature in signatures)
+        kernels = [
+            KernelText(entry.body.block, signature, functions.callee).text()
+            for entry, signature in zip(entries, signatures, strict=True)
+        ]
+        features = frozenset[str]().union(*(signature.features for signature in signatures))
         head = "#pragma OPENCL FP_CONTRACT OFF\n"
         if "float64" in features:
             head += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
-        return Payload("\n".join([head, *parts]).encode(), frozenset(features), shared)
+        shared = max(signature.shared_bytes for signature in signatures)
+        return Payload("\n".join([head, *functions.texts(), *kernels]).encode(), features, shared)
 
 
 def _check_name(signature: Signature) -> None:

@@ -17,7 +17,7 @@ from orchestrion.compiler.ir.dialect import Dialect
 from orchestrion.compiler.ir.dims import UndecidedError
 from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.sequencer.ll_seq import is_binding
-from orchestrion.compiler.stablehlo.custom_call import attribute_values
+from orchestrion.compiler.stablehlo.ops.custom_call import attribute_values
 from orchestrion.schema import tensor_shapes
 from orchestrion.schema.dtypes import BY_NAME as DTYPES
 from orchestrion.schema.tensor_bytecode import ROWS, TensorOp, body_parameters

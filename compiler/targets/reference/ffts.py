@@ -14,12 +14,12 @@ from orchestrion.compiler.flow.fft import LineFft
 from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr, IntegerAttr, dense_ints
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.build import constant, elementwise
-from orchestrion.compiler.stablehlo.contraction import DotDimensions
-from orchestrion.compiler.stablehlo.indexing import Gather
-from orchestrion.compiler.stablehlo.movement import dot, part, reshape, spread, transpose
-from orchestrion.compiler.stablehlo.structural import Concatenate, Constant
+from orchestrion.compiler.stablehlo.builders.basic import constant, elementwise
+from orchestrion.compiler.stablehlo.builders.movement import dot, part, reshape, spread, transpose
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
+from orchestrion.compiler.stablehlo.ops.indexing import Gather
+from orchestrion.compiler.stablehlo.ops.structural import Concatenate, Constant
 
 if TYPE_CHECKING:
     import numpy as np

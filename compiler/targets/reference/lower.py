@@ -23,10 +23,10 @@ from orchestrion.compiler.ir.types import TensorType
 from orchestrion.compiler.kernel import special
 from orchestrion.compiler.sequencer.in_place import updates_in_place
 from orchestrion.compiler.sequencer.ll_seq import End, Entry, LoadInput, StoreOutput
-from orchestrion.compiler.stablehlo import contraction, indexing, structural
-from orchestrion.compiler.stablehlo.base import is_supported, tensor_of
-from orchestrion.compiler.stablehlo.custom_call import CustomCall
-from orchestrion.compiler.stablehlo.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops import contraction, indexing, structural
+from orchestrion.compiler.stablehlo.ops.base import is_supported, tensor_of
+from orchestrion.compiler.stablehlo.ops.custom_call import CustomCall
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
 
 from .dialect import OPS, Yield
 from .encodings import Emit, pack, stored, unpack

@@ -12,10 +12,10 @@ from orchestrion.compiler.ir.attributes import DenseArray
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
 from orchestrion.compiler.ir.types import I32, TensorType
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.build import compare, constant, elementwise
-from orchestrion.compiler.stablehlo.scalar_regions import widened
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.scalar_regions import widened
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim
 
 
 def expand_merges(block: Block) -> None:

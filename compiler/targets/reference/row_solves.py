@@ -10,10 +10,10 @@ from orchestrion.compiler.flow.row_solve import RowSolve
 from orchestrion.compiler.ir.attributes import IntegerAttr
 from orchestrion.compiler.ir.core import Block, Value
 from orchestrion.compiler.ir.rewriter import Rewriter
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.build import elementwise
-from orchestrion.compiler.stablehlo.movement import part, reshape, spread
-from orchestrion.compiler.stablehlo.structural import Concatenate
+from orchestrion.compiler.stablehlo.builders.basic import elementwise
+from orchestrion.compiler.stablehlo.builders.movement import part, reshape, spread
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.structural import Concatenate
 
 
 def expand_row_solves(block: Block) -> None:

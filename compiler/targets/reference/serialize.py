@@ -8,7 +8,7 @@ from orchestrion.compiler.errors import CompileError, Diagnostic
 from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
 from orchestrion.compiler.ir.dims import Symbol
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
-from orchestrion.compiler.stablehlo.function_dims import rows_of
+from orchestrion.compiler.stablehlo.ops.function_dims import rows_of
 from orchestrion.schema.tensor_bytecode import Body, Code, EntryCode, body_parameters
 from orchestrion.schema.tensor_encoding import encode
 from orchestrion.schema.tensor_shapes import ShapeError

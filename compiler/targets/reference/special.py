@@ -16,8 +16,8 @@ from orchestrion.compiler.ir.core import OpResult, Value
 from orchestrion.compiler.ir.locations import Location
 from orchestrion.compiler.ir.types import I1, TensorType, scalar
 from orchestrion.compiler.kernel.emitter import Emitter, Number, UnsupportedScalar
-from orchestrion.compiler.stablehlo.base import tensor_of
-from orchestrion.compiler.stablehlo.structural import BroadcastInDim, Constant
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
 from orchestrion.schema.dtypes import BY_NAME
 
 

@@ -164,7 +164,7 @@ class FunctionWords:
             elif op.name in _OPS:
                 _OPS[op.name](self, op)
             else:
-                raise CompileError([Diagnostic("SPIR-V kernels compute on scalars only", op.loc, op.name)])
+                raise CompileError([Diagnostic("SPIR-V kernels have no such op", op.loc, op.name)])
 
     def _scalar(self, op: k.Scalar) -> None:
         subject, result = k.dtype_of(op.operands[-1]), k.dtype_of(op.output)
@@ -178,16 +178,39 @@ class FunctionWords:
         if name == "OpSConvert" and subject.bits == 32:
             self.ids[op.output] = self._sign_extended(operands[0], subject, result)
             return
-        made = self.ids[op.output] = self._make(name, self.a.scalar(result), *operands)
-        if FLOAT in (subject.kind, result.kind) and name not in ("OpBitcast", "OpSelect"):
-            self.a.decorate(made, "NoContraction")
+        if name == "RoundEven" and subject.bits == 64:
+            self.ids[op.output] = self._rounded_to_even(operands[0], subject)
+            return
+        floats = FLOAT in (subject.kind, result.kind) and name not in ("OpBitcast", "OpSelect")
+        make = self._exact if floats else self._make
+        self.ids[op.output] = make(name, self.a.scalar(result), *operands)
 
     def _sign_extended(self, value: int, narrow: DType, wide: DType) -> int:
         """32 bits as 64, by way of an unsigned number: Mesa (22.3) moves a comparison with a constant in front of such
-        an `OpSConvert`, and gets it wrong."""
+        an `OpSConvert`, and gets it wrong.
+        """
         higher = self._make("OpBitwiseXor", self.a.scalar(narrow), value, self.a.constant(narrow, 1 << 31))
         extended = self._make("OpUConvert", self.a.scalar(wide), higher)
         return self._make("OpISub", self.a.scalar(wide), extended, self.a.constant(wide, 1 << 31))
+
+    def _rounded_to_even(self, value: int, dtype: DType) -> int:
+        """A float of 64 bits, rounded by adding and subtracting 2^52, beyond which no fraction is left. Mesa (22.3)
+        rounds ties of `RoundEven` down on processors without AVX-512. Zeros, NaN and large values stay as they are.
+        """
+        number, truth = self.a.scalar(dtype), self.a.once("OpTypeBool")
+        magic = self.a.constant(dtype, 0x4330000000000000)
+        size = self._exact("FAbs", number, value)
+        rounded = self._exact("OpFSub", number, self._exact("OpFAdd", number, size, magic), magic)
+        below = self._exact("OpFOrdLessThan", truth, value, self._zero(dtype))
+        signed = self._make("OpSelect", number, below, self._exact("OpFNegate", number, rounded), rounded)
+        some = self._exact("OpFOrdGreaterThan", truth, size, self._zero(dtype))
+        small = self._exact("OpFOrdLessThan", truth, size, magic)
+        return self._make("OpSelect", number, self._make("OpLogicalAnd", truth, some, small), signed, value)
+
+    def _exact(self, name: str, result: int, *operands: int) -> int:
+        made = self._make(name, result, *operands)
+        self.a.decorate(made, "NoContraction")
+        return made
 
     def constant(self, op: k.Constant) -> None:
         dtype = k.dtype_of(op.output)
@@ -370,13 +393,14 @@ def _is_float_zero(op: k.Constant) -> bool:
 
 
 def _makes_floats(op: Operation) -> bool:
-    """Whether it is a float zero, or may be one where the driver knows its operand."""
+    """Whether it is a float zero, or may be one where the driver knows its operand, or is compared with one."""
     if isinstance(op, k.Constant):
         return _is_float_zero(op)
     if not isinstance(op, k.Scalar):
         return False
     subject, result = k.dtype_of(op.operands[-1]), k.dtype_of(op.output)
-    return instruction(op.primitive.name, subject, result) in _TO_FLOAT
+    name = instruction(op.primitive.name, subject, result)
+    return name in _TO_FLOAT or name == "RoundEven" and subject.bits == 64
 
 
 _TO_FLOAT = frozenset({"OpConvertSToF", "OpConvertUToF"})

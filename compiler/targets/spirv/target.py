@@ -6,7 +6,7 @@ from orchestrion.compiler.flow.layout import Encoding, Layout
 from orchestrion.compiler.ir.core import Operation
 from orchestrion.compiler.ir.dims import Dim
 from orchestrion.compiler.kernel.lower import lower_entry, plan_entry
-from orchestrion.compiler.kernel.machine import DEFAULT, Machine
+from orchestrion.compiler.kernel.machine import DEFAULT, LLVMPIPE_TURNS, Machine
 from orchestrion.compiler.kernel.plan import EntryPlan
 from orchestrion.compiler.kernel.signature import signature_of
 from orchestrion.compiler.sequencer.ll_seq import Entry, Executable
@@ -16,10 +16,12 @@ from .assembler import Assembler
 from .render import FunctionWords, ModuleVariables
 
 #: llvmpipe loads lane by lane, in a loop per load: four elements in one serve the products of a tile four times; GPUs
-#: have such loads, too
+#: have such loads, too. Code for GPUs runs on llvmpipe as well, and is right there
 MACHINES = {
-    "cpu": Machine(tile=(8, 8), vectors=True, short_row=32, few=True, long_tiles=True),
-    "gpu": Machine(tile=(8, 8), vectors=True, block=(8, 4), packs=False, holders=32, few=True),
+    "cpu": Machine(tile=(8, 8), vectors=True, short_row=32, few=True, long_tiles=True, loop_turns=LLVMPIPE_TURNS),
+    "gpu": Machine(
+        tile=(8, 8), vectors=True, block=(8, 4), packs=False, holders=32, few=True, loop_turns=LLVMPIPE_TURNS
+    ),
 }
 #: how often an element of a dot's operand is read, and how many products there are, for tiles to be worth it
 LEAST_REUSE, LEAST_PRODUCTS = 32, 1 << 20

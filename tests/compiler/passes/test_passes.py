@@ -1,9 +1,9 @@
 """Every `.mlir` file here: what a pass makes of a module, as text.
 
 A file holds cases divided by `// -----`. A case starts with comment lines: `// passes: a, b`, optionally
-`// targets: reference, spirv`, `// encodings: test`, `// machines: gpu, cpu`, `// parameters: true` and
-`// arguments: w, b`, and what to look at. Then the input, a line `// =====`, and what must come out (without
-locations). `BLESS=1` writes what comes out; review the diff.
+`// targets: reference, spirv`, `// encodings: test`, `// machines: gpu, cpu`, `// parameters: true`,
+`// arguments: w, b` and `// callbacks: drop`, and what to look at. Then the input, a line `// =====`, and what must
+come out (without locations). `BLESS=1` writes what comes out; review the diff.
 """
 
 import os
@@ -16,7 +16,8 @@ from orchestrion.compiler.ir.parser import parse
 from orchestrion.compiler.ir.printer import print_module
 from orchestrion.compiler.ir.verifier import check_own
 from orchestrion.compiler.kernel.machine import DEFAULT
-from orchestrion.compiler.pipeline import PASSES, Options, named, run_passes
+from orchestrion.compiler.options import Options
+from orchestrion.compiler.pipeline import PASSES, named, run_passes
 
 HERE = Path(__file__).parent
 DIVIDER = "// -----\n"
@@ -42,6 +43,7 @@ def _run(case: str) -> str:
         machines,
         parameters=bool(_header(case, "parameters")),
         parameter_arguments=tuple(_header(case, "arguments")),
+        callbacks=(_header(case, "callbacks") or ["refuse"])[0],
     )
     run_passes(module, named(passes), options)
     check_own(module, ", ".join(passes))

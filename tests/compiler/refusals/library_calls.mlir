@@ -16,7 +16,7 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 5:10: stablehlo.custom_call: is not supported (code from elsewhere): 'cu_something' is no name of a library function, which is like library.function
+// 5:10: stablehlo.custom_call: is not supported: cu_something is code for CUDA; export the program for cpu: jax.export.export(f, platforms=['cpu'])
 // 6:10: stablehlo.custom_call: calls a.b, which has side effects; functions over tensors only are supported
 // 7:10: stablehlo.custom_call: calls a.b with computations, which is not supported
 // 8:10: stablehlo.custom_call: calls a.b with backend_config "opaque", a dictionary (api_version = 4) is supported
@@ -42,10 +42,11 @@
   }) : () -> ()
 }) : () -> ()
 // =====
-// 3:3: func.func: argument 1 is !stablehlo.token: values must be tensors; a token orders effects, and nothing here has any
-// 5:10: stablehlo.custom_call: is not supported: xla_ffi_python_cpu_callback calls back into Python, as jax.debug.print, jax.pure_callback and io_callback do, and a module has none
-// 6:10: stablehlo.custom_call: is not supported: xla_ffi_python_cpu_callback calls back into Python, as jax.debug.print, jax.pure_callback and io_callback do, and a module has none
-// 6:10: stablehlo.custom_call: result 0 is !stablehlo.token: values must be tensors; a token orders effects, and nothing here has any
+// the program calls back into Python, and a module has no Python:
+//   5:10: xla_ffi_python_cpu_callback, whose result is used
+//   6:10: xla_ffi_python_cpu_callback
+// callbacks="drop" (--callbacks=drop) leaves out those whose results nobody needs
+// what a callback computes can be written in jax.numpy, or computed by the caller and given as an argument
 // -----
 // Inside a reducer.
 "builtin.module"() ({

@@ -25,7 +25,7 @@ def _run(case: str) -> str:
         Compilation().module(source.encode(), "stablehlo")
     assert not isinstance(caught.value, ParseError), caught.value
     said = [str(diagnostic).replace("<bytes>:", "") for diagnostic in caught.value.diagnostics]
-    return source + ARROW + "".join(f"// {line}\n" for line in said)
+    return source + ARROW + "".join(f"// {line}\n" for text in said for line in text.splitlines())
 
 
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])

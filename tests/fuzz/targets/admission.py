@@ -24,7 +24,7 @@ program @p profile "reference" {
 }"""
 
 
-def READY() -> str:
+def ready() -> str:
     return "" if importlib.util.find_spec("cryptography") else "cryptography is not installed"
 
 

@@ -1,5 +1,6 @@
 """The text of an input array is an array of that shape and type, printed and read again to the same, or InputError;
-memory follows the length of the text, or the shape up to a limit."""
+memory follows the length of the text, or the shape up to a limit.
+"""
 
 import random
 import re

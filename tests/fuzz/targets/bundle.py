@@ -1,5 +1,6 @@
 """A bundle is refused with ModuleError, or verifies: every entry is what the manifest says, and the same rows give the
-same bytes. What is found in any archive lies within it and overlaps nothing."""
+same bytes. What is found in any archive lies within it and overlaps nothing.
+"""
 
 import random
 from dataclasses import replace
@@ -59,7 +60,8 @@ def seeds():
 
 def mutate(choose: random.Random, data: bytes) -> bytes:
     """Another archive of the same entries: some gone, doubled, swapped, renamed, cut off, with digests that fit; or a
-    number of a header."""
+    number of a header.
+    """
     try:
         found = read_archive(data)
         rows = [Row(name, bytes(found.read(entry)), entry.method != 0) for name, entry in found.entries.items()]

@@ -1,5 +1,6 @@
 """Generic StableHLO text is compiled for every target or CompileError; what is compiled loads, and runs on the
-reference device within limits to results or named errors."""
+reference device within limits to results or named errors.
+"""
 
 import random
 from functools import cache

@@ -1,5 +1,6 @@
 """A file is a sound container or ModuleError: each byte is of the root, the directory, a segment, an attachment, a
-section or a zero between them, and no gap is longer than alignment asks for."""
+section or a zero between them, and no gap is longer than alignment asks for.
+"""
 
 import random
 from hashlib import sha256

@@ -1,7 +1,8 @@
 """Attributes of a library call are read or ShapeError (struct's error where bytes end); those that pass the check are
-written to the bytes they were read from."""
+written to the bytes they were read from.
+"""
 
-from struct import error as StructError
+import struct
 
 from fuzzing import check
 
@@ -23,7 +24,7 @@ def one_input(data: bytes) -> None:
     try:
         found, end = library_call.read_attributes(data, 0)
         library_call.check_attributes(found)
-    except (ShapeError, StructError):
+    except (ShapeError, struct.error):
         return
     check(end <= len(data), f"{end} of {len(data)} bytes are read")
     if not any(value == () for _, value in found):  # an empty list is one of ints

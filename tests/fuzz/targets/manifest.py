@@ -1,5 +1,6 @@
 """A manifest is refused with ModuleError, or is written as one text, and every device has an answer about it that does
-not change when it is read again."""
+not change when it is read again.
+"""
 
 import json
 import random

@@ -1,5 +1,6 @@
 """A file is refused, or every export runs on the reference device within limits to results or named errors, and
-nothing is left: the property of `mutants.run`."""
+nothing is left: the property of `mutants.run`.
+"""
 
 import random
 from functools import cache

@@ -1,4 +1,4 @@
-"""A .npy file is loaded or InputError."""
+"""A .npy or .npz file is loaded or InputError."""
 
 import io
 import tempfile
@@ -9,7 +9,7 @@ import numpy as np
 from fuzzing import ROOT, check
 
 from orchestrion.schema.dtypes import BY_NAME, of_numpy
-from orchestrion.tools.arrays import load_array
+from orchestrion.tools.array_files import as_wanted, load
 from orchestrion.tools.cli import InputError
 
 MOST_BYTES = 2048
@@ -47,6 +47,10 @@ def seeds():
             data = io.BytesIO()
             np.lib.format.write_array(data, array, version)
             yield data.getvalue()
+    for save in (np.savez, np.savez_compressed):
+        archive = io.BytesIO()
+        save(archive, x=np.ones(3, np.float32), y=np.zeros((2, 2), ">i2"))
+        yield archive.getvalue()
 
 
 def repair(data: bytes) -> bytes:
@@ -61,9 +65,13 @@ def one_input(data: bytes) -> None:
     _file().write_bytes(data)
     wanted = BY_NAME["bf16"] if len(data) % 2 else None
     try:
-        found = load_array(str(_file()), wanted)
+        read = load(str(_file()))
+        found = read.values() if isinstance(read, dict) else [as_wanted(read, wanted, "x.npy")]
     except InputError as error:
         check("\n" not in str(error), f"more than a line: {error}")
         return
-    check(of_numpy(found.dtype) is not None, f"element type {found.dtype}")
-    check(found.nbytes <= len(data), f"{found.nbytes} bytes of elements in a file of {len(data)}")
+    archive = data.startswith(b"PK")
+    check(archive or of_numpy(found[0].dtype) is not None, f"element types {[array.dtype for array in found]}")
+    size = sum(array.nbytes for array in found)
+    # deflate packs 1032 bytes into one at the most
+    check(size <= len(data) * (1032 if archive else 1), f"{size} bytes of elements in a file of {len(data)}")

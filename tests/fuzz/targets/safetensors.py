@@ -1,5 +1,6 @@
 """A file is a sound safetensors file or ModuleError: tensors cover its data, each with the bytes that its type and
-shape say; what is accepted is written again to a file that holds the same; the package of that name accepts it too."""
+shape say; what is accepted is written again to a file that holds the same; the package of that name accepts it too.
+"""
 
 import json
 import random

@@ -1,0 +1,152 @@
+"""share-scalars: executables that differ only in scalar constants become equal; the constants become their arguments.
+
+A driver compiles each kernel by itself: a program of 400 scaled sums is one kernel with 400 values of an argument. The
+values lie in constant globals of rank 0, which dispatches load.
+
+Only constants of which code generators know no more than that they are numbers become arguments: floats, neither zero,
+one, infinite nor NaN, in any sign, that are read by basic arithmetic alone. Small groups are left as they are: an
+argument is another binding of each dispatch, and a load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from orchestrion.compiler.ir.attributes import DenseElements, StringAttr, SymbolRef, dense_ints
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.printer import operation_text
+from orchestrion.compiler.ir.types import FunctionType
+from orchestrion.compiler.stablehlo.ops.base import dtype_of
+from orchestrion.compiler.stablehlo.ops.func import Func
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
+from orchestrion.schema.dtypes import FLOAT
+
+from .blocks import code_of
+from .dialect import Dispatch, Executable
+from .groups import MAX_BINDINGS
+from .symbols import Names
+from .util import Global, GlobalLoad
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.options import Options
+
+#: executables that differ in constants alone are left apart if they are fewer than this
+LEAST: Final = 8
+#: arguments that constants of one executable become, at most
+MAX_SCALARS: Final = 4
+#: ops whose code is the same for every number
+ARITHMETIC: Final = frozenset({"stablehlo.add", "stablehlo.divide", "stablehlo.multiply", "stablehlo.subtract"})
+#: numbers whose code may be another
+SPECIAL: Final = (0.0, 1.0)
+
+#: an executable and its constants that may be arguments, by their place among the ops of the entry
+_Member = tuple[Executable, dict[int, Constant]]
+
+
+def run(module: Module, options: Options) -> None:
+    dispatches = {op.entry.root: op for op in module.walk() if isinstance(op, Dispatch)}
+    alike: dict[tuple[str, ...], list[_Member]] = {}  # of the same ops: a text is made of those that are many
+    for executable in module.block:
+        if isinstance(executable, Executable) and executable.symbol in dispatches:
+            found = _scalars(executable)
+            if found:
+                alike.setdefault(tuple(op.name for op in executable.walk()), []).append((executable, found))
+    groups: dict[tuple[str, str, tuple[int, ...]], list[tuple[Executable, list[Constant]]]] = {}
+    for executable, found in (member for members in alike.values() if len(members) >= LEAST for member in members):
+        text = _masked_text(executable, list(found.values()))
+        tied = str(dispatches[executable.sym_name.value].tied)
+        groups.setdefault((text, tied, tuple(found)), []).append((executable, list(found.values())))
+    scalars = _Scalars(module)
+    for members in groups.values():
+        values = [[constant.value for constant in constants] for _, constants in members]
+        differing = [at for at, column in enumerate(zip(*values, strict=True)) if len(set(column)) > 1]
+        if len({tuple(row) for row in values}) < LEAST or len(differing) > MAX_SCALARS:
+            continue
+        for executable, constants in members:
+            dispatch = dispatches[executable.sym_name.value]
+            if len(dispatch.operands) + len(dispatch.results) + len(differing) <= MAX_BINDINGS:
+                _take(executable, dispatch, [constants[at] for at in differing], scalars)
+
+
+def _scalars(executable: Executable) -> dict[int, Constant]:
+    """The constants that may be arguments, by their place among the ops of the entry."""
+    entry = executable.body.block.ops[0]
+    assert isinstance(entry, Func)
+    places = enumerate(entry.body.block)
+    return {at: op for at, op in places if isinstance(op, Constant) and op.value.is_splat and _is_any_number(op)}
+
+
+def _is_any_number(op: Constant) -> bool:
+    if dtype_of(op.out).kind != FLOAT or dtype_of(op.out).foreign:
+        return False
+    number = abs(float(_element(op)))
+    return bool(np.isfinite(number)) and number not in SPECIAL and all(map(_is_arithmetic, op.out.users()))
+
+
+def _is_arithmetic(user: Operation) -> bool:
+    if isinstance(user, BroadcastInDim):
+        return all(inner.name in ARITHMETIC for inner in user.result.users())
+    return user.name in ARITHMETIC
+
+
+def _element(op: Constant) -> np.generic:
+    found: np.generic = np.frombuffer(bytes(op.value.data), dtype_of(op.out).numpy)[0]
+    return found
+
+
+def _masked_text(executable: Executable, constants: Sequence[Constant]) -> str:
+    """The text of an executable without its name and the values of some constants."""
+    entry: Operation = executable.body.block.ops[0]
+    values, name = [op.value for op in constants], executable.sym_name
+    for op in constants:
+        op.value = DenseElements(op.value.type, bytes(op.value.itemsize))
+    executable.sym_name = entry.properties["sym_name"] = StringAttr("")
+    text = operation_text(executable)
+    executable.sym_name = entry.properties["sym_name"] = name
+    for op, value in zip(constants, values, strict=True):
+        op.value = value
+    return text
+
+
+class _Scalars:
+    """The globals that hold constants, one for each value, and their loads in front of dispatches."""
+
+    def __init__(self, module: Module) -> None:
+        self._first = next(iter(code_of(module)))
+        self._names = Names.of(module)
+        self._globals: dict[DenseElements, Global] = {}
+
+    def load(self, dispatch: Dispatch, constant: Constant) -> Value:
+        scalar = DenseElements(constant.value.type.with_shape(()), bytes(constant.value.data))
+        held = self._globals.get(scalar)
+        if held is None:
+            name = self._names.fresh(f"scalar_{len(self._globals)}")
+            held = self._globals[scalar] = Builder.before(self._first).build(
+                Global, sym_name=name, type=scalar.type, value=scalar, loc=constant.loc
+            )
+        load = Builder.before(dispatch).build(GlobalLoad, ref=SymbolRef(held.sym_name.value), value=scalar.type)
+        return load.result
+
+
+def _take(executable: Executable, dispatch: Dispatch, constants: Sequence[Constant], scalars: _Scalars) -> None:
+    """Makes arguments of constants, behind the others."""
+    entry = executable.body.block.ops[0]
+    assert isinstance(entry, Func)
+    dispatch.set_operands([*dispatch.operands, *(scalars.load(dispatch, constant) for constant in constants)])
+    for constant in constants:
+        given: Value = entry.body.block.add_argument(constant.value.type.with_shape(()), constant.loc)
+        if constant.value.type.rank:
+            made = Builder.before(constant).build(
+                BroadcastInDim, operand_=given, broadcast_dimensions=dense_ints(), out=constant.out.type
+            )
+            given = made.out
+        constant.out.replace_by(given)
+        constant.erase()
+    signature = entry.function_type
+    inputs = (*signature.inputs, *(constant.value.type.with_shape(()) for constant in constants))
+    entry.function_type = FunctionType(inputs, signature.results)

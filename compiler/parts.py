@@ -1,0 +1,47 @@
+"""The parts of a module: copies of the program for two kinds of target, in the phases `stablehlo` and `flow`.
+
+These phases have one copy of the program for all targets. Where a program calls library functions that only some of
+the targets have, the pass `split-by-libraries` makes two modules of it inside the module, its *parts*. Passes then
+treat each part as a module of its own, until `form-programs` makes each target's program of the part that it can run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from .ir.builtin import Module
+from .ir.core import Operation
+from .profiles import known_profile
+
+#: whether the targets of a part have library functions -> symbol of the part
+PARTS: Final[dict[bool, str]] = {True: "with_libraries", False: "without_libraries"}
+
+
+def parts_of(module: Module) -> list[Module]:
+    """The parts of a module that is split; none of another."""
+    return [op for op in module.block if isinstance(op, Module)]
+
+
+def part_for(module: Module, target: str) -> Module:
+    """The module that the program of a target is made of: its part, or the module itself if that is not split."""
+    wanted = PARTS[known_profile(target).library_calls]
+    return next((part for part in parts_of(module) if part.symbol == wanted), module)
+
+
+def is_part_without_libraries(module: Module) -> bool:
+    return module.parent is not None and module.symbol == PARTS[False]
+
+
+def problems(op: Operation) -> Iterator[str]:
+    """Messages about the modules in a module."""
+    if not isinstance(op, Module):
+        return
+    names = [f"@{part.symbol}" for part in parts_of(op)]
+    wanted = [f"@{name}" for name in PARTS.values()]
+    if op.parent is not None and names:
+        yield "is a part and holds modules"
+    elif names and names != wanted:
+        yield f"holds modules {', '.join(names)}; parts are {' and '.join(wanted)}"
+    elif names and len(op.block.ops) != len(names):
+        yield "holds parts and something else"

@@ -1,0 +1,105 @@
+"""limit-folds: where the loops of a machine's invocations are limited, functions assert that no call exceeds that.
+
+How many elements a reduction or a dot folds may be a dynamic size, and so may be how many updates an invocation of a
+scatter goes through. Where drivers end an invocation's loops after a number of turns (`Machine.loop_turns`), an
+invocation can take so many only (docs/decisions/loop-turns.md); a workgroup, which few folds have each, as many times
+more as it has invocations. Where the bounds of the symbols do not say that it is less, an assertion of the function
+does. Programs for other machines are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.flow.dialect import Dispatch, Executable
+from orchestrion.compiler.flow.scatter import Scatter
+from orchestrion.compiler.flow.util import Assert
+from orchestrion.compiler.ir.attributes import DimArray
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Dim, bounds
+from orchestrion.compiler.kernel.fold_limits import max_dynamic_elements, max_updates, sharing
+from orchestrion.compiler.kernel.machine import Machine
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.func import Func
+from orchestrion.compiler.targets.target import target
+
+from . import hl_seq
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.options import Options
+
+#: kind of limit -> message of the assertion
+MESSAGES: Final = {
+    "folds": "a result is folded of {{0}} elements, of sizes that the call brings; {most} are the most",
+    "updates": "a scatter has {{0}} updates, of sizes that the call brings; {most} are the most",
+}
+
+#: a size, the most it may be, and a row of `MESSAGES`
+Limit = tuple[int, int, str]
+
+
+def run(module: Module, options: Options) -> None:
+    for program in module.block:
+        if isinstance(program, hl_seq.Program):
+            machine = target(program.profile).machine(program.machine_name)
+            if machine is not None:
+                _limit(program, machine)
+
+
+def _limit(program: hl_seq.Program, machine: Machine) -> None:
+    limits: dict[str, list[Limit]] = {}
+    for executable in program.body.block:
+        if isinstance(executable, Executable):
+            limits[executable.sym_name.value] = [limit for op in executable.walk() for limit in _limits(op, machine)]
+    for func in program.body.block:
+        if isinstance(func, Func) and func.dims is not None:
+            used = [limit for op in func.walk() if isinstance(op, Dispatch) for limit in limits[op.entry.root]]
+            for length, most, what in dict.fromkeys(used):
+                _assert(func, length, most, MESSAGES[what])
+
+
+def _limits(op: Operation, machine: Machine) -> list[Limit]:
+    """How many elements an op folds, or updates it makes, and how many it may, where they are not known to be fewer."""
+    if isinstance(op, Scatter):
+        updates = tensor_of(op.indices).shape[1]
+        return [] if op.is_unique else _beyond(updates, max_updates(machine), "updates")
+    most = max_dynamic_elements(machine)
+    if isinstance(op, Reduce):
+        folds = tensor_of(op.results[0]).num_elements
+        return _beyond(_along(op.inputs[0], op.dimensions.ints), most * sharing(folds), "folds")
+    if isinstance(op, DotGeneral):
+        return _beyond(_along(op.lhs, op.dimensions.lhs_contract), most * _sharing_dot(op), "folds")
+    return []
+
+
+def _along(value: Value, axes: Sequence[int]) -> int:
+    return prod(tensor_of(value).shape[axis] for axis in axes)
+
+
+def _sharing_dot(op: DotGeneral) -> int:
+    """As `sharing`, but where a dot has rows and columns an invocation may compute some of them, each by itself."""
+    dims, sides = op.dimensions, (op.lhs, op.rhs)
+    free = [_along(value, dims.free(tensor_of(value).rank, value is op.lhs)) for value in sides]
+    return 1 if 1 not in free else sharing(tensor_of(op.out).num_elements)
+
+
+def _beyond(count: int, most: int, what: str) -> list[Limit]:
+    return [(count, most, what)] if isinstance(count, Dim) and bounds(count)[1] > most else []
+
+
+def _assert(func: Func, length: int, most: int, said: str) -> None:
+    entry = func.entry
+    anchor = next((op for op in entry if not isinstance(op, Assert)), None)
+    Builder(entry, anchor, func.loc).build(
+        Assert,
+        predicate="le",
+        lhs=DimArray((length,)),
+        rhs=DimArray((most,)),
+        numbers=DimArray((length,)),
+        message=said.format(most=most),
+    )

@@ -1,0 +1,72 @@
+"""Short forms for passes that write StableHLO: each inserts through the rewriter and gives the value."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from orchestrion.compiler.flow.dialect import Size
+from orchestrion.compiler.ir.attributes import DenseElements, DialectAttr, DimArray, dense_ints
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import I1, TensorType, Type, scalar
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS, BitcastConvert, Compare, Convert
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
+from orchestrion.schema.float_formats import FLOAT_FORMATS
+
+_CODES: Final = {"f32": "<f", "f64": "<d"}
+
+
+def elementwise(rewriter: Rewriter, name: str, *operands: Value) -> Value:
+    """An op of the table by its short name; the result has the type of the last operand."""
+    op = OPS[f"stablehlo.{name}"](operands, [operands[-1].type])
+    return rewriter.insert(op).result
+
+
+def compare(rewriter: Rewriter, direction: str, lhs: Value, rhs: Value) -> Value:
+    attribute = DialectAttr("stablehlo", f"comparison_direction {direction}")
+    out = tensor_of(lhs).with_element(I1)
+    return rewriter.build(Compare, lhs=lhs, rhs=rhs, comparison_direction=attribute, out=out).result
+
+
+def place_type(count: int) -> Type:
+    """The type of numbers of so many places; no call brings sizes of more elements than i32 counts."""
+    return scalar("i32" if isinstance(count, Dim) or count < 1 << 31 else "i64")
+
+
+def constant(rewriter: Rewriter, value: int | float, type: TensorType) -> Value:
+    """A splat of a number that the type's element can hold; integers are taken modulo its width. Or of a size."""
+    if isinstance(value, Dim):
+        return _splat(rewriter, rewriter.build(Size, value=DimArray((value,)), out=type.with_shape(())).result, type)
+    name = str(type.element)
+    if name in FLOAT_FORMATS:
+        row = FLOAT_FORMATS[name]
+        data = row.rounded(value).to_bytes(row.bits // 8, "little")
+    elif name in _CODES:
+        data = struct.pack(_CODES[name], value)
+    else:
+        bits = int(name.lstrip("ui"))
+        data = (int(value) % (1 << bits)).to_bytes(max(bits // 8, 1), "little")
+    if type.is_static:
+        return rewriter.build(Constant, value=DenseElements(type, data), out=type).result
+    one = type.with_shape(())
+    made = rewriter.build(Constant, value=DenseElements(one, data), out=one).result
+    return _splat(rewriter, made, type)
+
+
+def _splat(rewriter: Rewriter, value: Value, type: TensorType) -> Value:
+    if not type.shape:
+        return value
+    return rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=dense_ints(), out=type).result
+
+
+def converted(rewriter: Rewriter, value: Value, element: str) -> Value:
+    out = tensor_of(value).with_element(scalar(element))
+    return rewriter.build(Convert, operand_=value, out=out).result
+
+
+def bitcast(rewriter: Rewriter, value: Value, element: str) -> Value:
+    out = tensor_of(value).with_element(scalar(element))
+    return rewriter.build(BitcastConvert, operand_=value, out=out).result

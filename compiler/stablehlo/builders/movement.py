@@ -1,0 +1,130 @@
+"""Short forms for passes that write StableHLO on whole tensors: each inserts where it changes something at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrion.compiler.ir.attributes import DenseElements, IntegerAttr, dense_ints
+from orchestrion.compiler.ir.core import Block, Region, Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import TensorType, scalar
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral, Reduce, Return
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice
+from orchestrion.compiler.stablehlo.ops.structural import (
+    BroadcastInDim,
+    Concatenate,
+    Constant,
+    Iota,
+    Reshape,
+    Slice,
+    Transpose,
+)
+from orchestrion.schema.dtypes import BY_NAME
+
+Ints = Sequence[int]
+
+
+def reshape(rewriter: Rewriter, value: Value, shape: Ints) -> Value:
+    if tensor_of(value).shape == tuple(shape):
+        return value
+    return rewriter.build(Reshape, operand_=value, out=tensor_of(value).with_shape(tuple(shape))).result
+
+
+def transpose(rewriter: Rewriter, value: Value, order: Ints) -> Value:
+    if list(order) == sorted(order):
+        return value
+    out = tensor_of(value).with_shape(tuple(tensor_of(value).shape[axis] for axis in order))
+    return rewriter.build(Transpose, operand_=value, permutation=dense_ints(*order), out=out).result
+
+
+def spread(rewriter: Rewriter, value: Value, shape: Ints, axes: Ints = ()) -> Value:
+    """`broadcast_in_dim`: axis i becomes axis axes[i]."""
+    out = tensor_of(value).with_shape(tuple(shape))
+    if out == tensor_of(value) and list(axes) == list(range(len(shape))):
+        return value
+    return rewriter.build(BroadcastInDim, operand_=value, broadcast_dimensions=dense_ints(*axes), out=out).result
+
+
+def part(rewriter: Rewriter, value: Value, starts: Ints, limits: Ints) -> Value:
+    """A slice without gaps."""
+    shape = tuple(limit - start for start, limit in zip(starts, limits, strict=True))
+    return rewriter.build(
+        Slice,
+        operand_=value,
+        start_indices=dense_ints(*starts),
+        limit_indices=dense_ints(*limits),
+        strides=dense_ints(*[1] * len(shape)),
+        out=tensor_of(value).with_shape(shape),
+    ).result
+
+
+def first(rewriter: Rewriter, value: Value, shape: Ints) -> Value:
+    """A slice from the start of each axis."""
+    return part(rewriter, value, (0,) * len(shape), shape)
+
+
+def concatenated(rewriter: Rewriter, values: Sequence[Value], axis: int) -> Value:
+    shape = list(tensor_of(values[0]).shape)
+    shape[axis] = sum(tensor_of(value).shape[axis] for value in values)
+    out = tensor_of(values[0]).with_shape(tuple(shape))
+    return rewriter.build(Concatenate, inputs=values, dimension=IntegerAttr(axis), out=out).result
+
+
+def numbers(rewriter: Rewriter, shape: Ints, axis: int, element: str = "i32") -> Value:
+    """0, 1, 2, ... along an axis."""
+    out = TensorType(tuple(shape), scalar(element))
+    return rewriter.build(Iota, iota_dimension=IntegerAttr(axis), out=out).result
+
+
+def zeros(rewriter: Rewriter, type: TensorType) -> Value:
+    """Of any element type that has a row."""
+    stated = type if type.is_static else type.with_shape(())
+    elements = DenseElements(stated, bytes(BY_NAME[str(type.element)].itemsize))
+    made = rewriter.build(Constant, value=elements, out=stated).result
+    return made if type.is_static else spread(rewriter, made, type.shape)
+
+
+def total(rewriter: Rewriter, value: Value, axes: Ints, name: str = "add", start: Value | None = None) -> Value:
+    """The elements along axes combined by an op of the table; `start` is zero unless given."""
+    type = tensor_of(value)
+    if not axes:
+        return value
+    one = type.with_shape(())
+    body = Block([one, one])
+    combined = OPS[f"stablehlo.{name}"](body.arguments, [one])
+    body.append(combined)
+    body.append(Return.build(values=[combined.result]))
+    kept = tuple(size for axis, size in enumerate(type.shape) if axis not in axes)
+    return rewriter.build(
+        Reduce,
+        inputs=[value],
+        init_values=[zeros(rewriter, one) if start is None else start],
+        dimensions=dense_ints(*axes),
+        body=Region([body]),
+        out=[type.with_shape(kept)],
+    ).results[0]
+
+
+def dot(rewriter: Rewriter, lhs: Value, rhs: Value, dimensions: DotDimensions) -> Value:
+    left, right = tensor_of(lhs), tensor_of(rhs)
+    shape = [left.shape[axis] for axis in (*dimensions.lhs_batch, *dimensions.free(left.rank, True))]
+    shape += [right.shape[axis] for axis in dimensions.free(right.rank, False)]
+    out = left.with_shape(tuple(shape))
+    return rewriter.build(DotGeneral, lhs=lhs, rhs=rhs, dot_dimension_numbers=dimensions.attribute(), out=out).result
+
+
+def read(rewriter: Rewriter, value: Value, starts: Sequence[Value], sizes: Ints) -> Value:
+    """`dynamic_slice`."""
+    out = tensor_of(value).with_shape(tuple(sizes))
+    return rewriter.build(
+        DynamicSlice, operand_=value, start_indices=starts, slice_sizes=dense_ints(*sizes), out=out
+    ).result
+
+
+def write(rewriter: Rewriter, value: Value, update: Value, starts: Sequence[Value]) -> Value:
+    """`dynamic_update_slice`."""
+    return rewriter.build(
+        DynamicUpdateSlice, operand_=value, update=update, start_indices=starts, out=value.type
+    ).result

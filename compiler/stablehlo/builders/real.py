@@ -1,0 +1,209 @@
+"""Real arithmetic written as Python expressions: `2.0 * x + y` inserts the ops and is a `Real` again.
+
+For expansions whose formulas should read like formulas. All operands have one type, a float tensor; a Python number is
+a splat of that. Nothing is simplified: what is written is computed, rounded once per operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+
+from .basic import bitcast, compare, constant, elementwise
+from .movement import spread, total
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What formulas must know of a float format: `fraction` and `bias` are IEEE 754's."""
+
+    integer: str
+    fraction: int
+    bias: int
+    #: beyond its square root nothing overflows, nor is lost, when it is squared
+    large: float
+    #: e^x for |x| up to it is finite and normal
+    exponent: float
+    #: tanh(x) is 1, e^-2x is lost beside 1
+    flat: float
+
+
+FORMATS: Final = {
+    "f32": Format("i32", 23, 127, 2.0**60, 80.0, 12.0),
+    "f64": Format("i64", 52, 1023, 2.0**500, 700.0, 24.0),
+}
+
+
+class Bits:
+    """Integers beside reals: what their bits are, and exponents."""
+
+    __slots__ = ("_rewriter", "value")
+
+    def __init__(self, rewriter: Rewriter, value: Value) -> None:
+        self._rewriter = rewriter
+        self.value = value
+
+    def _op(self, name: str, other: Bits | int, swapped: bool = False) -> Bits:
+        right = constant(self._rewriter, other, tensor_of(self.value)) if isinstance(other, int) else other.value
+        operands = (right, self.value) if swapped else (self.value, right)
+        return Bits(self._rewriter, elementwise(self._rewriter, name, *operands))
+
+    def __and__(self, other: Bits | int) -> Bits:
+        return self._op("and", other)
+
+    def __or__(self, other: Bits | int) -> Bits:
+        return self._op("or", other)
+
+    def __add__(self, other: Bits | int) -> Bits:
+        return self._op("add", other)
+
+    def __sub__(self, other: Bits | int) -> Bits:
+        return self._op("subtract", other)
+
+    def __rsub__(self, other: int) -> Bits:
+        return self._op("subtract", other, swapped=True)
+
+    def __lshift__(self, other: int) -> Bits:
+        return self._op("shift_left", other)
+
+    def __rshift__(self, other: int) -> Bits:
+        return self._op("shift_right_arithmetic", other)
+
+    def clamped(self, least: int, most: int) -> Bits:
+        return self._op("maximum", least)._op("minimum", most)
+
+    def real(self, like: Real) -> Real:
+        """The float of these bits."""
+        return Real(self._rewriter, bitcast(self._rewriter, self.value, str(like.type.element)))
+
+
+class Truth:
+    """A boolean per element."""
+
+    __slots__ = ("_rewriter", "value")
+
+    def __init__(self, rewriter: Rewriter, value: Value) -> None:
+        self._rewriter = rewriter
+        self.value = value
+
+    def __and__(self, other: Truth) -> Truth:
+        return Truth(self._rewriter, elementwise(self._rewriter, "and", self.value, other.value))
+
+    def __or__(self, other: Truth) -> Truth:
+        return Truth(self._rewriter, elementwise(self._rewriter, "or", self.value, other.value))
+
+    def __invert__(self) -> Truth:
+        return Truth(self._rewriter, elementwise(self._rewriter, "not", self.value))
+
+    def pick(self, yes: Real | float, no: Real | float) -> Real:
+        """`yes` where it is true, else `no`; one of them must be a `Real`."""
+        like = yes if isinstance(yes, Real) else no
+        assert isinstance(like, Real), "one value has a type"
+        chosen = elementwise(self._rewriter, "select", self.value, like.of(yes).value, like.of(no).value)
+        return Real(self._rewriter, chosen)
+
+
+class Real:
+    """A real number per element."""
+
+    __slots__ = ("_rewriter", "value")
+
+    def __init__(self, rewriter: Rewriter, value: Value) -> None:
+        self._rewriter = rewriter
+        self.value = value
+
+    @property
+    def type(self) -> TensorType:
+        return tensor_of(self.value)
+
+    @property
+    def format(self) -> Format:
+        return FORMATS[str(self.type.element)]
+
+    def of(self, number: Real | float) -> Real:
+        """A number as one of this type."""
+        if isinstance(number, Real):
+            return number
+        return Real(self._rewriter, constant(self._rewriter, number, self.type))
+
+    def op(self, name: str, *others: Real | float) -> Real:
+        """An elementwise op of StableHLO, this its first operand."""
+        operands = (self.value, *(self.of(other).value for other in others))
+        return Real(self._rewriter, elementwise(self._rewriter, name, *operands))
+
+    def __add__(self, other: Real | float) -> Real:
+        return self.op("add", other)
+
+    def __radd__(self, other: float) -> Real:
+        return self.of(other) + self
+
+    def __sub__(self, other: Real | float) -> Real:
+        return self.op("subtract", other)
+
+    def __rsub__(self, other: float) -> Real:
+        return self.of(other) - self
+
+    def __mul__(self, other: Real | float) -> Real:
+        return self.op("multiply", other)
+
+    def __rmul__(self, other: float) -> Real:
+        return self.of(other) * self
+
+    def __truediv__(self, other: Real | float) -> Real:
+        return self.op("divide", other)
+
+    def __rtruediv__(self, other: float) -> Real:
+        return self.of(other) / self
+
+    def __neg__(self) -> Real:
+        return self.op("negate")
+
+    def __abs__(self) -> Real:
+        return self.op("abs")
+
+    def test(self, direction: str, other: Real | float) -> Truth:
+        """EQ, NE, LT, LE, GT or GE; with NaN all but NE are false."""
+        return Truth(self._rewriter, compare(self._rewriter, direction, self.value, self.of(other).value))
+
+    def spread(self, shape: Sequence[int], axes: Sequence[int]) -> Real:
+        """The same number along the axes that are not given; axis i becomes axis axes[i]."""
+        return Real(self._rewriter, spread(self._rewriter, self.value, shape, list(axes)))
+
+    def total(self, axes: Sequence[int], name: str = "add") -> Real:
+        """The numbers along axes added, or combined by another op."""
+        return Real(self._rewriter, total(self._rewriter, self.value, list(axes), name))
+
+    @property
+    def is_finite(self) -> Truth:
+        return abs(self).test("LT", float("inf"))
+
+    @property
+    def is_infinite(self) -> Truth:
+        return abs(self).test("EQ", float("inf"))
+
+    @property
+    def is_nan(self) -> Truth:
+        return self.test("NE", self)
+
+    def bits(self) -> Bits:
+        return Bits(self._rewriter, bitcast(self._rewriter, self.value, self.format.integer))
+
+    def signed(self, sign: Real) -> Real:
+        """The magnitude with the sign of another, that of a zero or NaN too."""
+        least = -(1 << self.format.fraction + self.format.bias.bit_length() + 1)
+        return ((abs(self).bits()) | (sign.bits() & least)).real(self)
+
+    def exponent(self) -> Bits:
+        """The biased exponent of a magnitude, so clamped that powers of two of it and of its negative are normal."""
+        shifted = self.bits() >> self.format.fraction
+        return shifted.clamped(1, 2 * self.format.bias - 1)
+
+    def power(self, exponent: Bits) -> Real:
+        """2^(exponent - bias), a number of this type."""
+        return (exponent << self.format.fraction).real(self)

@@ -1,0 +1,283 @@
+"""expand-complex: every complex tensor becomes two real ones, its parts.
+
+First the elementwise ops: what is computed is computed on parts, between `real`, `imag` and `complex`. Then values are
+split in two, op by op in the order of the text, through control flow and the regions of reductions and sorts: an
+operand, a result or an argument of a region that was complex is two, the real part first. At the boundary of a function
+a tensor `S x complex<f32>` is one of `S x 2 x f32`, which has the same bytes, and `orchestrion.type` keeps its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.ir.attributes import DenseArray, DenseElements
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Value
+from orchestrion.compiler.ir.rewriter import Rewriter, rewrite
+from orchestrion.compiler.ir.types import TensorType, Type
+from orchestrion.compiler.stablehlo.builders.basic import constant
+from orchestrion.compiler.stablehlo.builders.basic import elementwise as computed
+from orchestrion.compiler.stablehlo.builders.movement import concatenated, part, reshape
+from orchestrion.compiler.stablehlo.ops import elementwise, func
+from orchestrion.compiler.stablehlo.ops.base import is_complex, part_type, tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce
+from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionReturn
+from orchestrion.compiler.stablehlo.ops.control_flow import Case, If, While
+from orchestrion.compiler.stablehlo.ops.fourier import Fft
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather
+from orchestrion.compiler.stablehlo.ops.scatter import Scatter
+from orchestrion.compiler.stablehlo.ops.sort import Sort
+from orchestrion.compiler.stablehlo.ops.structural import (
+    BroadcastInDim,
+    Concatenate,
+    Constant,
+    Iota,
+    Pad,
+    Reshape,
+    Reverse,
+    Slice,
+    Transpose,
+)
+from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.options import Options
+
+Parts = dict[Value, tuple[Value, Value]]
+Rule = Callable[[Operation, Rewriter, Parts], Sequence[Value]]
+
+
+def run(module: Module, options: Options) -> None:
+    if not any(_concerned(op) for op in module.walk()):
+        return
+    from orchestrion.compiler.stablehlo.fft.expand import expand_fft
+
+    from .functions import PATTERNS  # few programs need the formulas
+
+    rewrite(module, {**PATTERNS, Fft.name: (expand_fft,)})
+    for op in module.block:
+        assert isinstance(op, func.Func), "nothing else is legal"
+        _split_function(op)
+    rewrite(module, {Concatenate.name: (_regathered,)})
+
+
+def _concerned(op: Operation) -> bool:
+    """Whether complex numbers go through it, or it takes parts of a real one."""
+    values = (*op.operands, *op.results, *(a for region in op.regions for b in region.blocks for a in b.arguments))
+    return isinstance(op, elementwise.Part) or any(map(is_complex, values))
+
+
+def _split_function(function: func.Func) -> None:
+    rewriter, parts = Rewriter({}), Parts()
+    block = function.entry
+    first = block.first
+    assert first is not None, "it returns"
+    rewriter.at(first, first.loc)
+    arguments = list(block.arguments)
+    for argument in arguments:
+        if is_complex(argument):
+            parts[argument] = _unpacked(rewriter, _retyped(block, argument))
+    type = function.function_type
+    inputs, results = (tuple(_interleaved(item) for item in items) for items in (type.inputs, type.results))
+    func.set_types(function, inputs, results)
+    _split_block(block, rewriter, parts)
+
+
+def _retyped(block: Block, argument: BlockArgument) -> BlockArgument:
+    """A new argument in its place, of the type that the function takes now. The old one keeps its uses."""
+    made = BlockArgument(block, argument.index, _interleaved(argument.type), argument.loc)
+    block.arguments[argument.index] = made
+    return made
+
+
+def _interleaved(type: Type) -> Type:
+    """The type whose bytes are those of complex numbers."""
+    if isinstance(type, TensorType) and str(type.element).startswith("complex<"):
+        return part_type(type).with_shape((*type.shape, 2))
+    return type
+
+
+def _unpacked(rewriter: Rewriter, value: Value) -> tuple[Value, Value]:
+    """The parts of numbers that lie side by side."""
+    type = tensor_of(value)
+    shape, rank = type.shape[:-1], type.rank - 1
+
+    def of(index: int) -> Value:
+        return reshape(rewriter, part(rewriter, value, (*(0,) * rank, index), (*shape, index + 1)), shape)
+
+    return of(0), of(1)
+
+
+def _packed(rewriter: Rewriter, parts: Iterable[Value]) -> Value:
+    """Numbers whose parts lie side by side."""
+    lines = [reshape(rewriter, value, (*tensor_of(value).shape, 1)) for value in parts]
+    return concatenated(rewriter, lines, tensor_of(lines[0]).rank - 1)
+
+
+def _regathered(op: Operation, rewriter: Rewriter) -> bool:
+    """Parts that were cut out of one tensor and lie side by side again are its axis of parts at another place."""
+    assert isinstance(op, Concatenate)
+    cuts = [found for value in op.operands if (found := _cut(value)) is not None]
+    if len(op.operands) != 2 or len(cuts) != 2 or cuts[0][0] is not cuts[1][0]:
+        return False
+    (source, axis, first), (_, other, second) = cuts
+    shape, out, to = tensor_of(source).shape, tensor_of(op.out).shape, op.dimension.value
+    if (axis, first, second) != (other, 0, 1) or out[to] != 2 or shape[axis] != 2:
+        return False
+    if shape[:axis] + shape[axis + 1 :] != out[:to] + out[to + 1 :]:
+        return False
+    order = [place for place in range(len(shape)) if place != axis]
+    order.insert(to, axis)
+    made = rewriter.build(Transpose, operand_=source, permutation=DenseArray(tuple(order)), out=op.out.type)
+    rewriter.replace(op, made.results)
+    return True
+
+
+def _cut(value: Value) -> tuple[Value, int, int] | None:
+    """The tensor of which a value is one place along an axis, in whatever shape, that axis, and the place."""
+    maker = value.defining_op
+    while isinstance(maker, Reshape):
+        maker = maker.operand_.defining_op
+    if not isinstance(maker, Slice) or any(step != 1 for step in maker.strides.ints):
+        return None
+    shape, kept = tensor_of(maker.operand_).shape, tensor_of(maker.out).shape
+    axes = [axis for axis, (size, left) in enumerate(zip(shape, kept, strict=True)) if size != left]
+    if len(axes) != 1 or kept[axes[0]] != 1:
+        return None
+    return maker.operand_, axes[0], maker.start_indices.ints[axes[0]]
+
+
+def _split_block(block: Block, rewriter: Rewriter, parts: Parts) -> None:
+    """Replaces what is complex in a block whose arguments are split."""
+    ops = block.ops
+    for op in ops:
+        for region in op.regions:
+            for inner in region.blocks:
+                _split_arguments(op, inner, parts)
+                _split_block(inner, rewriter, parts)
+        if any(map(is_complex, (*op.operands, *op.results))):
+            rewriter.at(op, op.loc)
+            _split_op(op, rewriter, parts)
+    for op in reversed(ops):
+        if any(map(is_complex, op.results)):
+            op.erase()
+
+
+def _split_arguments(op: Operation, block: Block, parts: Parts) -> None:
+    """Two arguments for each that is complex."""
+    old = block.arguments
+    if not any(map(is_complex, old)):
+        return
+    block.arguments = []
+    pairs = len(old) // 2 if isinstance(op, Sort) else 0
+    groups = [old[2 * i : 2 * i + 2] for i in range(pairs)] if pairs else [[argument] for argument in old]
+    for group in groups:
+        if not is_complex(group[0]):
+            for argument in group:
+                argument.index = len(block.arguments)
+                block.arguments.append(argument)
+            continue
+        type = part_type(tensor_of(group[0]))
+        halves = [[block.add_argument(type, argument.loc) for argument in group] for _ in range(2)]
+        parts.update({argument: (re, im) for argument, re, im in zip(group, *halves, strict=True)})
+
+
+def _split_op(op: Operation, rewriter: Rewriter, parts: Parts) -> None:
+    if isinstance(op, func.Return):
+        op.set_operands([_packed(rewriter, parts[x]) if is_complex(x) else x for x in op.operands])
+    elif isinstance(op, RegionReturn):
+        op.set_operands(_flat(op.operands, parts))
+    else:
+        made = iter(_RULES[type(op)](op, rewriter, parts))
+        for result in op.results:
+            if is_complex(result):
+                parts[result] = next(made), next(made)
+            else:
+                result.replace_by(next(made))
+        if not any(map(is_complex, op.results)):
+            op.erase()
+
+
+def _flat(values: Iterable[Value], parts: Parts) -> list[Value]:
+    """Two values for each that is complex."""
+    return [part for value in values for part in (parts[value] if is_complex(value) else (value,))]
+
+
+def _part(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    return [parts[op.operands[0]][isinstance(op, elementwise.Imag)]]
+
+
+def _complex(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    return op.operands
+
+
+def _constant(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    assert isinstance(op, Constant)
+    type = part_type(tensor_of(op.out))
+    element = str(type.element)
+    array = op.value.array()
+    values = (DenseElements.of(part, element) for part in (array.real, array.imag))
+    return [rewriter.build(Constant, value=value, out=type).result for value in values]
+
+
+def _iota(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    assert isinstance(op, Iota)
+    type = part_type(tensor_of(op.out))
+    real = rewriter.build(Iota, iota_dimension=op.iota_dimension, out=type).result
+    return [real, constant(rewriter, 0.0, type)]
+
+
+def _moved(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    """The same for both parts."""
+    made = []
+    for index in range(2):
+        operands = [parts[value][index] if is_complex(value) else value for value in op.operands]
+        types = [part_type(tensor_of(result)) for result in op.results]
+        moved = op.__class__(operands, types, op.properties, op.attributes, loc=op.loc)
+        made.append(rewriter.insert(moved).results[0])
+    return made
+
+
+def _spread(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    """The op with its regions, on twice as many values."""
+    types = []
+    for result in op.results:
+        type = tensor_of(result)
+        types += [part_type(type)] * 2 if is_complex(result) else [type]
+    made = op.__class__(_flat(op.operands, parts), types, op.properties, op.attributes, op.regions, loc=op.loc)
+    op.regions = []
+    return rewriter.insert(made).results
+
+
+def _product(op: Operation, rewriter: Rewriter, parts: Parts) -> Sequence[Value]:
+    """Four real ones: with three, what cancels would take the smaller part with it."""
+    lhs, rhs = (parts[value] for value in op.operands)
+    type = part_type(tensor_of(op.results[0]))
+
+    def product(left: int, right: int) -> Value:
+        made = op.__class__([lhs[left], rhs[right]], [type], op.properties, op.attributes, loc=op.loc)
+        return rewriter.insert(made).results[0]
+
+    real = computed(rewriter, "subtract", product(0, 0), product(1, 1))
+    return [real, computed(rewriter, "add", product(0, 1), product(1, 0))]
+
+
+_MOVES: Final = (
+    Reshape, BroadcastInDim, Transpose, Slice, Pad, Concatenate, Reverse, DynamicSlice, DynamicUpdateSlice, Gather,
+)  # fmt: skip
+_SPREADS: Final = (Reduce, ReduceWindow, Scatter, Sort, If, Case, While)
+
+_RULES: Final[dict[type[Operation], Rule]] = {
+    elementwise.Real: _part,
+    elementwise.Imag: _part,
+    elementwise.Complex: _complex,
+    Constant: _constant,
+    Iota: _iota,
+    DotGeneral: _product,
+    Convolution: _product,
+    **dict.fromkeys(_MOVES, _moved),
+    **dict.fromkeys(_SPREADS, _spread),
+}
+#: ops that take complex numbers beside elementwise ones; the legality check refuses others
+OPS: Final = frozenset({Fft, *_RULES})

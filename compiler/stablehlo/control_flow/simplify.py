@@ -1,0 +1,277 @@
+"""Patterns of `canonicalize` for `if`, `case` and `while`.
+
+What is known at compile time is not chosen at run time; what a loop carries unchanged, twice, or for nobody is not
+carried; results that nobody uses, or that every branch gives alike, are not results. A `case` of two branches is an
+`if`, so that one byte is read and not four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Final
+
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, Region, Value
+from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.effects import is_dead
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
+from orchestrion.compiler.ir.types import I1
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import Return
+from orchestrion.compiler.stablehlo.ops.control_flow import Case, Choice, If, While
+from orchestrion.compiler.stablehlo.ops.elementwise import Convert
+from orchestrion.compiler.stablehlo.ops.structural import Constant
+
+from .trip_count import integer, step_of, trip_count
+
+
+def _constant_if(op: Operation, rewriter: Rewriter) -> bool:
+    assert isinstance(op, If)
+    maker = op.pred.defining_op
+    if not isinstance(maker, Constant):
+        return False
+    _put_in_place(op, op.true_branch if maker.value.scalars()[0] else op.false_branch, (), rewriter)
+    return True
+
+
+def _constant_case(op: Operation, rewriter: Rewriter) -> bool:
+    assert isinstance(op, Case)
+    index = 0 if len(op.branches) == 1 else integer(op.index)
+    if index is None:
+        return False
+    last = len(op.branches) - 1
+    _put_in_place(op, op.branches[index if 0 <= index < last else last], (), rewriter)
+    return True
+
+
+def _put_in_place(op: Operation, region: Region, arguments: Sequence[Value], rewriter: Rewriter) -> None:
+    """The ops of a region take the place of the op it belongs to."""
+    for argument, value in zip(region.block.arguments, arguments, strict=True):
+        argument.replace_by(value)
+    *inner, last = region.block.ops
+    for moved in inner:
+        moved.detach()
+        rewriter.insert(moved)
+    rewriter.replace(op, list(last.operands))
+
+
+def _case_of_two(op: Operation, rewriter: Rewriter) -> bool:
+    """An index that was a predicate is that predicate; of any other only 0 is the first branch."""
+    assert isinstance(op, Case)
+    if len(op.branches) != 2:
+        return False
+    first, second = op.branches
+    maker = op.index.defining_op
+    if isinstance(maker, Convert) and tensor_of(maker.operand_).element == I1:
+        predicate, branches = maker.operand_, (second, first)
+    else:
+        zero = constant(rewriter, 0, tensor_of(op.index))
+        predicate, branches = compare(rewriter, "EQ", op.index, zero), (first, second)
+    op.regions.clear()
+    types = [result.type for result in op.results]
+    made = rewriter.build(If, pred=predicate, true_branch=branches[0], false_branch=branches[1], out=types)
+    rewriter.replace(op, made.results)
+    return True
+
+
+def _not(op: Operation, rewriter: Rewriter) -> bool:
+    """The branches of a negated predicate change places."""
+    assert isinstance(op, If)
+    maker = op.pred.defining_op
+    if maker is None or maker.name != "stablehlo.not":
+        return False
+    op.regions.reverse()
+    rewriter.set_operand(op, 0, maker.operands[0])
+    return True
+
+
+def _alike(op: Operation, rewriter: Rewriter) -> bool:
+    """A result for which every branch gives the same value from outside, or the same constant, is that."""
+    assert isinstance(op, Choice)
+    changed = False
+    for index, result in enumerate(op.results):
+        if not result.uses:
+            continue
+        first, *rest = op.regions
+        value = first.block.end.operands[index]
+        if not all(_is_same(value, region.block.end.operands[index]) for region in rest):
+            continue
+        if value.parent_block is first.block:
+            assert isinstance(value.defining_op, Constant)
+            value = rewriter.insert(value.defining_op.clone()).result
+        rewriter.replace_value(result, value)
+        changed = True
+    return changed
+
+
+def _is_same(first: Value, second: Value) -> bool:
+    """The same value, or equal constants."""
+    a, b = first.defining_op, second.defining_op
+    return first is second or isinstance(a, Constant) and isinstance(b, Constant) and a.value == b.value
+
+
+def _unused_results(op: Operation, rewriter: Rewriter) -> bool:
+    assert isinstance(op, Choice)
+    used = [index for index, result in enumerate(op.results) if result.uses]
+    if len(used) in (0, len(op.results)):
+        return False
+    _keep(op, used, rewriter)
+    return True
+
+
+def _keep(op: Operation, kept: Sequence[int], rewriter: Rewriter) -> None:
+    """The op again with some of its results; what its regions computed for the others goes."""
+    gone = sorted(set(range(len(op.results))).difference(kept))
+    for region in op.regions:
+        last = region.block.end
+        if len(last.operands) == len(op.results):  # not the predicate of a loop
+            last.set_operands([last.operands[index] for index in kept])
+        for inner in reversed(region.block):
+            if is_dead(inner):
+                rewriter.erase(inner)
+        region.block.erase_arguments(gone if region.block.arguments else ())
+    operands = [op.operands[index] for index in kept] if isinstance(op, While) else op.operands
+    regions = list(op.regions)
+    op.regions.clear()
+    types = [op.results[index].type for index in kept]
+    made = rewriter.insert(type(op)(operands, types, op.properties, op.attributes, regions, loc=op.loc))
+    for index, new in zip(kept, made.results, strict=True):
+        rewriter.replace_value(op.results[index], new)
+    rewriter.erase(op)
+
+
+def _few_turns(op: Operation, rewriter: Rewriter) -> bool:
+    """A loop that never runs gives what it starts with; one that runs once is its body."""
+    assert isinstance(op, While)
+    predicate = op.cond.block.end.operands[0].defining_op
+    trips = trip_count(op)
+    if isinstance(predicate, Constant) and not predicate.value.scalars()[0]:
+        trips = 0
+    if trips == 0:
+        rewriter.replace(op, list(op.inits))
+    elif trips == 1:
+        _put_in_place(op, op.body, list(op.inits), rewriter)
+    return trips in (0, 1)
+
+
+def _known_end(op: Operation, rewriter: Rewriter) -> bool:
+    """The counter of a loop of known length ends at a known number."""
+    assert isinstance(op, While)
+    trips = trip_count(op)
+    if isinstance(trips, Dim):
+        return False
+    changed = False
+    for index, result in enumerate(op.results if trips is not None else ()):
+        start, step = integer(op.inits[index]), step_of(op, index)
+        if result.uses and start is not None and step is not None and trips is not None:
+            rewriter.replace_value(result, constant(rewriter, start + trips * step, tensor_of(result)))
+            changed = True
+    return changed
+
+
+def _carried_unchanged(op: Operation, rewriter: Rewriter) -> bool:
+    """A value that every turn leaves as it is, is what the loop started with."""
+    assert isinstance(op, While)
+    changed = False
+    for index, (init, following) in enumerate(zip(op.inits, op.body.block.end.operands, strict=True)):
+        argument = op.body.block.arguments[index]
+        if following is not argument and not _is_same(following, init):
+            continue
+        for value in (argument, op.cond.block.arguments[index], op.results[index]):
+            if value.uses:
+                rewriter.replace_value(value, init)
+                changed = True
+    return changed
+
+
+def _carried_twice(op: Operation, rewriter: Rewriter) -> bool:
+    """Of two values that start alike and advance alike, the second is the first."""
+    assert isinstance(op, While)
+    following, arguments = op.body.block.end.operands, op.body.block.arguments
+    known: dict[Hashable, int] = {}
+    changed = False
+    for index, argument in enumerate(arguments):
+        start = _identity(op.inits[index])
+        ways = [(start, way) for way in _advances(following[index], argument)]
+        first = min((known[way] for way in ways if way in known), default=index)
+        known.update((way, first) for way in ways if way not in known)
+        values = (argument, op.cond.block.arguments[index], op.results[index])
+        if first == index or not any(value.uses for value in values):
+            continue
+        others = (arguments[first], op.cond.block.arguments[first], op.results[first])
+        for value, other in zip(values, others, strict=True):
+            rewriter.replace_value(value, other)
+        changed = True
+    return changed
+
+
+def _advances(value: Value, carried: Value) -> Iterator[Hashable]:
+    """How a loop advances what it carries: of two values with a way in common, the second is computed of itself, or of
+    others, as the first is.
+    """
+    op = value.defining_op
+    yield value
+    if op is None or op.regions:
+        return
+    made = op.name, tuple(sorted(op.properties.items(), key=itemgetter(0))), value.type
+    yield (*made, *(None if operand is carried else _identity(operand) for operand in op.operands))
+    yield (*made, *(_identity(operand) for operand in op.operands))
+
+
+def _identity(value: Value) -> Hashable:
+    """Equal for the same value and for equal constants (`_is_same`)."""
+    op = value.defining_op
+    return op.value if isinstance(op, Constant) else value
+
+
+def _carried_for_nobody(op: Operation, rewriter: Rewriter) -> bool:
+    """A value that neither the predicate nor a used result ever depends on is not carried."""
+    assert isinstance(op, While)
+    following = op.body.block.end.operands
+    live = {index for index, result in enumerate(op.results) if result.uses}
+    live |= _arguments_behind(op.cond.block, op.cond.block.end.operands, set())
+    fresh, seen = live, set[Operation]()
+    while fresh:
+        fresh = _arguments_behind(op.body.block, [following[index] for index in fresh], seen) - live
+        live |= fresh
+    if len(live) == len(op.results):
+        return False
+    _keep(op, sorted(live), rewriter)
+    return True
+
+
+def _arguments_behind(block: Block, values: Iterable[Value], seen: set[Operation]) -> set[int]:
+    """The arguments of a block, by number, of which values in it are computed, but by the ops seen before."""
+    found: set[int] = set()
+    stack = list(values)
+    while stack:
+        value = stack.pop()
+        maker = value.defining_op
+        if isinstance(value, BlockArgument) and value.block is block:
+            found.add(value.index)
+        elif maker is not None and maker.parent is block and maker not in seen:
+            seen.add(maker)
+            stack += [operand for inner in maker.walk() for operand in inner.operands]
+    return found
+
+
+def _around(op: Operation, rewriter: Rewriter) -> bool:
+    """A region may return something else now: the op that it belongs to is looked at, once for all its regions."""
+    outer = op.parent_op
+    if isinstance(outer, Choice | While) and outer.parent is not None:
+        rewriter.look_at_later(outer)
+    return False
+
+
+_CHOICE: Final[tuple[Pattern, ...]] = (_alike, _unused_results)
+_OF: Final[dict[type[Operation], tuple[Pattern, ...]]] = {
+    If: (_constant_if, _not, *_CHOICE),
+    Case: (_constant_case, _case_of_two, *_CHOICE),
+    While: (_few_turns, _known_end, _carried_unchanged, _carried_twice, _carried_for_nobody),
+}
+
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
+    **{cls.name: patterns for cls, patterns in _OF.items()},
+    Return.name: (_around,),
+}

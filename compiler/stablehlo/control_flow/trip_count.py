@@ -1,0 +1,128 @@
+"""How often a loop runs, when that follows from constants and sizes.
+
+Known are loops as `lax.fori_loop` with static bounds and `lax.scan` make them: a scalar integer starts at a constant, a
+constant is added each time, and the predicate compares it with a constant, or with a size that comes with a call: then
+the count is an expression. Loops whose counter would wrap around are not counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import DenseArray
+from orchestrion.compiler.ir.core import BlockArgument, Value
+from orchestrion.compiler.ir.dims import Dim, bounds, ceildiv, dim_max
+from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
+from orchestrion.compiler.stablehlo.ops.control_flow import While
+from orchestrion.compiler.stablehlo.ops.elementwise import Compare
+from orchestrion.compiler.stablehlo.ops.structural import Constant
+from orchestrion.schema.dtypes import SIGNED, UNSIGNED
+
+_MIRRORED: Final = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Carried value number `index` is `start`, `start + step`, ... as long as it compares so with `bound`."""
+
+    index: int
+    direction: str
+    start: int
+    step: int
+    bound: int
+
+
+def trip_count(loop: While) -> int | None:
+    """How often the body runs; None when it is not known, or when the counter may leave the range of its type."""
+    counter = _counter(loop)
+    if counter is None:
+        return None
+    trips = _trips(counter)
+    if trips is None:
+        return None
+    low, high = _range(loop.inits[counter.index])
+    least, most = bounds(counter.start + trips * counter.step)
+    return trips if low <= least and most <= high else None
+
+
+def _range(value: Value) -> tuple[int, int]:
+    """The least and the greatest number of an integer type."""
+    dtype = dtype_of(value)
+    return (-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if dtype.kind == SIGNED else (0, (1 << dtype.bits) - 1)
+
+
+def _trips(counter: Counter) -> int | None:
+    start, step, bound = counter.start, counter.step, counter.bound
+    if counter.direction in ("GT", "GE"):
+        start, step, bound = -start, -step, -bound
+    if isinstance(bound, Dim):
+        return _sized_trips(start, step, bound + (counter.direction in ("LE", "GE"))) if step > 0 else None
+    match counter.direction:
+        case "EQ":
+            return int(start == bound) if step or start != bound else None
+        case "NE":
+            whole = step != 0 and (bound - start) % step == 0 and (bound - start) // step >= 0
+            return (bound - start) // step if whole else None if start != bound else 0
+        case "LE" | "GE":
+            bound += 1
+    if start >= bound:
+        return 0
+    return -((start - bound) // step) if step > 0 else None
+
+
+def _sized_trips(start: int, step: int, bound: int) -> int:
+    """Turns up to a bound that is an expression."""
+    return dim_max(ceildiv(bound - start, step), 0)
+
+
+def _counter(loop: While) -> Counter | None:
+    test = loop.cond.block.end.operands[0].defining_op
+    if not isinstance(test, Compare):
+        return None
+    for value, other, direction in (
+        (test.lhs, test.rhs, test.direction),
+        (test.rhs, test.lhs, _MIRRORED[test.direction]),
+    ):
+        bound = integer(other) if direction in ("EQ", "NE") else _number(other)
+        if isinstance(value, BlockArgument) and value.block is loop.cond.block and bound is not None:
+            return _advanced(loop, value.index, direction, bound)
+    return None
+
+
+def _advanced(loop: While, index: int, direction: str, bound: int) -> Counter | None:
+    start, step = integer(loop.inits[index]), step_of(loop, index)
+    return Counter(index, direction, start, step, bound) if start is not None and step is not None else None
+
+
+def step_of(loop: While, index: int) -> int | None:
+    """What each turn adds to a carried integer; None when it does something else."""
+    counter = loop.body.block.arguments[index]
+    op = loop.body.block.end.operands[index].defining_op
+    if op is None or op.name not in ("stablehlo.add", "stablehlo.subtract"):
+        return None
+    lhs, rhs = op.operands
+    if lhs is counter:
+        step = integer(rhs)
+        return -step if step is not None and op.name == "stablehlo.subtract" else step
+    return integer(lhs) if rhs is counter and op.name == "stablehlo.add" else None
+
+
+def _number(value: Value) -> int | None:
+    """A scalar integer constant, or a size that its type holds."""
+    maker = value.defining_op
+    if maker is None or maker.name != "flow.size":
+        return integer(value)
+    size = maker.properties["value"]
+    assert isinstance(size, DenseArray)
+    (found,) = size.ints
+    (least, most), (low, high) = bounds(found), _range(value)
+    return found if low <= least and most <= high else None
+
+
+def integer(value: Value) -> int | None:
+    """A scalar integer constant."""
+    maker = value.defining_op
+    if not isinstance(maker, Constant) or tensor_of(value).rank or dtype_of(value).kind not in (SIGNED, UNSIGNED):
+        return None
+    return int(maker.value.scalars()[0])

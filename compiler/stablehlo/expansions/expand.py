@@ -1,0 +1,237 @@
+"""expand: ops that are others in disguise become those others, exactly.
+
+The rows of `PATTERNS` say which. Ops that do not have the form they should are left for the legality check.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.ir.attributes import PARTS, ArrayAttr, StringAttr, SymbolRef
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation, UnregisteredOp
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter, rewrite
+from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.profiles import known_profile
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
+from orchestrion.compiler.stablehlo.complex.parts import conjugate
+from orchestrion.compiler.stablehlo.functions import tuples
+from orchestrion.compiler.stablehlo.linalg import jax_lapack, lapack_loops
+from orchestrion.compiler.stablehlo.linalg import triangular as linear_algebra
+from orchestrion.compiler.stablehlo.narrow.mixed_types import algorithm, in_f32, one_type
+from orchestrion.compiler.stablehlo.narrow.reduce_precision import expand_reduce_precision
+from orchestrion.compiler.stablehlo.ops.base import is_complex, is_known, tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions, DotGeneral
+from orchestrion.compiler.stablehlo.ops.custom_call import canonical
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS
+from orchestrion.compiler.stablehlo.ops.func import Call, Func
+from orchestrion.compiler.stablehlo.ops.func import Return as FuncReturn
+from orchestrion.compiler.stablehlo.shapes import static_forms
+from orchestrion.schema.dtypes import BY_NAME, FLOAT
+
+from . import batch_norm, old_forms, one_device
+from . import chlo_functions as expand_chlo
+from .bit_widths import expand_bitcast
+from .random_bits import expand_rng_bit_generator
+from .rng import expand_rng
+from .scatter_updates import expand_scatter
+from .top_k import expand_approx_top_k, expand_dynamic_top_k, expand_top_k
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.options import Options
+
+#: `custom_call` targets that give back their operand, some because there is one device
+_IDENTITIES: Final = frozenset({"mhlo.copy", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"})
+
+
+def run(module: Module, options: Options) -> None:
+    expand_all(module, loops=not any(known_profile(target).library_calls for target in options.targets))
+
+
+def expand_all(module: Module, loops: bool) -> None:
+    """Apply all patterns. `loops`: those that make loops of library calls, too."""
+    patterns = dict(PATTERNS)
+    if loops:
+        patterns["stablehlo.custom_call"] += lapack_loops.PATTERNS["stablehlo.custom_call"]
+    rewrite(module, patterns)
+
+
+def _unary_type(op: Operation) -> TensorType | None:
+    """The type of the one operand, when it is one that is supported."""
+    if len(op.operands) != 1 or len(op.results) != 1:
+        return None
+    type = op.operands[0].type
+    return type if isinstance(type, TensorType) and is_known(type) else None
+
+
+def _square(op: Operation, rewriter: Rewriter) -> bool:
+    type = _unary_type(op)
+    if type is None or op.results[0].type != type:
+        return False
+    x = op.operands[0]
+    rewriter.replace(op, [elementwise(rewriter, "multiply", x, x)])
+    return True
+
+
+def _infinity(op: Operation, rewriter: Rewriter) -> bool:
+    """chlo.is_inf, is_pos_inf, is_neg_inf."""
+    type = _unary_type(op)
+    if type is None or str(type.element) not in ("f32", "f64"):
+        return False
+    x = op.operands[0]
+    if op.name == "chlo.is_inf":
+        x = elementwise(rewriter, "abs", x)
+    sign = -1 if op.name == "chlo.is_neg_inf" else 1
+    bound = constant(rewriter, sign * float("inf"), type)
+    rewriter.replace(op, [compare(rewriter, "EQ", x, bound)])
+    return True
+
+
+def _conj(op: Operation, rewriter: Rewriter) -> bool:
+    """chlo.conj; what is real stays."""
+    type = _unary_type(op)
+    if type is None or op.results[0].type != type:
+        return False
+    rewriter.replace(op, [conjugate(rewriter, op.operands[0])])
+    return True
+
+
+def _on_complex(op: Operation, rewriter: Rewriter) -> bool:
+    if not any(map(is_complex, op.operands)):
+        return False
+    from orchestrion.compiler.stablehlo.complex.functions import expand_function  # few programs need the formulas
+
+    return expand_function(op, rewriter)
+
+
+def _ragged_dot(op: Operation, rewriter: Rewriter) -> bool:
+    from .ragged_dot import expand_ragged_dot  # few programs have one
+
+    return expand_ragged_dot(op, rewriter)
+
+
+def _scan(op: Operation, rewriter: Rewriter) -> bool:
+    from .chlo_scan import expand_scan  # few programs have one
+
+    return expand_scan(op, rewriter)
+
+
+def _same(op: Operation, rewriter: Rewriter) -> bool:
+    """Gives back its operands."""
+    if [value.type for value in op.operands] != [result.type for result in op.results]:
+        return False
+    if any(value.defining_op is op for value in op.operands):  # not verified yet
+        return False
+    rewriter.replace(op, op.operands)
+    return True
+
+
+def _identity(op: Operation, rewriter: Rewriter) -> bool:
+    target = op.get_as("call_target_name", StringAttr)
+    return target is not None and target.value in _IDENTITIES and _same(op, rewriter)
+
+
+def _return(op: Operation, rewriter: Rewriter) -> bool:
+    """JAX ends some functions as regions end."""
+    if not isinstance(op.parent_op, Func) or op.results:
+        return False
+    rewriter.build(FuncReturn, values=op.operands)
+    rewriter.replace(op, [])
+    return True
+
+
+def _composite(op: Operation, rewriter: Rewriter) -> bool:
+    """A composite is a call of its decomposition; of a function of CHLO, it is that: decompositions are less exact."""
+    target, name = op.get_as("decomposition", SymbolRef), op.get_as("name", StringAttr)
+    if target is None:
+        return False
+    types = [result.type for result in op.results]
+    if name is not None and name.value in _UNARY and _is_function(op, name.value):
+        kind = OPS.get(name.value, partial(UnregisteredOp, name.value))
+        rewriter.replace(op, rewriter.insert(kind(op.operands, types)).results)
+        return True
+    call = rewriter.build(Call, arguments=op.operands, callee=target, outputs=types)
+    rewriter.replace(op, call.results)
+    return True
+
+
+def _is_function(op: Operation, name: str) -> bool:
+    """Whether it is of floats, or of complex numbers where there is such a function."""
+    types = [value.type for value in (*op.operands, *op.results)]
+    if len(types) != 2 or types[0] != types[1] or len(op.operands) != 1:
+        return False
+    element = str(tensor_of(op.operands[0]).element)
+    return (element in BY_NAME and BY_NAME[element].kind == FLOAT) or (element in PARTS and name != "chlo.erf")
+
+
+def _dot(op: Operation, rewriter: Rewriter) -> bool:
+    """`dot`: the last axis of the left with the first of the right."""
+    if len(op.operands) != 2 or len(op.results) != 1:
+        return False
+    left = op.operands[0].type
+    if not isinstance(left, TensorType) or left.rank not in (1, 2):
+        return False
+    numbers = DotDimensions((), (), (left.rank - 1,), (0,)).attribute()
+    lhs, rhs = op.operands
+    made = rewriter.build(DotGeneral, lhs=lhs, rhs=rhs, dot_dimension_numbers=numbers, out=op.results[0].type)
+    rewriter.replace(op, made.results)
+    return True
+
+
+def _plain(op: Operation, rewriter: Rewriter) -> bool:
+    """Arithmetic is exact to the operands' type at every precision, so the request goes."""
+    if op.get_as("precision_config", ArrayAttr) is None:
+        return False
+    del op.properties["precision_config"]
+    return True
+
+
+#: ops on each element by itself
+_FUNCTIONS: Final[dict[str, tuple[Pattern, ...]]] = {
+    **{name: (*patterns, _on_complex) for name, patterns in expand_chlo.PATTERNS.items()},
+    "chlo.square": (_square,),
+    "chlo.is_inf": (_infinity,),
+    "chlo.is_pos_inf": (_infinity,),
+    "chlo.is_neg_inf": (_infinity,),
+}
+
+#: functions of CHLO that JAX writes as composites when it exports
+_UNARY: Final = frozenset(f"chlo.{name}" for name in ("acos", "acosh", "asin", "asinh", "atanh", "cosh", "erf", "sinh"))
+
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
+    **batch_norm.PATTERNS,
+    **linear_algebra.PATTERNS,
+    **old_forms.PATTERNS,
+    **one_device.PATTERNS,
+    **static_forms.PATTERNS,
+    **tuples.PATTERNS,
+    **{name: (in_f32, *patterns) for name, patterns in _FUNCTIONS.items()},
+    "chlo.conj": (_conj,),
+    "chlo.next_after": (expand_chlo.next_after,),
+    "chlo.ragged_dot": (_ragged_dot,),
+    "chlo.scan": (_scan,),
+    "chlo.top_k": (expand_top_k,),
+    "mhlo.copy": (_same,),
+    "sdy.sharding_constraint": (_same,),
+    "stablehlo.bitcast_convert": (expand_bitcast,),
+    "stablehlo.composite": (_composite,),
+    "stablehlo.convolution": (_plain, one_type),
+    "stablehlo.return": (_return,),
+    "stablehlo.custom_call": (
+        _identity,
+        expand_approx_top_k,
+        expand_dynamic_top_k,
+        expand_rng_bit_generator,
+        canonical,
+        jax_lapack.replace,
+        lapack_loops.without_library,
+    ),
+    "stablehlo.dot": (_dot,),
+    "stablehlo.dot_general": (_plain, algorithm, one_type),
+    "stablehlo.optimization_barrier": (_same,),
+    "stablehlo.reduce_precision": (expand_reduce_precision,),
+    "stablehlo.rng": (expand_rng,),
+    "stablehlo.rng_bit_generator": (expand_rng_bit_generator,),
+    "stablehlo.scatter": (expand_scatter,),
+}

@@ -1,0 +1,85 @@
+"""Ops that speak of several devices, on the one there is: collectives, ids, tokens.
+
+With one partition and one replica a collective gives back its operands, as the specification says of a group of one; a
+device that is in no group, or that nobody sends to, gets zeros. A group of more devices is left for the legality check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import DenseElements
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
+from orchestrion.compiler.ir.types import TensorType, scalar
+from orchestrion.compiler.stablehlo.builders.basic import constant
+from orchestrion.compiler.stablehlo.builders.movement import zeros
+from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
+
+
+def _collective(op: Operation, rewriter: Rewriter) -> bool:
+    """The operands, where the only group is that of this device; zeros where it is in none."""
+    groups = op.get_as("replica_groups", DenseElements)
+    values = [value.type for value in op.operands]
+    if groups is None or values != [result.type for result in op.results] or not all(map(is_known, values)):
+        return False
+    members = _members(groups)
+    if any(member not in (0, -1) for member in members):
+        return False
+    alone = 0 in members or not members and op.name not in _NEEDS_GROUP
+    rewriter.replace(op, op.operands if alone else [zeros(rewriter, tensor_of(value)) for value in op.operands])
+    return True
+
+
+def _members(listed: DenseElements) -> set[int | float]:
+    """The numbers of devices in a list, which may be a splat of any size."""
+    return set(listed.scalars()) if listed.type.num_elements else set()
+
+
+def _permute(op: Operation, rewriter: Rewriter) -> bool:
+    """The operand, where this device sends to itself; zeros where nobody does."""
+    pairs = op.get_as("source_target_pairs", DenseElements)
+    if pairs is None or len(op.operands) != 1 or [op.operands[0].type] != [result.type for result in op.results]:
+        return False
+    named = _members(pairs)
+    if any(named) or not is_known(op.operands[0].type):
+        return False
+    rewriter.replace(op, [op.operands[0] if named else zeros(rewriter, tensor_of(op.operands[0]))])
+    return True
+
+
+def _first(op: Operation, rewriter: Rewriter) -> bool:
+    """The number of the device, or of the partition: 0."""
+    type = TensorType((), scalar("ui32"))
+    if op.operands or [result.type for result in op.results] != [type]:
+        return False
+    rewriter.replace(op, [constant(rewriter, 0, type)])
+    return True
+
+
+def _token(op: Operation, rewriter: Rewriter) -> bool:
+    """What only says that something is over goes where nobody waits for it."""
+    if any(result.uses for result in op.results):
+        return False
+    rewriter.erase(op)
+    return True
+
+
+#: a device that is in no group of theirs gets zeros; no group at all is one of all devices for the others
+_NEEDS_GROUP: Final = frozenset({"stablehlo.collective_broadcast"})
+
+_ROWS: Final[dict[str, Callable[[Operation, Rewriter], bool]]] = {
+    "after_all": _token,
+    "all_gather": _collective,
+    "all_reduce": _collective,
+    "all_to_all": _collective,
+    "collective_broadcast": _collective,
+    "collective_permute": _permute,
+    "create_token": _token,
+    "cross-replica-sum": _collective,
+    "partition_id": _first,
+    "reduce_scatter": _collective,
+    "replica_id": _first,
+}
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {f"stablehlo.{name}": (pattern,) for name, pattern in _ROWS.items()}

@@ -1,0 +1,112 @@
+"""`chlo.top_k`: a sort of the last axis downwards, with the elements' numbers, of which the first k are kept. Where k
+is computed from sizes it is a `custom_call`.
+
+Equal elements come in the order of their numbers, floats in total order: a NaN comes first, or last if it is negative.
+`ApproxTopK`, which JAX calls for `lax.approx_max_k` and `approx_min_k`, may miss some; here it is exact, a sort by the
+comparator that it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import ArrayAttr, BoolAttr, DictAttr, IntegerAttr, StringAttr, SymbolRef
+from orchestrion.compiler.ir.core import Block, Operation, Region, Value
+from orchestrion.compiler.ir.dims import is_less
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import I1, I32, TensorType
+from orchestrion.compiler.stablehlo.builders.movement import first
+from orchestrion.compiler.stablehlo.ops.base import is_known, tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import Return
+from orchestrion.compiler.stablehlo.ops.func import Call, Func
+from orchestrion.compiler.stablehlo.ops.sort import Sort, ordering
+from orchestrion.compiler.stablehlo.ops.structural import Iota
+
+#: what a `custom_call` of `top_k` names whose k is computed
+TOP_K: Final = "stablehlo.dynamic_top_k"
+
+
+def expand_top_k(op: Operation, rewriter: Rewriter) -> bool:
+    """Leaves alone what does not have the form it should."""
+    k = op.get_as("k", IntegerAttr)
+    return k is not None and k.value >= 0 and _largest(op, rewriter, k.value)
+
+
+def expand_dynamic_top_k(op: Operation, rewriter: Rewriter) -> bool:
+    """The call of so many as `refine-shapes` has found."""
+    if op.get("call_target_name") != StringAttr(TOP_K) or not op.results or not is_known(op.results[0].type):
+        return False
+    shape = tensor_of(op.results[0]).shape
+    return bool(shape) and _largest(op, rewriter, shape[-1])
+
+
+def _largest(op: Operation, rewriter: Rewriter, count: int) -> bool:
+    if len(op.operands) != 1 or len(op.results) != 2 or not is_known(op.operands[0].type):
+        return False
+    type = tensor_of(op.operands[0])
+    if not type.rank or is_less(type.shape[-1], count):
+        return False
+    kept = type.with_shape((*type.shape[:-1], count))
+    if [result.type for result in op.results] != [kept, kept.with_element(I32)]:
+        return False
+    axis = IntegerAttr(type.rank - 1)
+    numbers = rewriter.build(Iota, iota_dimension=axis, out=type.with_element(I32))
+    types = [type, type.with_element(I32)]
+    inputs = [op.operands[0], numbers.result]
+    ordered = rewriter.build(
+        Sort, inputs=inputs, dimension=axis, is_stable=BoolAttr(True), comparator=ordering(types, "GT"), out=types
+    )
+    rewriter.replace(op, [first(rewriter, value, kept.shape) for value in ordered.results])
+    return True
+
+
+def expand_approx_top_k(op: Operation, rewriter: Rewriter) -> bool:
+    """Operands are tensors, then a number for each that would fill places; the numbers are not needed."""
+    if op.get("call_target_name") != StringAttr("ApproxTopK"):
+        return False
+    count, called = len(op.results), op.get_as("called_computations", ArrayAttr)
+    config = op.get_as("mhlo.backend_config", DictAttr) or op.get_as("backend_config", DictAttr)
+    axis = config.get("reduction_dim") if config is not None else None
+    values = op.operands[:count]
+    if len(op.operands) != 2 * count or called is None or len(called) != 1 or not isinstance(axis, IntegerAttr):
+        return False
+    compared = called.items[0]
+    types = [value.type for value in values if is_known(value.type)]
+    function = rewriter.symbols.lookup(op, compared) if isinstance(compared, SymbolRef) else None
+    if isinstance(function, Func):  # JAX leaves it visible, and nobody calls it from outside
+        function.sym_visibility = StringAttr("private")
+    if not isinstance(compared, SymbolRef) or len(types) != count or not _fits(op, values, axis.value):
+        return False
+    ordered = rewriter.build(
+        Sort,
+        inputs=values,
+        dimension=axis,
+        is_stable=BoolAttr(True),
+        comparator=_calling(compared, [tensor_of(value) for value in values]),
+        out=types,
+    )
+    results = [tensor_of(result).shape for result in op.results]
+    kept = [first(rewriter, value, shape) for value, shape in zip(ordered.results, results, strict=True)]
+    rewriter.replace(op, kept)
+    return True
+
+
+def _fits(op: Operation, values: Sequence[Value], axis: int) -> bool:
+    """Whether each result has its operand's type, and no more of the axis."""
+    for value, result in zip(values, op.results, strict=True):
+        type, out = tensor_of(value), result.type
+        if not isinstance(out, TensorType) or not 0 <= axis < type.rank or out.rank != type.rank:
+            return False
+        wanted = (*type.shape[:axis], out.shape[axis], *type.shape[axis + 1 :])
+        if out != type.with_shape(wanted) or not out.shape[axis] <= type.shape[axis]:
+            return False
+    return True
+
+
+def _calling(comparator: SymbolRef, types: list[TensorType]) -> Region:
+    block = Block([type.with_shape(()) for type in types for _ in range(2)])
+    called = Call.build(arguments=block.arguments, callee=comparator, outputs=[TensorType((), I1)])
+    block.append(called)
+    block.append(Return.build(values=called.results))
+    return Region([block])

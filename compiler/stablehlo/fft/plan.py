@@ -1,0 +1,107 @@
+"""How a line of a transform is computed: how it is cut, and the numbers that takes.
+
+A transform of length `a b` is `b` transforms of length `a`, a twiddle factor for each result, and `a` transforms of
+length `b`. A length with a large prime factor is a convolution with a chirp, at a length that has none (Bluestein).
+Numbers are worked out in double precision from exact integers.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from orchestrion.compiler.flow.fft import radices
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+
+@cache
+def rows(length: int, longest: int) -> int | None:
+    """The rows of the matrix that a line is cut into, near its root: all of it where one dispatch transforms it.
+    None: it has a large prime factor.
+    """
+    if radices(length) is None:
+        return None
+    if length <= longest:
+        return length
+    most = min(longest, int(length**0.5))
+    return max(rows for rows in range(1, most + 1) if length % rows == 0)
+
+
+@cache
+def padded_length(length: int, longest: int) -> int:
+    """The length of the cheapest transform by which a line is convolved with its chirp."""
+    least = 2 * length - 1
+
+    def cost(size: int) -> tuple[int, int]:
+        dispatches, rest = 1, size
+        while rest > longest:
+            dispatches, rest = dispatches + 1, rest // (rows(rest, longest) or 1)
+        return dispatches, size * (2 + len(radices(size) or ()))
+
+    return min(_smooth(least, 2 * least), key=cost)
+
+
+def _smooth(least: int, most: int) -> list[int]:
+    """The numbers from `least` to `most` without prime factors but 2, 3 and 5, once each."""
+    found = []
+    fives = 1
+    while fives <= most:
+        threes = fives
+        while threes <= most:
+            size = threes
+            while size <= most:
+                if size >= least:
+                    found.append(size)
+                size *= 2
+            threes *= 3
+        fives *= 5
+    return sorted(found)
+
+
+def roots(numerators: Array, length: int, sign: int) -> Array:
+    """e^(sign 2 pi i numerator / length): two numbers, the first axis. Numerators are integers from 0 on."""
+    import numpy as np
+
+    quarter = (4 * numerators + length // 2) // length
+    angle = (4 * numerators - quarter * length) * (np.pi / 2 / length)  # at most an eighth of a turn
+    cosine, sine = np.cos(angle), np.sin(angle)
+    real = np.choose(quarter % 4, (cosine, -sine, -cosine, sine))
+    imag = np.choose(quarter % 4, (sine, cosine, -sine, -cosine))
+    return np.stack((real, sign * imag))
+
+
+def places(length: int) -> Array:
+    import numpy as np
+
+    return np.arange(length)
+
+
+def products(rows: int, columns: int) -> Array:
+    """The row times the column."""
+    import numpy as np
+
+    return np.multiply.outer(np.arange(rows), np.arange(columns))
+
+
+def chirp(length: int, sign: int) -> Array:
+    """e^(sign pi i j^2 / length) for each place j: two numbers, the first axis."""
+    import numpy as np
+
+    places = np.arange(length, dtype=np.int64)
+    return roots(places * places % (2 * length), 2 * length, sign)
+
+
+def chirp_spectrum(length: int, padded: int, sign: int) -> Array:
+    """The transform, of length `padded`, of the chirp that lines are convolved with: two numbers, the first axis."""
+    import numpy as np
+
+    real, imag = chirp(length, -sign)
+    line = np.zeros(padded, np.complex128)
+    line[:length] = real + 1j * imag
+    line[padded - length + 1 :] = line[1:length][::-1]
+    spectrum = np.fft.fft(line)
+    return np.stack((spectrum.real, spectrum.imag))

@@ -1,0 +1,52 @@
+"""drop-annotations: what only a partitioner or another runtime reads goes.
+
+Kept are the names that the frontend gave, what is a parameter, and what says that a result may take an argument's
+storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.types import Attribute
+from orchestrion.compiler.stablehlo.ops.func import Func
+
+from .parameters import KEY
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.options import Options
+
+#: attributes that mean something to the phases behind
+KEPT: Final = frozenset(
+    {"orchestrion.name", "orchestrion.doc", "orchestrion.trees", KEY, "tf.aliasing_output", "jax.buffer_donor"}
+)
+
+#: ops of the module that only a partitioner reads
+MESHES: Final = frozenset({"sdy.mesh"})
+
+
+def run(module: Module, options: Options) -> None:
+    for op in module.block:
+        if op.name in MESHES:
+            op.erase()
+    for op in module.walk():
+        op.attributes = _kept(op.attributes)
+        if isinstance(op, Func):
+            for key in ("arg_attrs", "res_attrs"):
+                given = op.properties.pop(key, None)
+                if isinstance(given, ArrayAttr):
+                    _set_if_any(op, key, given)
+
+
+def _set_if_any(func: Func, key: str, given: ArrayAttr) -> None:
+    """Back with what is kept; not at all when nothing is."""
+    items = [DictAttr.of(_kept(item.mapping)) if isinstance(item, DictAttr) else item for item in given]
+    if any(isinstance(item, DictAttr) and item.items for item in items):
+        func.properties[key] = ArrayAttr(tuple(items))
+
+
+def _kept(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    return {key: value for key, value in attributes.items() if key in KEPT}

@@ -1,0 +1,66 @@
+"""Who calls whom, by symbols that stand in one module."""
+
+from __future__ import annotations
+
+from orchestrion.compiler.ir.attributes import SymbolRef
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.stablehlo.ops.func import Call, Func
+
+
+class CallGraph:
+    """The functions of a module and the calls in each, in text order. References to no function are left out."""
+
+    def __init__(self, module: Module) -> None:
+        named = ((op.symbol, op) for op in module.block if isinstance(op, Func))
+        self.functions = {name: op for name, op in named if name is not None}
+        self.calls: dict[Func, list[tuple[Call, Func]]] = {
+            func: [
+                (op, self.functions[callee.root])
+                for op in func.walk()
+                if isinstance(op, Call)
+                and (callee := op.get_as("callee", SymbolRef)) is not None
+                and callee.root in self.functions
+            ]
+            for func in self.functions.values()
+        }
+
+    def target(self, call: Operation) -> Func | None:
+        """The function that a call names; None for no call, or no function."""
+        callee = call.get_as("callee", SymbolRef) if isinstance(call, Call) else None
+        return None if callee is None else self.functions.get(callee.root)
+
+    def reachable(self) -> set[Func]:
+        """The public functions and whatever they call."""
+        stack = [func for func in self.functions.values() if func.is_public]
+        found = set(stack)
+        while stack:
+            for _, target in self.calls[stack.pop()]:
+                if target not in found:
+                    found.add(target)
+                    stack.append(target)
+        return found
+
+    def callees_first(self) -> tuple[list[Func], list[Call]]:
+        """Every function behind those it calls, and the calls that close a cycle, where that is impossible."""
+        order: list[Func] = []
+        closing: list[Call] = []
+        state: dict[Func, bool] = {}  # False: on the way, True: done
+        for root in self.functions.values():
+            if root in state:
+                continue
+            state[root] = False
+            stack = [(root, iter(self.calls[root]))]
+            while stack:
+                func, rest = stack[-1]
+                call, target = next(rest, (None, None))
+                if call is None or target is None:
+                    state[func] = True
+                    order.append(func)
+                    stack.pop()
+                elif state.get(target) is False:
+                    closing.append(call)
+                elif target not in state:
+                    state[target] = False
+                    stack.append((target, iter(self.calls[target])))
+        return order, closing

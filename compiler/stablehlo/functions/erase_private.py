@@ -1,0 +1,20 @@
+"""erase-private: private functions that no public one reaches go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrion.compiler.ir.builtin import Module
+
+from .calls import CallGraph
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.options import Options
+
+
+def run(module: Module, options: Options) -> None:
+    graph = CallGraph(module)
+    used = graph.reachable()
+    for func in graph.functions.values():
+        if func not in used:
+            func.erase()

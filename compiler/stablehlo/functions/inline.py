@@ -1,0 +1,96 @@
+"""inline: every call becomes a copy of what it calls; private functions go. A call of a function of another module
+becomes a `util.imported_call`.
+
+Callees first, so that each body is copied when it is final. What comes from a body is located at the op in the callee
+and the call (`callsite`). The size with calls inlined is counted before anything is copied: a program larger than
+`MOST` operations and than `GROWTH` times its own size is refused. So is one whose calls nest deeper than `DEEPEST`,
+since locations nest as deep.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.flow.util import ImportedCall
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.locations import Location, called
+from orchestrion.compiler.stablehlo.ops.func import Call, Func
+
+from .calls import CallGraph
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.options import Options
+
+#: operations of all functions together with calls inlined: the larger of MOST, and GROWTH times those before inlining.
+#: The largest network in the tests has some 3,000; a compilation takes a millisecond or more for each
+MOST: Final = 250_000
+GROWTH: Final = 16
+DEEPEST: Final = 200
+
+
+def run(module: Module, options: Options) -> None:
+    graph = CallGraph(module)
+    order, closing = graph.callees_first()
+    assert not closing, "the legality check refuses recursion"
+    _check_growth(graph, order)
+    for func in order:
+        for call, target in graph.calls[func]:
+            if target.is_declaration:
+                _import(call, target)
+            else:
+                _inline(call, target)
+    for func in order:
+        if not func.is_public:
+            func.erase()
+
+
+def _check_growth(graph: CallGraph, order: list[Func]) -> None:
+    """Raises CompileError for a program that inlining makes too large. `order`: callees first."""
+    sizes = {func: sum(1 for _ in func.walk()) for func in order}
+    most = max(MOST, GROWTH * sum(sizes.values()))
+    depths: dict[Func, int] = {}
+    total = 0
+    for func in order:
+        sizes[func] += sum(sizes[target] for _, target in graph.calls[func])
+        depths[func] = max((1 + depths[target] for _, target in graph.calls[func]), default=0)
+        total += sizes[func]
+        if total > most:
+            raise _refusal(func, f"makes the program larger than {most} operations with its calls inlined")
+        if depths[func] > DEEPEST:
+            raise _refusal(func, f"makes calls nested deeper than {DEEPEST}")
+
+
+def _refusal(func: Func, message: str) -> CompileError:
+    return CompileError([Diagnostic(message, func.loc, f"func.func @{func.sym_name.value}")])
+
+
+def _import(call: Call, target: Func) -> None:
+    """A call of a function of another module stays one, and no longer needs the declaration."""
+    outputs = [value.type for value in call.results]
+    made = Builder.before(call).build(
+        ImportedCall, callee=target.sym_name, arguments=list(call.operands), outputs=outputs
+    )
+    for old, new in zip(call.results, made.results, strict=True):
+        old.replace_by(new)
+    call.erase()
+
+
+def _inline(call: Call, target: Func) -> None:
+    block = call.parent
+    assert block is not None
+    mapping: dict[Value, Value] = dict(zip(target.entry.arguments, call.operands, strict=True))
+    places: dict[Location, Location] = {}
+    *body, last = target.entry.ops
+    for op in body:
+        copy = op.clone(mapping)
+        for inner in copy.walk():
+            if inner.loc not in places:
+                places[inner.loc] = called(inner.loc, call.loc)
+            inner.loc = places[inner.loc]
+        block.insert_before(copy, call)
+    for old, value in zip(call.results, last.operands, strict=True):
+        old.replace_by(mapping[value])
+    call.erase()

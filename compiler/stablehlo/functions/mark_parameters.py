@@ -1,0 +1,195 @@
+"""mark-parameters: constants and arguments whose values are to lie outside the module get a name.
+
+Constants of `LEAST` bytes and more, if the options want parameters: each is called by the name that the location of its
+first user has, else by its file and line, else by its number; what is called alike gets a number behind it. A splat
+stays, as it has no bytes to speak of, and so does what safetensors has no type for. Arguments by the options' names:
+`w`, or `params` for all of `params['w']`, `params[0]` and `params.w`, or `argN` by number where none is called so.
+Those arguments go last, and the trees of the function (`schema.trees`) lose them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.attributes import ArrayAttr, DenseElements, DictAttr, StringAttr
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.locations import FileLoc, Location, NameLoc, walk
+from orchestrion.compiler.ir.parameters import parameter
+from orchestrion.compiler.ir.types import Attribute, FunctionType, TensorType
+from orchestrion.compiler.stablehlo.ops.func import Func
+from orchestrion.schema.dtypes import BY_NAME
+from orchestrion.schema.safetensors import holds
+from orchestrion.schema.trees import decode, encode, without
+
+from .calls import CallGraph
+from .parameters import KEY, attributes_of, set_arguments
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.options import Options
+
+#: bytes of a constant that becomes a parameter
+LEAST: Final = 4096
+NAME: Final = "orchestrion.name"
+TREES: Final = "orchestrion.trees"
+_DONATED: Final = ("tf.aliasing_output", "jax.buffer_donor")
+
+
+def run(module: Module, options: Options) -> None:
+    taken: set[str] = set()
+    if options.parameter_arguments:
+        _mark_arguments(module, options.parameter_arguments, taken)
+    if options.parameters:
+        _mark_constants(module, taken)
+
+
+def _mark_constants(module: Module, taken: set[str]) -> None:
+    number = 0
+    for op in module.walk():
+        value = op.get_as("value", DenseElements) if op.name == "stablehlo.constant" else None
+        if value is None or KEY in op.attributes:
+            continue
+        if len(value.data) >= LEAST and not value.is_splat and _has_type(value.type):
+            name = _unique(_place(op) or f"constant_{number}", taken)
+            op.attributes[KEY] = parameter(name, value.type, value)
+            number += 1
+
+
+def _unique(wish: str, taken: set[str]) -> str:
+    """`wish`, else `wish.1`, `wish.2` ..."""
+    name, number = wish, 0
+    while name in taken:
+        number += 1
+        name = f"{wish}.{number}"
+    taken.add(name)
+    return name
+
+
+def _place(op: Operation) -> str:
+    """How the source calls the place where a constant is used first; empty where nothing is known."""
+    users = [user.loc for result in op.results for user in result.users()[:1]]
+    return next((text for loc in (*users, op.loc) if (text := _text(loc))), "")
+
+
+def _text(location: Location) -> str:
+    """The outermost name, else the innermost file, without its folders, and line."""
+    items = list(walk(location))
+    name = next((item.name for item in items if isinstance(item, NameLoc)), "")
+    if name:
+        return name.replace("\0", "")
+    places = [item for item in items if isinstance(item, FileLoc)]
+    return f"{PureWindowsPath(places[0].file).name}:{places[0].line}".replace("\0", "") if places else ""
+
+
+def _mark_arguments(module: Module, wanted: Sequence[str], taken: set[str]) -> None:
+    """Raises CompileError with all that is wrong with the arguments that the options name, or with those names."""
+    graph = CallGraph(module)
+    called = {target for calls in graph.calls.values() for _, target in calls}
+    types: dict[str, TensorType] = {}
+    found: set[str] = set()
+    wrong: list[Diagnostic] = []
+    for func in graph.functions.values():
+        if not func.is_public or func.is_declaration or func.get_as("function_type", FunctionType) is None:
+            continue
+        chosen = dict(_chosen(func, wanted, found))
+        if chosen and func in called:
+            wrong.append(_refusal(func, "is called by the program: its arguments cannot be parameters"))
+        for index, name in chosen.items():
+            wrong += [_refusal(func, text) for text in _problems(func, index, name, types)]
+        if not wrong:
+            _mark(func, chosen)
+    there = ", ".join(name for func in graph.functions.values() if func.is_public for name in _names(func))
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        wrong.append(Diagnostic(f"no argument is called {', '.join(missing)}; there are {there or 'none'}"))
+    if wrong:
+        raise CompileError(wrong)
+    taken.update(types)
+
+
+def _refusal(func: Func, message: str) -> Diagnostic:
+    return Diagnostic(message, func.loc, f"func.func @{func.symbol}")
+
+
+def _names(func: Func) -> list[str]:
+    """What callers call the arguments."""
+    names = [attrs.get(NAME) if isinstance(attrs, DictAttr) else None for attrs in attributes_of(func)]
+    return [name.value if isinstance(name, StringAttr) else f"arg{index}" for index, name in enumerate(names)]
+
+
+def _chosen(func: Func, wanted: Sequence[str], found: set[str]) -> Iterator[tuple[int, str]]:
+    """The arguments that are wanted: number, name. `found` gets the names that choose one."""
+    names = _names(func)
+    said = {text for text in wanted for name in names if text == name or _is_part(name, text)}
+    for index, name in enumerate(names):
+        numbered = f"arg{index}"
+        choosing = [text for text in wanted if text == name or _is_part(name, text) or text == numbered not in said]
+        found.update(choosing)
+        if choosing:
+            yield index, name
+
+
+def _is_part(name: str, of: str) -> bool:
+    """Whether a name is that of a part: `params['w']` of `params`."""
+    return name.startswith(of) and re.match(r"[\[.]", name[len(of) :]) is not None
+
+
+def _problems(func: Func, index: int, name: str, types: dict[str, TensorType]) -> Iterator[str]:
+    type = func.function_type.inputs[index]
+    what = f"argument {index}, {name}, of type {type}"
+    if not isinstance(type, TensorType) or not type.is_static or not type.num_elements:
+        yield f"{what} cannot be a parameter: only tensors of known size with elements can"
+    elif not _has_type(type):
+        yield f"{what} cannot be a parameter: safetensors has no such element type"
+    elif types.setdefault(name, type) != type:
+        yield f"{what} is of type {types[name]} in another function: a parameter has one type"
+    attrs = attributes_of(func)[index]
+    if isinstance(attrs, DictAttr) and any(attrs.get(key) is not None for key in _DONATED):
+        yield f"{what} is donated: nothing may write into a parameter"
+
+
+def _has_type(type: TensorType) -> bool:
+    row = BY_NAME.get(str(type.element))
+    return row is not None and holds(row)
+
+
+def _mark(func: Func, chosen: dict[int, str]) -> None:
+    """Puts the chosen arguments last, and says what they are."""
+    arguments, attrs = func.entry.arguments, attributes_of(func)
+    order = sorted(range(len(arguments)), key=lambda index: index in chosen)
+    types = [func.function_type.inputs[index] for index in order]
+    items = [_with(attrs[index], chosen.get(index), func.function_type.inputs[index]) for index in order]
+    func.entry.arguments = [arguments[index] for index in order]
+    for index, argument in enumerate(func.entry.arguments):
+        argument.index = index
+    set_arguments(func, types, items)
+    _forget(func, chosen)
+
+
+def _forget(func: Func, chosen: dict[int, str]) -> None:
+    """Callers do not give the chosen arguments, so that the trees do not have them."""
+    for key in ("res_attrs", "arg_attrs"):
+        given = func.get_as(key, ArrayAttr)
+        for place, item in enumerate(given or ()):
+            text = item.get(TREES) if isinstance(item, DictAttr) else None
+            if not isinstance(item, DictAttr) or not isinstance(text, StringAttr):
+                continue
+            count = len(func.function_type.inputs)
+            rest = without(decode(text.value, count, len(func.function_type.results)), chosen)
+            mapping = {name: value for name, value in item.mapping.items() if name != TREES}
+            if not rest.is_flat:
+                mapping[TREES] = StringAttr(encode(rest))
+            items = list(given or ())
+            items[place] = DictAttr.of(mapping)
+            func.properties[key] = ArrayAttr(tuple(items))
+
+
+def _with(attrs: Attribute, name: str | None, type: Attribute) -> Attribute:
+    if name is None or not isinstance(attrs, DictAttr):
+        return attrs
+    assert isinstance(type, TensorType), "anything else is refused"
+    return DictAttr.of({**attrs.mapping, KEY: parameter(name, type)})

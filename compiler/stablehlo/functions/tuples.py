@@ -1,0 +1,150 @@
+"""flatten-tuples: what stands in a tuple goes by itself wherever tuples go, in and out of functions too.
+
+HLO has tuples where StableHLO has several operands and results, and texts that came from it still do. An op that hands
+tuples on (`_HANDS_ON`) takes and gives their elements, nested ones in order; in front of it the tuple is taken apart,
+behind it one is put together again. `expand` then finds what was taken out of a tuple where it was put in. Callers of a
+function give and get the elements. An op of another name that has a tuple is left for the legality check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, Operation, UnregisteredOp, Value
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
+from orchestrion.compiler.ir.types import FunctionType, TupleType, Type, scalar
+from orchestrion.compiler.stablehlo.ops.func import Func
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.options import Options
+
+TUPLE: Final = "stablehlo.tuple"
+ELEMENT: Final = "stablehlo.get_tuple_element"
+_HANDS_ON: Final = frozenset(
+    {"func.call", "func.return"}
+    | {f"stablehlo.{name}" for name in ("case", "custom_call", "if", "optimization_barrier", "return", "while")}
+)
+
+
+def run(module: Module, options: Options) -> None:
+    for op in list(module.walk()):
+        for region in op.regions:
+            for block in region.blocks:
+                if _any(block.arguments):
+                    _flatten_arguments(block)
+        if isinstance(op, Func):
+            _flatten_signature(op)
+        elif op.name in _HANDS_ON and (_any(op.operands) or _any(op.results)):
+            _flatten(op)
+
+
+def _any(values: Iterable[Value]) -> bool:
+    return any(isinstance(value.type, TupleType) for value in values)
+
+
+def _leaves(types: Iterable[Type]) -> list[Type]:
+    """The types with those of a tuple's elements in place of a tuple's."""
+    return [leaf for type in types for leaf in (_leaves(type.elements) if isinstance(type, TupleType) else [type])]
+
+
+def _flatten_signature(func: Func) -> None:
+    given = func.get_as("function_type", FunctionType)
+    if given is None:
+        return
+    flat = FunctionType(tuple(_leaves(given.inputs)), tuple(_leaves(given.results)))
+    if flat == given:
+        return
+    func.properties["function_type"] = flat
+    for key, types in (("arg_attrs", given.inputs), ("res_attrs", given.results)):
+        attrs = func.get_as(key, ArrayAttr)
+        if attrs is not None and len(attrs) == len(types):
+            func.properties[key] = ArrayAttr(tuple(_attributes(attrs, types, given.results)))
+
+
+def _attributes(attrs: ArrayAttr, types: Sequence[Type], results: Sequence[Type]) -> Iterable[DictAttr]:
+    """Those of elements: none. What names a result by its number names it by its new one, unless it is a tuple."""
+    for item, type in zip(attrs, types, strict=True):
+        if isinstance(type, TupleType) or not isinstance(item, DictAttr):
+            yield from [DictAttr(())] * len(_leaves([type]))
+            continue
+        kept = dict(item.mapping)
+        output = kept.pop("tf.aliasing_output", None)
+        if isinstance(output, IntegerAttr) and 0 <= output.value < len(results):
+            if not isinstance(results[output.value], TupleType):
+                place = len(_leaves(results[: output.value]))
+                kept["tf.aliasing_output"] = IntegerAttr(place, output.type)
+        yield DictAttr.of(kept)
+
+
+def _flatten_arguments(block: Block) -> None:
+    """A block takes the elements, and puts the tuple together first thing."""
+    old = list(block.arguments)
+    builder = Builder(block, block.first)
+    for argument in old:
+        parts = [block.add_argument(type, argument.loc) for type in _leaves([argument.type])]
+        argument.replace_by(_whole(builder, argument.type, iter(parts)))
+    block.erase_arguments(range(len(old)))
+
+
+def _flatten(op: Operation) -> None:
+    before, behind = Builder.before(op), Builder.after(op)
+    operands = [part for value in op.operands for part in _parts(before, value)]
+    regions = list(op.regions)
+    op.regions.clear()
+    types = _leaves(result.type for result in op.results)
+    if isinstance(op, UnregisteredOp):
+        made: Operation = UnregisteredOp(op.name, operands, types, op.properties, op.attributes, regions)
+    else:
+        made = type(op)(operands, types, op.properties, op.attributes, regions)
+    before.insert(made)
+    parts = iter(made.results)
+    for result in op.results:
+        result.replace_by(_whole(behind, result.type, parts))
+    op.erase()
+
+
+def _parts(builder: Builder, value: Value) -> list[Value]:
+    """The elements of a tuple, and of those in it; another value is its own part."""
+    if not isinstance(value.type, TupleType):
+        return [value]
+    found = []
+    for index, type in enumerate(value.type.elements):
+        properties = {"index": IntegerAttr(index, scalar("i32"))}
+        taken = builder.insert(UnregisteredOp(ELEMENT, [value], [type], properties))
+        found += _parts(builder, taken.results[0])
+    return found
+
+
+def _whole(builder: Builder, type: Type, parts: Iterable[Value]) -> Value:
+    """A value of that type from the next of the parts."""
+    if not isinstance(type, TupleType):
+        return next(iter(parts))
+    elements = [_whole(builder, element, parts) for element in type.elements]
+    return builder.insert(UnregisteredOp(TUPLE, elements, [type])).results[0]
+
+
+def _element(op: Operation, rewriter: Rewriter) -> bool:
+    """What was put into a tuple."""
+    index = op.get_as("index", IntegerAttr)
+    maker = op.operands[0].defining_op if len(op.operands) == 1 else None
+    if index is None or maker is None or maker is op or maker.name != TUPLE or len(op.results) != 1:
+        return False
+    if not 0 <= index.value < len(maker.operands) or maker.operands[index.value].type != op.results[0].type:
+        return False
+    rewriter.replace(op, [maker.operands[index.value]])
+    return True
+
+
+def _tuple(op: Operation, rewriter: Rewriter) -> bool:
+    """Goes where everything is taken out of it again."""
+    if any(result.uses for result in op.results):
+        return False
+    rewriter.erase(op)
+    return True
+
+
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {ELEMENT: (_element,), TUPLE: (_tuple,)}

@@ -1,0 +1,140 @@
+"""Cholesky factors and solutions with triangles, a block of columns or rows by each turn of a loop.
+
+What is known goes from a block by one product, and `flow.solve_rows` does the rest of it: few dispatches a turn, the
+same for all. A matrix is filled up to whole blocks by ones on the diagonal; what fits one block needs no loop. For f32
+and f64 of known shapes; `triangular.py` has the same, row by row, for other types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrion.compiler.flow.row_solve import BLOCK, RowSolve
+from orchestrion.compiler.ir.attributes import BoolAttr, dense_ints
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import F32, F64, I32, TensorType
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
+from orchestrion.compiler.stablehlo.builders.loops import loop
+from orchestrion.compiler.stablehlo.builders.movement import dot, numbers, part, read, spread, transpose, write, zeros
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
+from orchestrion.compiler.stablehlo.ops.structural import Pad, Reverse
+
+_ROWS_BY_ROWS = DotDimensions((0,), (0,), (2,), (2,))
+_ROWS_BY_COLUMNS = DotDimensions((0,), (0,), (2,), (1,))
+
+
+def takes(value: Value) -> bool:
+    """Whether matrices are of a type and shape that this is for; how many there are, a call may bring."""
+    type = tensor_of(value)
+    return type.element in (F32, F64) and not any(isinstance(size, Dim) for size in type.shape[1:])
+
+
+def factor(rewriter: Rewriter, a: Value) -> Value:
+    """The lower Cholesky factor of matrices [batch, n, n], of which the lower triangle is read; zero above."""
+    batch, n, _ = tensor_of(a).shape
+    if n <= BLOCK:
+        return _lower(rewriter, solve_rows(rewriter, a, a, factor=True), 0)
+    size = -(-n // BLOCK) * BLOCK
+    whole = _filled(rewriter, a, size, unit=False)
+
+    def columns(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+        (lower,), zero, at = carried, constant(rewriter, 0, tensor_of(turn)), _start(rewriter, turn)
+        line = read(rewriter, lower, [zero, at, zero], (batch, BLOCK, size))
+        given = read(rewriter, whole, [zero, zero, at], (batch, size, BLOCK))
+        rest = elementwise(rewriter, "subtract", given, dot(rewriter, lower, line, _ROWS_BY_ROWS))
+        block = read(rewriter, rest, [zero, at, zero], (batch, BLOCK, BLOCK))
+        made = _lower(rewriter, solve_rows(rewriter, block, rest, factor=True), at)
+        return [write(rewriter, lower, made, [zero, zero, at])]
+
+    made = loop(rewriter, size // BLOCK, [zeros(rewriter, tensor_of(whole))], columns)[0]
+    return part(rewriter, made, (0, 0, 0), (batch, n, n))
+
+
+def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, unit: bool) -> Value:
+    """The x of op(a) x = b, for matrices [batch, n, n] and [batch, n, m]; `lower` says which triangle of a is read."""
+    batch, n, m = tensor_of(b).shape
+    a = transpose(rewriter, a, (0, 2, 1)) if turned else a
+    backwards = lower == turned
+    if backwards:  # from the last row on: the other way round it is the first
+        a, b = _reversed(rewriter, a, (1, 2)), _reversed(rewriter, b, (1,))
+    size = n if n <= BLOCK else -(-n // BLOCK) * BLOCK
+    whole = _filled(rewriter, a, size, unit)
+    if size == n <= BLOCK:
+        made = transpose(rewriter, solve_rows(rewriter, whole, transpose(rewriter, b, (0, 2, 1))), (0, 2, 1))
+    else:
+        made = _by_blocks(rewriter, whole, padded(rewriter, b, (batch, size, m)))
+        made = part(rewriter, made, (0, 0, 0), (batch, n, m))
+    return _reversed(rewriter, made, (1,)) if backwards else made
+
+
+def _by_blocks(rewriter: Rewriter, a: Value, b: Value) -> Value:
+    """The x of a x = b, a a lower triangle of whole blocks."""
+    batch, size, m = tensor_of(b).shape
+
+    def rows(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+        (found,), zero, at = carried, constant(rewriter, 0, tensor_of(turn)), _start(rewriter, turn)
+        line = read(rewriter, a, [zero, at, zero], (batch, BLOCK, size))
+        given = read(rewriter, b, [zero, at, zero], (batch, BLOCK, m))
+        rest = elementwise(rewriter, "subtract", given, dot(rewriter, line, found, _ROWS_BY_COLUMNS))
+        block = read(rewriter, a, [zero, at, at], (batch, BLOCK, BLOCK))
+        made = solve_rows(rewriter, block, transpose(rewriter, rest, (0, 2, 1)))
+        return [write(rewriter, found, transpose(rewriter, made, (0, 2, 1)), [zero, at, zero])]
+
+    return loop(rewriter, size // BLOCK, [zeros(rewriter, tensor_of(b))], rows)[0]
+
+
+def solve_rows(rewriter: Rewriter, matrix: Value, rows: Value, factor: bool = False) -> Value:
+    return rewriter.build(RowSolve, matrix=matrix, rows=rows, factor=BoolAttr(factor), out=rows.type).result
+
+
+def _start(rewriter: Rewriter, turn: Value) -> Value:
+    return elementwise(rewriter, "multiply", turn, constant(rewriter, BLOCK, tensor_of(turn)))
+
+
+def _lower(rewriter: Rewriter, value: Value, first: Value | int) -> Value:
+    """Zero above the diagonal, of columns from the `first` of a matrix on."""
+    shape = tensor_of(value).shape
+    start = spread(rewriter, first, shape) if isinstance(first, Value) else _count(rewriter, first, shape)
+    column = elementwise(rewriter, "add", numbers(rewriter, shape, 2), start)
+    below = compare(rewriter, "GE", numbers(rewriter, shape, 1), column)
+    return elementwise(rewriter, "select", below, value, zeros(rewriter, tensor_of(value)))
+
+
+def _filled(rewriter: Rewriter, a: Value, size: int, unit: bool) -> Value:
+    """The lower triangle, with zeros above it, filled up to a size by ones on the diagonal, or (`unit`) ones there."""
+    batch, n, _ = tensor_of(a).shape
+    whole = padded(rewriter, a, (batch, size, size))
+    shape = tensor_of(whole).shape
+    row, column = numbers(rewriter, shape, 1), numbers(rewriter, shape, 2)
+    on = compare(rewriter, "EQ", row, column)
+    ones = on if unit else elementwise(rewriter, "and", on, compare(rewriter, "GE", row, _count(rewriter, n, shape)))
+    one, zero = constant(rewriter, 1.0, tensor_of(whole)), zeros(rewriter, tensor_of(whole))
+    lower = elementwise(rewriter, "select", compare(rewriter, "GE", row, column), whole, zero)
+    return elementwise(rewriter, "select", ones, one, lower) if unit or size != n else lower
+
+
+def padded(rewriter: Rewriter, value: Value, shape: tuple[int, ...]) -> Value:
+    type = tensor_of(value)
+    if type.shape == shape:
+        return value
+    none = dense_ints(*[0] * len(shape))
+    return rewriter.build(
+        Pad,
+        operand_=value,
+        padding_value=zeros(rewriter, type.with_shape(())),
+        edge_padding_low=none,
+        edge_padding_high=dense_ints(*(size - old for size, old in zip(shape, type.shape, strict=True))),
+        interior_padding=none,
+        out=type.with_shape(shape),
+    ).result
+
+
+def _reversed(rewriter: Rewriter, value: Value, axes: tuple[int, ...]) -> Value:
+    return rewriter.build(Reverse, operand_=value, dimensions=dense_ints(*axes), out=value.type).result
+
+
+def _count(rewriter: Rewriter, value: int, shape: Sequence[int]) -> Value:
+    return constant(rewriter, value, TensorType(tuple(shape), I32))

@@ -1,0 +1,146 @@
+"""QR factors by Householder reflections, as loops of products: what LAPACK's geqrf, orgqr and ormqr give.
+
+A reflection is 1 - tau v v^H, with ones in v at its own place and zeros above; what is below lies under the diagonal of
+the packed factor. A turn of a loop makes or applies one, to all matrices of a batch and to all columns at once: a
+product of v with the matrix, and an update of each element. Values are scaled by the greatest of a column before they
+are squared, so that none overflows. Signs are LAPACK's. (Golub and Van Loan, Matrix Computations, 5.1 and 5.2.)
+
+Matrices have one batch axis here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import I32, TensorType
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
+from orchestrion.compiler.stablehlo.builders.loops import loop
+from orchestrion.compiler.stablehlo.builders.movement import dot, numbers, part, read, reshape, spread, write, zeros
+from orchestrion.compiler.stablehlo.builders.real import Real, Truth
+from orchestrion.compiler.stablehlo.complex.parts import conjugate, joined, parts_of, sum_of
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
+
+#: of a vector per batch with the columns of a matrix
+_BY_COLUMNS: Final = DotDimensions((0,), (0,), (1,), (1,))
+
+
+def factored(rewriter: Rewriter, a: Value) -> tuple[Value, Value]:
+    """R above the vectors, and tau, of [batch, m, n]: geqrf."""
+    batch, rows, columns = tensor_of(a).shape
+    least = min(rows, columns)
+    taus = zeros(rewriter, tensor_of(a).with_shape((batch, least)))
+    packed, taus = loop(rewriter, least, [a, taus], _reflect)
+    return packed, taus
+
+
+def _reflect(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+    """The reflection that leaves a column nothing below the diagonal; the columns right of it are reflected."""
+    a, taus = carried
+    shape = tensor_of(a).shape
+    batch, rows, _ = shape
+    zero = constant(rewriter, 0, TensorType((), I32))
+    column = reshape(rewriter, read(rewriter, a, [zero, zero, turn], (batch, rows, 1)), (batch, rows))
+    vector, factor, packed = reflection(rewriter, column, turn)
+    reflected = left_reflected(rewriter, a, vector, Real(rewriter, conjugate(rewriter, factor)))
+    this, right = places(rewriter, shape, turn, 2)
+    made = right.pick(reflected, this.pick(down(packed, shape), Real(rewriter, a)))
+    return [made.value, write(rewriter, taus, reshape(rewriter, factor, (batch, 1)), [zero, turn])]
+
+
+def reflection(rewriter: Rewriter, column: Value, at: Value) -> tuple[Real, Value, Real]:
+    """The v and the tau of the reflection that leaves columns [batch, m] nothing below a place, and the columns with
+    what it leaves there, above v.
+    """
+    batch, rows = tensor_of(column).shape
+    here, below = places(rewriter, (batch, rows), at)
+    given = parts_of(rewriter, column)
+    largest = (here | below).pick(sum_of([abs(part) for part in given]), 0.0).total((1,), "maximum")
+    scale = largest.test("EQ", 0.0).pick(1.0, largest)
+    scaled = [part / down(scale, (batch, rows)) for part in given]
+    alpha = [_element(rewriter, part, at) for part in scaled]
+    tail = below.pick(sum_of([part * part for part in scaled]), 0.0).total((1,))
+    norm = (sum_of([part * part for part in alpha]) + tail).op("sqrt")
+    is_flat = tail.test("EQ", 0.0)
+    for imaginary in alpha[1:]:
+        is_flat &= imaginary.test("EQ", 0.0)
+    beta = is_flat.pick(alpha[0], alpha[0].test("GE", 0.0).pick(-norm, norm))
+    divisor = is_flat.pick(1.0, beta)
+    tau = [is_flat.pick(0.0, part / divisor) for part in (beta - alpha[0], *(-part for part in alpha[1:]))]
+    pivot = [is_flat.pick(1.0, alpha[0] - beta), *alpha[1:]]
+    type = tensor_of(column)
+    quotient = Real(rewriter, joined(rewriter, type, scaled)) / Real(
+        rewriter, joined(rewriter, type, [down(part, (batch, rows)) for part in pivot])
+    )
+    vector = below.pick(quotient, _unit(rewriter, here, column))
+    diagonal = Real(rewriter, joined(rewriter, type, [down(beta * scale, (batch, rows))]))
+    packed = here.pick(diagonal, below.pick(vector, Real(rewriter, column)))
+    return vector, joined(rewriter, type.with_shape((batch,)), tau), packed
+
+
+def _element(rewriter: Rewriter, column: Real, turn: Value) -> Real:
+    """Of each column [batch, m] the one with the turn's number."""
+    batch, _ = column.type.shape
+    zero = constant(rewriter, 0, TensorType((), I32))
+    return Real(rewriter, reshape(rewriter, read(rewriter, column.value, [zero, turn], (batch, 1)), (batch,)))
+
+
+def _unit(rewriter: Rewriter, here: Truth, like: Value) -> Real:
+    """One where it is true, else zero, of the type of a value."""
+    part = parts_of(rewriter, like)[0]
+    return Real(rewriter, joined(rewriter, tensor_of(like), [here.pick(part.of(1.0), 0.0)]))
+
+
+def places(rewriter: Rewriter, shape: Sequence[int], turn: Value, axis: int = 1) -> tuple[Truth, Truth]:
+    """Where the number along an axis is the turn's, and where it is beyond."""
+    number, here = numbers(rewriter, shape, axis), spread(rewriter, turn, shape)
+    at, beyond = (Truth(rewriter, compare(rewriter, direction, number, here)) for direction in ("EQ", "GT"))
+    return at, beyond
+
+
+def down(value: Real, shape: Sequence[int]) -> Real:
+    """The same along the last axis."""
+    return value.spread(shape, range(len(shape) - 1))
+
+
+def left_reflected(rewriter: Rewriter, a: Value, vector: Real, tau: Real) -> Real:
+    """a - tau v (v^H a)."""
+    shape = tensor_of(a).shape
+    product = Real(rewriter, dot(rewriter, conjugate(rewriter, vector.value), a, _BY_COLUMNS)).spread(shape, (0, 2))
+    return Real(rewriter, a) - down(vector * down(tau, shape[:2]), shape) * product
+
+
+def reflected(rewriter: Rewriter, packed: Value, taus: Value, c: Value, turned: bool = False) -> Value:
+    """Q c, or Q^H c, for the Q of m x m whose reflections are packed [batch, m, at least k], and c [batch, m, any]."""
+    batch, rows, _ = tensor_of(packed).shape
+    turns = tensor_of(taus).shape[1]
+
+    def apply(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+        zero, last = (constant(rewriter, number, TensorType((), I32)) for number in (0, turns - 1))
+        at = turn if turned else elementwise(rewriter, "subtract", last, turn)
+        column = reshape(rewriter, read(rewriter, packed, [zero, zero, at], (batch, rows, 1)), (batch, rows))
+        here, below = places(rewriter, (batch, rows), at)
+        vector = below.pick(Real(rewriter, column), _unit(rewriter, here, column))
+        tau = reshape(rewriter, read(rewriter, taus, [zero, at], (batch, 1)), (batch,))
+        tau = conjugate(rewriter, tau) if turned else tau
+        return [left_reflected(rewriter, carried[0], vector, Real(rewriter, tau)).value]
+
+    return loop(rewriter, turns, [c], apply)[0]
+
+
+def eye(rewriter: Rewriter, type: TensorType) -> Value:
+    """Ones on the diagonals."""
+    rows, columns = (numbers(rewriter, type.shape, axis) for axis in (1, 2))
+    return _unit(rewriter, Truth(rewriter, compare(rewriter, "EQ", rows, columns)), zeros(rewriter, type)).value
+
+
+def upper(rewriter: Rewriter, packed: Value) -> Value:
+    """R, of n x n at most n rows."""
+    batch, rows, columns = tensor_of(packed).shape
+    kept = part(rewriter, packed, (0, 0, 0), (batch, min(rows, columns), columns))
+    shape = tensor_of(kept).shape
+    above = compare(rewriter, "LE", numbers(rewriter, shape, 1), numbers(rewriter, shape, 2))
+    return elementwise(rewriter, "select", above, kept, zeros(rewriter, tensor_of(kept)))

@@ -1,0 +1,118 @@
+"""Eigenvalues and vectors of symmetric matrices by sweeps of plane rotations: what LAPACK's syevd gives.
+
+A turn rotates all rows and columns, in pairs, so that the element of each pair vanishes: a dispatch for the angles, and
+one for the matrix and the vectors, whatever the size. Sweeps end when what is left beside the diagonal is a rounding
+of the whole; convergence is quadratic, six to ten sweeps. The matrix stays symmetric to the last bit. (Golub and Van
+Loan, Matrix Computations, 8.5.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
+from orchestrion.compiler.stablehlo.builders.loops import loop
+from orchestrion.compiler.stablehlo.builders.movement import numbers, reshape, spread, zeros
+from orchestrion.compiler.stablehlo.builders.real import Real, Truth
+from orchestrion.compiler.stablehlo.complex.parts import (
+    adjoint,
+    conjugate,
+    greatest,
+    joined,
+    parts_of,
+    scaled_by,
+    squared,
+)
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+
+from .householder import eye
+from .rotations import (
+    angles,
+    diagonal,
+    finished,
+    in_order,
+    mixed,
+    or_nan,
+    partners,
+    sweeps,
+    taken,
+    turns,
+    unless_resting,
+)
+
+
+def eigen(rewriter: Rewriter, a: Value, lower: bool, with_vectors: bool) -> tuple[list[Value], Value, Value]:
+    """Vectors in columns [batch, n, n] if wanted, values [batch, n] upwards, and info [batch] of matrices that are
+    symmetric, or are their own adjoints, of which one triangle is read. Where a matrix is not finite, NaN and 1.
+    """
+    shape = tensor_of(a).shape
+    rows, columns = (numbers(rewriter, shape, axis) for axis in (1, 2))
+    given = Truth(rewriter, compare(rewriter, "GE" if lower else "LE", rows, columns))
+    whole = given.pick(Real(rewriter, a), Real(rewriter, adjoint(rewriter, a)))
+    real, *imaginary = parts_of(rewriter, whole.value)
+    beside = Truth(rewriter, compare(rewriter, "NE", rows, columns))
+    symmetric = joined(rewriter, tensor_of(a), [real, *(beside.pick(part, 0.0) for part in imaginary)])
+    size, format = greatest(rewriter, symmetric, (1, 2)), real.format
+    scaled = scaled_by(rewriter, symmetric, size.power(2 * format.bias - size.exponent()).spread(shape, (0,)))
+    bound = squared(rewriter, scaled).total((1, 2)) * 4.0**-format.fraction
+    vectors = [eye(rewriter, tensor_of(a))] if with_vectors else []
+    left, made, *vectors = sweeps(rewriter, [scaled, *vectors], _beside(rewriter, scaled), bound, _sweep)
+    fine, info = finished(rewriter, left, bound, size)
+    values = diagonal(rewriter, made) * size.power(size.exponent()).spread(shape[:2], (0,))
+    found, *vectors = (or_nan(rewriter, fine, x) for x in in_order(rewriter, values.value, "LT", vectors))
+    return [adjoint(rewriter, x) for x in vectors], found, info
+
+
+def _sweep(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
+    made = loop(rewriter, turns(tensor_of(carried[1]).shape[1]), carried[1:], _rotate)
+    return [_beside(rewriter, made[0]).value, *made]
+
+
+def _rotate(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+    a, *vectors = carried
+    partner = partners(rewriter, turn, tensor_of(a).shape[1])
+    own, between = diagonal(rewriter, a), _between(rewriter, a, partner)
+    k, sine = angles(rewriter, partner, own, taken(rewriter, own.value, partner, 1), between)
+    made = _both_sides(rewriter, a, partner, k, sine)
+    return [made.value, *(mixed(rewriter, x, partner, k, sine) for x in vectors)]
+
+
+def _both_sides(rewriter: Rewriter, a: Value, partner: Value, k: Real, sine: Real) -> Real:
+    """Rows and columns rotated. In each product and sum of two, row and column may be exchanged: it stays symmetric,
+    and the diagonal real.
+    """
+    shape = tensor_of(a).shape
+    here, across, down = Real(rewriter, a), taken(rewriter, a, partner, 2), taken(rewriter, a, partner, 1)
+    both = taken(rewriter, down.value, partner, 2)
+    (k, s), (m, t) = ([x.spread(shape, (0, axis)) for x in (k, sine)] for axis in (1, 2))
+    t = Real(rewriter, conjugate(rewriter, t.value))
+    rotated = s * down, t * across
+    moved = (rotated[0] - m * rotated[0]) + (rotated[1] - k * rotated[1])
+    made = here - ((moved + (k + m - k * m) * here) - s * t * both)
+    row, column = numbers(rewriter, shape, 1), numbers(rewriter, shape, 2)
+    at = spread(rewriter, partner, shape, (1,))
+    is_diagonal, is_between = (Truth(rewriter, compare(rewriter, "EQ", column, x)) for x in (row, at))
+    return is_diagonal.pick(made, is_between.pick(Real(rewriter, zeros(rewriter, made.type)), made))
+
+
+def _between(rewriter: Rewriter, a: Value, partner: Value) -> Real:
+    """The element [batch, n] of each pair, read in the upper triangle by both."""
+    batch, n, _ = tensor_of(a).shape
+    row = numbers(rewriter, (n,), 0)
+    first, second = (elementwise(rewriter, name, row, partner) for name in ("minimum", "maximum"))
+    first = elementwise(rewriter, "multiply", first, constant(rewriter, n, tensor_of(first)))
+    place = elementwise(rewriter, "add", first, second)
+    real, *imaginary = parts_of(rewriter, taken(rewriter, reshape(rewriter, a, (batch, n * n)), place, 1).value)
+    above = compare(rewriter, "LT", *(spread(rewriter, x, (batch, n), (1,)) for x in (row, partner)))
+    parts = [real, *(Truth(rewriter, above).pick(part, -part) for part in imaginary)]
+    found = joined(rewriter, tensor_of(a).with_shape((batch, n)), parts)
+    return unless_resting(rewriter, partner, Real(rewriter, found))
+
+
+def _beside(rewriter: Rewriter, a: Value) -> Real:
+    """The sum of squares [batch] beside the diagonal."""
+    shape = tensor_of(a).shape
+    beside = Truth(rewriter, compare(rewriter, "NE", numbers(rewriter, shape, 1), numbers(rewriter, shape, 2)))
+    return beside.pick(squared(rewriter, a), 0.0).total((1, 2))

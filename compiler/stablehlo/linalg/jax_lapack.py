@@ -1,0 +1,182 @@
+"""The linear algebra of JAX: its calls of LAPACK become library calls, so that `jnp.linalg` needs no other source.
+
+JAX exports `cholesky`, `qr`, `eigh`, `svd`, `lu` and `triangular_solve` for CPUs as calls of `lapack_<type><name>_ffi`,
+with characters or booleans as attributes. A row of `ROWS` says which library function that is, what each attribute
+becomes, and which results that function has. What has no row stays, and is refused by its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import BoolAttr, DictAttr, IntegerAttr, StringAttr
+from orchestrion.compiler.ir.core import Operation
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import Attribute, TensorType
+from orchestrion.compiler.stablehlo.complex.parts import conjugate, parts_of
+from orchestrion.compiler.stablehlo.ops.base import is_complex, is_known, part_type, tensor_of
+from orchestrion.compiler.stablehlo.ops.custom_call import SHAPES, TYPED, CustomCall
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant
+
+_NAME: Final = re.compile(r"lapack_([sdcz])(\w+)_ffi")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A routine. `flags`: attribute -> ours and the value for each character; what is ours without a name must have
+    that character, and goes. `numbers`: attribute -> ours. `results`: which ones are wanted, by the character of the
+    attribute `mode`; one entry for "" where there is no such attribute, none where all are wanted. `zeros`: operands
+    that go, and must be zero. `vectors`: flag -> the result that is there if the flag is true. `in_parts`: what is
+    complex are two values of ours, real and imaginary parts.
+    """
+
+    function: str
+    flags: Mapping[str, tuple[str, Mapping[str, bool]]] = field(default_factory=dict)
+    results: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    zeros: tuple[int, ...] = ()
+    vectors: Mapping[str, int] = field(default_factory=dict)
+    in_parts: bool = False
+
+
+_LOWER: Final = ("lower", {"L": True, "U": False})
+_SINGULAR: Final = {"A": (1, 2, 3, 4), "S": (1, 2, 3, 4), "N": (1, 4)}
+_VECTORS: Final = {"V": True, "N": False}
+_TRUTH: Final = {"true": True, "false": False}
+_SIDES: Final = {"compute_left": ("left", _VECTORS), "compute_right": ("right", _VECTORS)}
+_UNSORTED: Final = {"sort": ("", {"N": False})}
+
+ROWS: Final[dict[str, Row]] = {
+    "gees": Row("lapack.gees", _UNSORTED, {"V": (0, 1, 2, 3, 5), "N": (0, 2, 3, 5)}),
+    "geev": Row("lapack.geev", _SIDES, vectors={"compute_left": 2, "compute_right": 3}, in_parts=True),
+    "gehrd": Row("lapack.gehrd", numbers={"low": "low", "high": "high"}),
+    "geqp3": Row("lapack.geqp3", zeros=(1,)),
+    "geqrf": Row("lapack.geqrf"),
+    "gesdd": Row("lapack.gesdd", results=_SINGULAR),
+    "gesvd": Row("lapack.gesdd", results=_SINGULAR),
+    "getrf": Row("lapack.getrf"),
+    "gtsv": Row("lapack.gtsv", results={"": (3, 4)}),
+    "orgqr": Row("lapack.orgqr"),
+    "ormqr": Row("lapack.ormqr", {"left": ("left", _TRUTH), "transpose": ("trans", _TRUTH)}),
+    "potrf": Row("lapack.potrf", {"uplo": _LOWER}),
+    "syevd": Row("lapack.syevd", {"uplo": _LOWER}, {"V": (0, 1, 2), "N": (1, 2)}),
+    "sytrd": Row("lapack.sytrd", {"uplo": _LOWER}),
+    "trsm": Row(
+        "blas.trsm",
+        {
+            "side": ("left", {"L": True, "R": False}),
+            "uplo": _LOWER,
+            "trans_x": ("trans_a", {"N": False, "T": True, "C": True}),
+            "diag": ("unit_diagonal", {"U": True, "N": False}),
+        },
+    ),
+}
+
+#: of complex numbers: most have the operands and results of those of real ones
+_OF_COMPLEX: Final[dict[str, Row]] = {
+    **{name: ROWS[name] for name in ("gehrd", "geqrf", "gesdd", "gesvd", "getrf", "potrf", "trsm")},
+    "gees": Row("lapack.gees", _UNSORTED, {"V": (0, 1, 2, 4), "N": (0, 2, 4)}, in_parts=True),
+    "geev": Row("lapack.geev", _SIDES, vectors={"compute_left": 1, "compute_right": 2}, in_parts=True),
+    "heevd": ROWS["syevd"],
+    "hetrd": ROWS["sytrd"],
+    "ungqr": ROWS["orgqr"],
+    "unmqr": ROWS["ormqr"],
+}
+
+
+def replace(op: Operation, rewriter: Rewriter) -> bool:
+    """A call of LAPACK in the form of `custom_call.canonical`; nothing where a character is unknown."""
+    target = op.get_as("call_target_name", StringAttr)
+    name = _NAME.fullmatch(target.value) if isinstance(op, CustomCall) and target is not None else None
+    row = _row(*name.groups()) if name is not None else None
+    config = op.properties.get("backend_config")
+    if row is None or not isinstance(config, DictAttr) or SHAPES in op.attributes:  # `refine-shapes` first
+        return False
+    given = dict(config.items)
+    results, attributes = _results(op, row, given), _attributes(row, given)
+    if results is None or attributes is None or not all(_is_zero(op, index) for index in row.zeros):
+        return False
+    inputs = [value for index, value in enumerate(op.operands) if index not in row.zeros]
+    if _character(given.get("trans_x")) == "C" and is_complex(inputs[0]):
+        inputs[0] = conjugate(rewriter, inputs[0])
+    if row.in_parts:
+        inputs = [part.value for value in inputs for part in parts_of(rewriter, value)]
+    made = rewriter.build(
+        CustomCall,
+        inputs=inputs,
+        call_target_name=row.function,
+        backend_config=attributes,
+        api_version=TYPED,
+        out=[type for index in results for type in _types(op, row, index)],
+    )
+    ours, new = list(made.results), {}
+    for index in results:
+        new[index] = ours.pop(0)
+        if row.in_parts and is_complex(op.results[index]):
+            parts = [new[index], ours.pop(0)]
+            new[index] = rewriter.insert(OPS["stablehlo.complex"](parts, [op.results[index].type])).result
+    rewriter.replace(op, [new.get(index, made.results[0]) for index in range(len(op.results))])  # others have no use
+    return True
+
+
+def _row(type: str, routine: str) -> Row | None:
+    return (ROWS if type in "sd" else _OF_COMPLEX).get(routine)
+
+
+def _types(op: Operation, row: Row, index: int) -> list[TensorType]:
+    """What of ours gives a result."""
+    type = tensor_of(op.results[index])
+    return [part_type(type)] * 2 if row.in_parts and is_complex(op.results[index]) else [type]
+
+
+def _results(op: Operation, row: Row, given: Mapping[str, Attribute]) -> tuple[int, ...] | None:
+    """Which ones the function has; None where others are used."""
+    mode = _character(given["mode"]) if "mode" in given else ""
+    wanted = row.results.get(mode) if row.results else tuple(range(len(op.results)))
+    if wanted is None or max(wanted, default=0) >= len(op.results):
+        return None
+    absent = {index for key, index in row.vectors.items() if _character(given.get(key)) == "N"}
+    wanted = tuple(index for index in wanted if index not in absent)
+    if not all(is_known(op.results[index].type) for index in wanted):
+        return None
+    if not all(is_complex(op.results[index]) for index in wanted if index in row.vectors.values()):
+        return None
+    return wanted if not any(result.uses for result in op.results if result.index not in wanted) else None
+
+
+def _attributes(row: Row, given: Mapping[str, Attribute]) -> DictAttr | None:
+    """Ours; None where there are others than the row has, or with other values."""
+    found: dict[str, Attribute] = {}
+    if set(given) - {"mode"} != {*row.flags, *row.numbers} or ("mode" in given and not row.results):
+        return None
+    for key, (ours, values) in row.flags.items():
+        value = values.get(_character(given[key]))
+        if value is None:
+            return None
+        if ours:
+            found[ours] = BoolAttr(value)
+    for key, ours in row.numbers.items():
+        if not isinstance(given[key], IntegerAttr):
+            return None
+        found[ours] = given[key]
+    return DictAttr.of(found)
+
+
+def _is_zero(op: Operation, index: int) -> bool:
+    """Whether there is such an operand, and it is a splat of zero."""
+    if index >= len(op.operands):
+        return False
+    maker = op.operands[index].defining_op
+    if isinstance(maker, BroadcastInDim):
+        maker = maker.operand_.defining_op
+    return isinstance(maker, Constant) and not any(bytes(maker.value.data))
+
+
+def _character(value: object) -> str:
+    if isinstance(value, BoolAttr):
+        return str(value.value).lower()
+    return chr(value.value) if isinstance(value, IntegerAttr) and 0 < value.value < 128 else ""

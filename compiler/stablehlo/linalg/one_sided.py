@@ -1,0 +1,138 @@
+"""Singular values and vectors by sweeps of plane rotations of rows: what LAPACK's gesdd gives.
+
+Rows of a matrix are rotated in pairs until all are orthogonal; then their lengths are the singular values, they
+themselves the right vectors, and the rotations the left ones. A turn is a dispatch for the products of rows, one for
+the angles, one for the matrix, one for the left vectors. A tall matrix is its R first, a wide one is turned. Right
+vectors are the Q of the rows, which is orthogonal also where a singular value is zero and a row has no direction.
+(Golub and Van Loan, Matrix Computations, 8.6.3.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import I32, TensorType
+from orchestrion.compiler.stablehlo.builders.basic import constant
+from orchestrion.compiler.stablehlo.builders.loops import loop
+from orchestrion.compiler.stablehlo.builders.movement import total, write, zeros
+from orchestrion.compiler.stablehlo.builders.real import Real
+from orchestrion.compiler.stablehlo.complex.parts import (
+    adjoint,
+    conjugate,
+    greatest,
+    magnitude,
+    parts_of,
+    scaled_by,
+    squared,
+    sum_of,
+)
+from orchestrion.compiler.stablehlo.ops.base import is_complex, part_type, tensor_of
+
+from .householder import eye, factored, reflected, upper
+from .rotations import (
+    angles,
+    diagonal,
+    finished,
+    in_order,
+    mixed,
+    or_nan,
+    partners,
+    sweeps,
+    taken,
+    turns,
+    unless_resting,
+)
+
+
+def singular(rewriter: Rewriter, a: Value, with_vectors: bool, full: bool) -> tuple[list[Value], Value, Value]:
+    """u and v^H of [batch, m, n] if wanted, whole or thin, values downwards, and info [batch]. Where a matrix is not
+    finite, NaN and 1.
+    """
+    batch, rows, columns = tensor_of(a).shape
+    if rows < columns:
+        vectors, values, info = singular(rewriter, adjoint(rewriter, a), with_vectors, full)
+        return [adjoint(rewriter, x) for x in reversed(vectors)], values, info
+    size = greatest(rewriter, a, (1, 2))
+    factor = size.power(2 * size.format.bias - size.exponent())
+    scaled = scaled_by(rewriter, a, factor.spread(tensor_of(a).shape, (0,)))
+    packed, taus = factored(rewriter, scaled) if rows > columns else (scaled, None)
+    square = upper(rewriter, packed) if taus is not None else scaled
+    left, found, *lines = _orthogonal(rewriter, square, with_vectors)
+    fine, info = finished(rewriter, left, _bound(rewriter, square), size)
+    lengths = _lengths(rewriter, found)
+    values, *lines = in_order(rewriter, lengths.value, "GT", [found, *lines] if with_vectors else [])
+    shown = Real(rewriter, values) * size.power(size.exponent()).spread((batch, columns), (0,))
+    if not with_vectors:
+        return [], or_nan(rewriter, fine, shown.value), info
+    u, vt = adjoint(rewriter, lines[1]), _directions(rewriter, lines[0])
+    if taus is not None:
+        u = reflected(rewriter, packed, taus, _below(rewriter, u, rows, full))
+    return [or_nan(rewriter, fine, x) for x in (u, vt)], or_nan(rewriter, fine, shown.value), info
+
+
+def _bound(rewriter: Rewriter, square: Value) -> Real:
+    """The cosine between two rows that are orthogonal but for the rounding of a product of so many elements."""
+    _, n, _ = tensor_of(square).shape
+    zero = Real(rewriter, zeros(rewriter, _real_type(square, 1)))
+    return zero + n * 2.0**-zero.format.fraction
+
+
+def _real_type(matrices: Value, rank: int) -> TensorType:
+    """Of a real number for each matrix, or for each row."""
+    type = tensor_of(matrices)
+    return (part_type(type) if is_complex(matrices) else type).with_shape(type.shape[:rank])
+
+
+def _orthogonal(rewriter: Rewriter, square: Value, with_vectors: bool) -> list[Value]:
+    """The greatest cosine between two rows before the last sweep, the rows after it, and the rotations if wanted."""
+    bound = _bound(rewriter, square)
+    rotations = [eye(rewriter, tensor_of(square))] if with_vectors else []
+    return sweeps(rewriter, [square, *rotations], bound + 1.0, bound, _sweep)
+
+
+def _sweep(rewriter: Rewriter, number: Value, carried: list[Value]) -> Sequence[Value]:
+    none = zeros(rewriter, _real_type(carried[1], 2))
+    cosines, *made = loop(rewriter, turns(tensor_of(none).shape[1]), [none, *carried[1:]], _rotate)
+    return [total(rewriter, cosines, (1,), "maximum"), *made]
+
+
+def _rotate(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+    """Rows so short that their products have few digits are rotated, but do not keep the sweeps going."""
+    cosines, rows, *rotations = carried
+    partner = partners(rewriter, turn, tensor_of(rows).shape[1])
+    theirs = Real(rewriter, conjugate(rewriter, taken(rewriter, rows, partner, 1).value))
+    own, product = squared(rewriter, rows).total((2,)), (Real(rewriter, rows) * theirs).total((2,))
+    between, other = unless_resting(rewriter, partner, product), taken(rewriter, own.value, partner, 1)
+    k, sine = angles(rewriter, partner, own, other, between)
+    least = 2.0 ** -(own.format.bias * 3 // 4)
+    is_nothing = own.test("LT", least) | other.test("LT", least)
+    cosine = is_nothing.pick(0.0, magnitude(rewriter, between.value) / (own.op("sqrt") * other.op("sqrt")))
+    greatest = Real(rewriter, cosines).op("maximum", cosine)
+    return [greatest.value, *(mixed(rewriter, x, partner, k, sine) for x in (rows, *rotations))]
+
+
+def _lengths(rewriter: Rewriter, rows: Value) -> Real:
+    """Of each row; none of its squares overflows, nor vanishes."""
+    most = greatest(rewriter, rows, (2,))
+    scale = most.test("EQ", 0.0).pick(1.0, most).spread(tensor_of(rows).shape, (0, 1))
+    scaled = [part / scale for part in parts_of(rewriter, rows)]
+    return most * sum_of([part * part for part in scaled]).total((2,)).op("sqrt")
+
+
+def _directions(rewriter: Rewriter, rows: Value) -> Value:
+    """Orthogonal rows of length one, from orthogonal ones whose lengths go down to zero."""
+    packed, taus = factored(rewriter, adjoint(rewriter, rows))
+    q = reflected(rewriter, packed, taus, eye(rewriter, tensor_of(packed)))
+    signs = diagonal(rewriter, packed)
+    signs = signs.test("LT", 0.0).pick(signs.of(-1.0), 1.0)
+    return scaled_by(rewriter, adjoint(rewriter, q), signs.spread(tensor_of(q).shape, (0, 1)))
+
+
+def _below(rewriter: Rewriter, u: Value, rows: int, full: bool) -> Value:
+    """With more rows of zeros; with as many columns, ones on the diagonal, if all are wanted."""
+    batch, n, _ = tensor_of(u).shape
+    zero = constant(rewriter, 0, TensorType((), I32))
+    whole = eye(rewriter, tensor_of(u).with_shape((batch, rows, rows if full else n)))
+    return write(rewriter, whole, u, [zero] * 3)

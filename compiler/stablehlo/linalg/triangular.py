@@ -1,0 +1,188 @@
+"""`cholesky` and `triangular_solve` as loops of products, which every device has; JAX's calls of LAPACK for them, too.
+
+Of f32 and f64 a turn of a loop makes a block (`blocked_solves.py`). Of other types, and of symbolic sizes, it makes one
+column of a factor, or one row of a solution, from what is there, by one product of a matrix and a vector, and writes it
+into the loop's own memory. The loops are of known length: one submission each.
+
+`lapack.potrf`, `blas.trsm` and `lapack.getrf` become such loops for targets without libraries, so that
+`jnp.linalg.cholesky`, `solve`, `inv` and `det` run everywhere; LAPACK is faster where it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import BoolAttr, DialectAttr
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.rewriter import Pattern, Rewriter
+from orchestrion.compiler.ir.types import F32, F64, TensorType
+from orchestrion.compiler.stablehlo.builders.basic import compare, constant, elementwise
+from orchestrion.compiler.stablehlo.builders.loops import loop
+from orchestrion.compiler.stablehlo.builders.movement import (
+    dot,
+    numbers,
+    read,
+    reshape,
+    spread,
+    transpose,
+    write,
+    zeros,
+)
+from orchestrion.compiler.stablehlo.ops.base import dtype_of, is_known, tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import DotDimensions
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS
+from orchestrion.schema.dtypes import FLOAT
+
+from . import blocked_solves
+
+#: products of a matrix per batch and a vector: over its columns
+_BY_COLUMNS: Final = DotDimensions((0,), (0,), (2,), (1,))
+_BY_ROWS: Final = DotDimensions((0,), (0,), (1,), (1,))
+
+
+def matrices(rewriter: Rewriter, value: Value) -> Value:
+    """With one batch axis."""
+    *batch, rows, columns = tensor_of(value).shape
+    return reshape(rewriter, value, (prod(batch), rows, columns))
+
+
+def _turned(rewriter: Rewriter, value: Value) -> Value:
+    return transpose(rewriter, value, (0, 2, 1))
+
+
+def _conjugate(rewriter: Rewriter, value: Value) -> Value:
+    """The value itself, where it is real."""
+    if not str(tensor_of(value).element).startswith("complex"):
+        return value
+    real, imaginary = (_parts(rewriter, value, name) for name in ("real", "imag"))
+    made = OPS["stablehlo.complex"]([real, elementwise(rewriter, "negate", imaginary)], [value.type])
+    return rewriter.insert(made).result
+
+
+def _parts(rewriter: Rewriter, value: Value, name: str) -> Value:
+    element = str(tensor_of(value).element).removeprefix("complex<").removesuffix(">")
+    type = tensor_of(value).with_element({"f32": F32, "f64": F64}[element])
+    return rewriter.insert(OPS[f"stablehlo.{name}"]([value], [type])).result
+
+
+def _is_float(value: Value) -> bool:
+    if not is_known(value.type):
+        return False
+    is_complex = str(tensor_of(value).element).startswith("complex<") and "stablehlo.complex" in OPS
+    return dtype_of(value).kind == FLOAT or is_complex
+
+
+def factor(rewriter: Rewriter, a: Value) -> Value:
+    """The lower Cholesky factor of matrices [batch, n, n], of which the lower triangle is read; zero above."""
+    if blocked_solves.takes(a):
+        return blocked_solves.factor(rewriter, a)
+    batch, n, _ = tensor_of(a).shape
+
+    def column(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+        (lower,), zero = carried, constant(rewriter, 0, tensor_of(turn))
+        row = reshape(rewriter, read(rewriter, lower, [zero, turn, zero], (batch, 1, n)), (batch, n))
+        given = reshape(rewriter, read(rewriter, a, [zero, zero, turn], (batch, n, 1)), (batch, n))
+        known = dot(rewriter, lower, _conjugate(rewriter, row), _BY_COLUMNS)
+        rest = elementwise(rewriter, "subtract", given, known)
+        pivot = elementwise(rewriter, "sqrt", read(rewriter, rest, [zero, turn], (batch, 1)))
+        pivot = spread(rewriter, reshape(rewriter, pivot, (batch,)), (batch, n), (0,))
+        place, here = numbers(rewriter, (batch, n), 1), spread(rewriter, turn, (batch, n))
+        below = elementwise(rewriter, "divide", rest, pivot)
+        below = elementwise(
+            rewriter, "select", compare(rewriter, "GT", place, here), below, zeros(rewriter, tensor_of(below))
+        )
+        made = elementwise(rewriter, "select", compare(rewriter, "EQ", place, here), pivot, below)
+        return [write(rewriter, lower, reshape(rewriter, made, (batch, n, 1)), [zero, zero, turn])]
+
+    return loop(rewriter, n, [zeros(rewriter, tensor_of(a))], column)[0]
+
+
+def solution(rewriter: Rewriter, a: Value, b: Value, lower: bool, turned: bool, conjugate: bool, unit: bool) -> Value:
+    """The x of op(a) x = b, for matrices [batch, n, n] and [batch, n, m]; `lower` says which triangle of a is read."""
+    if blocked_solves.takes(b):
+        return blocked_solves.solution(rewriter, a, b, lower, turned, unit)
+    batch, n, m = tensor_of(b).shape
+    forwards = lower != turned
+
+    def row(rewriter: Rewriter, turn: Value, carried: list[Value]) -> Sequence[Value]:
+        (found,), zero = carried, constant(rewriter, 0, tensor_of(turn))
+        at = turn if forwards else elementwise(rewriter, "subtract", constant(rewriter, n - 1, tensor_of(turn)), turn)
+        starts, sizes = ([zero, zero, at], (batch, n, 1)) if turned else ([zero, at, zero], (batch, 1, n))
+        line = reshape(rewriter, read(rewriter, a, starts, sizes), (batch, n))
+        line = _conjugate(rewriter, line) if conjugate else line
+        place, here = numbers(rewriter, (batch, n), 1), spread(rewriter, at, (batch, n))
+        is_known = compare(rewriter, "LT" if forwards else "GT", place, here)
+        used = elementwise(rewriter, "select", is_known, line, zeros(rewriter, tensor_of(line)))
+        given = reshape(rewriter, read(rewriter, b, [zero, at, zero], (batch, 1, m)), (batch, m))
+        made = elementwise(rewriter, "subtract", given, dot(rewriter, used, found, _BY_ROWS))
+        if not unit:
+            pivot = reshape(rewriter, read(rewriter, line, [zero, at], (batch, 1)), (batch,))
+            made = elementwise(rewriter, "divide", made, spread(rewriter, pivot, (batch, m), (0,)))
+        return [write(rewriter, found, reshape(rewriter, made, (batch, 1, m)), [zero, at, zero])]
+
+    return loop(rewriter, n, [zeros(rewriter, tensor_of(b))], row)[0]
+
+
+def _cholesky(op: Operation, rewriter: Rewriter) -> bool:
+    if (len(op.operands), len(op.results)) != (1, 1) or not _is_float(op.operands[0]):
+        return False
+    a, type = op.operands[0], tensor_of(op.operands[0])
+    if op.results[0].type != type or type.rank < 2 or type.shape[-1] != type.shape[-2] or type.num_elements == 0:
+        return False
+    rewriter.replace(op, [reshape(rewriter, cholesky_of(rewriter, a, _flag(op, "lower")), type.shape)])
+    return True
+
+
+def cholesky_of(rewriter: Rewriter, a: Value, lower: bool) -> Value:
+    a = matrices(rewriter, a)
+    if lower:
+        return factor(rewriter, a)
+    return _conjugate(rewriter, _turned(rewriter, factor(rewriter, _conjugate(rewriter, _turned(rewriter, a)))))
+
+
+def _flag(op: Operation, name: str) -> bool:
+    given = op.get_as(name, BoolAttr)
+    return given is not None and given.value
+
+
+def _triangular_solve(op: Operation, rewriter: Rewriter) -> bool:
+    transposed = op.get_as("transpose_a", DialectAttr)
+    if (len(op.operands), len(op.results)) != (2, 1) or transposed is None or not _is_float(op.operands[0]):
+        return False
+    a, b = op.operands
+    left = _flag(op, "left_side")
+    if not fit(a, b, left) or op.results[0].type != b.type:
+        return False
+    kind = transposed.body.split()[-1]
+    flags = (left, _flag(op, "lower"), kind != "NO_TRANSPOSE", kind == "ADJOINT", _flag(op, "unit_diagonal"))
+    rewriter.replace(op, [solved(rewriter, a, b, *flags)])
+    return True
+
+
+def fit(a: Value, b: Value, left: bool) -> bool:
+    """Whether a matrix per batch goes with the right-hand sides."""
+    first, second = a.type, b.type
+    if not isinstance(first, TensorType) or not isinstance(second, TensorType) or not is_known(second):
+        return False
+    if first.element != second.element or first.rank != second.rank or first.rank < 2 or second.num_elements == 0:
+        return False
+    n = second.shape[-2 if left else -1]
+    return first.shape == (*second.shape[:-2], n, n)
+
+
+def solved(
+    rewriter: Rewriter, a: Value, b: Value, left: bool, lower: bool, turned: bool, conjugate: bool, unit: bool
+) -> Value:
+    """x a = b is a^T x^T = b^T."""
+    wide, given = matrices(rewriter, a), matrices(rewriter, b)
+    given = given if left else _turned(rewriter, given)
+    found = solution(rewriter, wide, given, lower, turned == left, conjugate, unit)
+    return reshape(rewriter, found if left else _turned(rewriter, found), tensor_of(b).shape)
+
+
+PATTERNS: Final[dict[str, tuple[Pattern, ...]]] = {
+    "stablehlo.cholesky": (_cholesky,),
+    "stablehlo.triangular_solve": (_triangular_solve,),
+}

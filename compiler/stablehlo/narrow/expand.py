@@ -1,0 +1,141 @@
+"""expand-narrow: types that no device computes on become those that hold them, and arithmetic in f32 or i8.
+
+A value of a narrow type has up to two forms, made where it is defined and only when somebody asks: *stored*, its bits
+in ui8 or ui16 (of an integer, the number in i8 or ui8), and for floats *wide*, the number in f32. What is computed is
+wide first, so that a chain of ops stays in f32, rounded after each op (`floats.py`); what comes from memory, is
+carried by a loop, gathered or sorted is stored. Ops are changed where they stand.
+
+- Elementwise ops round once. Their operands are exact, and f32 has more than twice the bits of each type and two more,
+  so `add`, `subtract`, `multiply`, `divide` and `sqrt` are correctly rounded (Figueroa, 1995).
+- A dot, a convolution, a reduction or a scatter accumulates in f32, unrounded, and its result is rounded once. One that
+  only assigns moves bits.
+- An argument or result of a function keeps its true type in the attribute `orchestrion.type`. The bits above a small
+  integer are zero there, as NumPy's package ml_dtypes has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, Operation, Value
+from orchestrion.compiler.stablehlo.ops import indexing, structural
+from orchestrion.compiler.stablehlo.ops.contraction import DotGeneral, Reduce, Return
+from orchestrion.compiler.stablehlo.ops.control_flow import Choice, While
+from orchestrion.compiler.stablehlo.ops.elementwise import Elementwise
+from orchestrion.compiler.stablehlo.ops.func import Func, set_types
+from orchestrion.compiler.stablehlo.ops.func import Return as FuncReturn
+from orchestrion.compiler.stablehlo.ops.scatter import Scatter
+from orchestrion.compiler.stablehlo.ops.sort import Sort
+from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ReduceWindow, SelectAndScatter
+
+from .ops import expand_elementwise
+from .values import Values, narrow_dtype, stored_type
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.options import Options
+
+
+def run(module: Module, options: Options) -> None:
+    for op in module.block:
+        if isinstance(op, Func) and _is_narrow(op):
+            _Function(op).expand()
+
+
+def _is_narrow(func: Func) -> bool:
+    """Whether anything in a function is of a narrow type."""
+    if any(narrow_dtype(argument.type) for argument in func.entry.arguments):
+        return True
+    return any(narrow_dtype(result.type) for op in func.walk() for result in op.results)
+
+
+class _Function:
+    def __init__(self, func: Func) -> None:
+        self.func = func
+        self.values = Values()
+        self.done: list[Operation] = []  #: ops for which others stand
+
+    def expand(self) -> None:
+        signature = self.func.function_type
+        self._block(self.func.entry)
+        for op in reversed(self.done):
+            op.erase()
+        set_types(self.func, [stored_type(x) for x in signature.inputs], [stored_type(x) for x in signature.results])
+
+    def _block(self, block: Block, wide: bool = False) -> None:
+        values, ops = self.values, list(block)
+        taken = values.take if block is self.func.entry else values.widen if wide else values.store
+        for argument in block.arguments:
+            taken(argument)
+        for op in ops:
+            self.values.loc = op.loc
+            self._op(op, wide)
+
+    def _op(self, op: Operation, in_reducer: bool) -> None:
+        values = self.values
+        known = any(values.dtype(value) for value in (*op.operands, *op.results))
+        match op:
+            case structural.Constant():
+                values.constant(op)
+            case Elementwise():
+                if known and expand_elementwise(op, values):
+                    self.done.append(op)
+            case Scatter() if op.assigns:
+                self._move(op)
+            case Reduce() | ReduceWindow() | Scatter() | SelectAndScatter():
+                self._combine(op)
+            case DotGeneral() | Convolution() | structural.Iota():
+                self._operands(op, values.wide)
+                for result in op.results:
+                    values.computed(result)
+            case Return() if in_reducer:
+                self._operands(op, values.wide)
+            case FuncReturn():
+                self._operands(op, values.given)
+            case _ if isinstance(op, _VIEWS) and self._stays_wide(op):
+                self._operands(op, values.wide)
+                values.widen(op.results[0])
+            case _ if isinstance(op, _MOVES):
+                self._move(op)
+            case _:
+                assert not known, f"{op.name} on narrow types"
+
+    def _operands(self, op: Operation, form: Callable[[Value], Value]) -> None:
+        for index, value in enumerate(op.operands):
+            op.set_operand(index, form(value))
+
+    def _stays_wide(self, op: Operation) -> bool:
+        """A computed value that changes its shape between others."""
+        dtype = self.values.dtype(op.operands[0])
+        return dtype is not None and self.values.is_wide(op.operands[0])
+
+    def _move(self, op: Operation) -> None:
+        self._operands(op, self.values.stored)
+        for result in op.results:
+            self.values.store(result)
+        for region in op.regions:
+            for block in region.blocks:
+                self._block(block)
+
+    def _combine(self, op: Operation) -> None:
+        """A reduction or a scatter: f32 in, f32 inside, rounded behind."""
+        self._operands(op, self.values.wide)
+        self.values.unrounded = True
+        for region in op.regions:
+            self._block(region.block, wide=True)
+        self.values.unrounded = False
+        for result in op.results:
+            self.values.computed(result)
+
+
+#: what changes the place of elements only, and is free in a chain of elementwise ops
+_VIEWS: Final = (
+    structural.BroadcastInDim,
+    structural.Reshape,
+    structural.Reverse,
+    structural.Slice,
+    structural.Transpose,
+)
+#: what moves bits, whatever they mean
+_MOVES: Final = (*structural.OPS.values(), *indexing.OPS.values(), Choice, While, Sort, Return)

@@ -1,0 +1,79 @@
+"""Integers of 2 and 4 bits in i8 and ui8: wrapped to their width, several to a byte where they are constants.
+
+A value is as its type has it: the sign of a signed one is in all bits above, those of an unsigned one are zero.
+"""
+
+from __future__ import annotations
+
+from orchestrion.compiler.ir.attributes import INLINE_BYTES, DenseArray, DenseElements
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import TensorType, scalar
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, elementwise
+from orchestrion.compiler.stablehlo.builders.movement import part, reshape
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Constant, Iota
+from orchestrion.schema.dtypes import SIGNED, DType
+
+
+def wrapped(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
+    """The lowest bits of an i8 or ui8 as a number of the type."""
+    type = tensor_of(value)
+    if dtype.kind != SIGNED:
+        return elementwise(rewriter, "and", value, constant(rewriter, (1 << dtype.bits) - 1, type))
+    by = constant(rewriter, 8 - dtype.bits, type)
+    return elementwise(rewriter, "shift_right_arithmetic", elementwise(rewriter, "shift_left", value, by), by)
+
+
+def unsigned(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
+    """The bits of a number, in an i8 or ui8: those above its width are zero."""
+    mask = constant(rewriter, (1 << dtype.bits) - 1, tensor_of(value))
+    return elementwise(rewriter, "and", value, mask) if dtype.kind == SIGNED else value
+
+
+def saturated(rewriter: Rewriter, value: Value, dtype: DType) -> Value:
+    """An i8 or ui8 in the range of the type."""
+    type, signed = tensor_of(value), dtype.kind == SIGNED
+    most = (1 << dtype.bits - signed) - 1
+    value = elementwise(rewriter, "minimum", value, constant(rewriter, most, type))
+    return elementwise(rewriter, "maximum", value, constant(rewriter, -most - 1, type)) if signed else value
+
+
+def normal_bytes(data: bytes | memoryview, dtype: DType) -> bytes:
+    """Bytes, of which the lowest bits count, as numbers of the type."""
+    mask, sign = (1 << dtype.bits) - 1, 1 << dtype.bits - 1
+    above = 256 - (1 << dtype.bits) if dtype.kind == SIGNED else 0
+    table = bytes((byte & mask) + (above if byte & sign else 0) for byte in range(256))
+    return bytes(data).translate(table)
+
+
+def is_packed(elements: DenseElements) -> bool:
+    """Whether a constant is large enough to be kept with several elements to a byte."""
+    return len(elements.data) > INLINE_BYTES
+
+
+def unpacked(rewriter: Rewriter, elements: DenseElements, dtype: DType) -> Value:
+    """A constant of several elements to a byte, the first in the lowest bits, and the elements out of it."""
+    import numpy as np
+
+    type, parts = elements.type, 8 // dtype.bits
+    count = type.num_elements
+    size = -(-count // parts)
+    codes = np.zeros(size * parts, np.uint8)
+    codes[:count] = np.frombuffer(elements.data, np.uint8) & (1 << dtype.bits) - 1
+    shifts = np.arange(parts, dtype=np.uint8) * dtype.bits
+    data = np.bitwise_or.reduce(codes.reshape(size, parts) << shifts, axis=1).astype(np.uint8)
+    bytes_type = TensorType((size,), scalar("ui8"))
+    packed = rewriter.build(Constant, value=DenseElements(bytes_type, data.tobytes()), out=bytes_type).result
+    spread = TensorType((size, parts), scalar("ui8"))
+    wide = rewriter.build(BroadcastInDim, operand_=packed, broadcast_dimensions=DenseArray((0,)), out=spread).result
+    place = rewriter.build(Iota, iota_dimension=1, out=spread).result
+    by = elementwise(rewriter, "multiply", place, constant(rewriter, dtype.bits, spread))
+    found = elementwise(rewriter, "shift_right_logical", wide, by)
+    if dtype.kind == SIGNED:
+        found = bitcast(rewriter, found, "i8")
+    flat = tensor_of(found).with_shape((size * parts,))
+    found = reshape(rewriter, wrapped(rewriter, found, dtype), flat.shape)
+    if size * parts != count:
+        found = part(rewriter, found, (0,), (count,))
+    return reshape(rewriter, found, type.shape)

@@ -1,0 +1,144 @@
+"""Elementwise ops on narrow types: their operands become wide or stored, their results are rounded or wrapped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.stablehlo.builders.basic import bitcast, constant, converted, elementwise
+from orchestrion.compiler.stablehlo.ops.base import dtype_of, tensor_of
+from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Convert, Elementwise, Select
+from orchestrion.schema.dtypes import BOOL, BY_NAME, FLOAT, SIGNED, DType
+from orchestrion.schema.float_formats import FLOAT_FORMATS
+
+from .floats import from_integer, to_odd
+from .integers import saturated, unsigned, wrapped
+from .values import Values, narrow_dtype
+
+#: on floats, results are operands, or as exact as they
+_EXACT: Final = frozenset({"abs", "clamp", "maximum", "minimum", "negate", "remainder", "sign"})
+#: integral values, which formats of 16 bits hold wherever they hold what is rounded
+_INTEGRAL: Final = frozenset({"ceil", "floor", "round_nearest_afz", "round_nearest_even"})
+#: on integers, the result of numbers in range is one
+_IN_RANGE: Final = frozenset({"and", "clamp", "maximum", "minimum", "or", "remainder", "sign", "xor"})
+#: on signed integers, what reads the bits above the width as zeros
+_UNSIGNED: Final = frozenset({"count_leading_zeros", "popcnt", "shift_right_logical"})
+
+
+def expand_elementwise(op: Elementwise, values: Values) -> bool:
+    """Changes an op with a narrow operand or result; says whether it is done with, and others stand for its result."""
+    match op:
+        case Convert():
+            return _convert(op, values)
+        case BitcastConvert():
+            return _bitcast(op, values)
+        case Select():
+            return _select(op, values)
+    dtype = values.dtype(op.operands[-1])
+    assert dtype is not None, f"{op.name} has an operand of the result's type"
+    if dtype.kind == FLOAT:
+        _replace_operands(op, values.wide)
+        values.computed(op.results[0], _is_exact(op, dtype))
+    else:
+        _integer(op, values, dtype)
+    return False
+
+
+def _replace_operands(op: Operation, form: Callable[[Value], Value]) -> None:
+    for index, value in enumerate(op.operands):
+        op.set_operand(index, form(value))
+
+
+def _is_exact(op: Elementwise, dtype: DType) -> bool:
+    name = op.scalar.name
+    if not FLOAT_FORMATS[dtype.name].has_negative_zero:
+        return name in ("clamp", "maximum", "minimum")
+    return name in _EXACT or name in _INTEGRAL and dtype.bits == 16
+
+
+def _before(op: Operation) -> Rewriter:
+    rewriter = Rewriter({})
+    rewriter.at(op)
+    return rewriter
+
+
+def _integer(op: Elementwise, values: Values, dtype: DType) -> None:
+    _replace_operands(op, values.stored)
+    name, rewriter = op.scalar.name, _before(op)
+    first = op.operands[0]
+    if name in _UNSIGNED:
+        op.set_operand(0, unsigned(rewriter, first, dtype))
+    elif name == "shift_right_arithmetic" and dtype.kind != SIGNED:
+        by = constant(rewriter, 8 - dtype.bits, tensor_of(first))
+        shifted = elementwise(rewriter, "shift_left", first, by)
+        op.set_operand(0, elementwise(rewriter, "shift_right_arithmetic", shifted, by))
+    values.computed(op.results[0], exact=name in _IN_RANGE)
+    if name == "count_leading_zeros":
+        result = op.results[0]
+        rewriter = Rewriter({})
+        assert op.next_op is not None
+        rewriter.at(op.next_op, op.loc)
+        extra = constant(rewriter, 8 - dtype.bits, tensor_of(result))
+        counted = elementwise(rewriter, "subtract", result, extra)
+        values.hold(result, wrapped(rewriter, counted, dtype), dtype)
+
+
+def _select(op: Select, values: Values) -> bool:
+    chosen = op.operands[1:]
+    dtype = values.dtype(op.on_true)
+    assert dtype is not None
+    if dtype.kind == FLOAT and (values.unrounded or any(map(values.is_wide, chosen))):
+        _replace_operands(op, values.wide)
+        values.computed(op.results[0], exact=True)
+    else:
+        _replace_operands(op, values.stored)
+        values.store(op.results[0])
+    return False
+
+
+def _bitcast(op: BitcastConvert, values: Values) -> bool:
+    """Between types of one width, of which one is narrow."""
+    source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
+    given = BY_NAME[source.storage] if source is not None else dtype_of(op.operand_)
+    wanted = BY_NAME[target.storage] if target is not None else BY_NAME[str(tensor_of(op.out).element)]
+    rewriter = _before(op)
+    bits = values.stored(op.operand_)
+    if target is None:
+        op.set_operand(0, bits)
+        return False
+    if given is not wanted:
+        bits = bitcast(rewriter, bits, wanted.name)
+    if target.bits < 8 and source is not None and source.kind != target.kind:
+        bits = wrapped(rewriter, bits, target)
+    values.hold(op.result, bits, target)
+    return True
+
+
+def _convert(op: Convert, values: Values) -> bool:
+    source, target = values.dtype(op.operand_), narrow_dtype(op.out.type)
+    number = values.wide(op.operand_)
+    if target is None:  # perhaps f32 already: a form of a value must not stand for a value that is not narrow
+        op.set_operand(0, number)
+        return False
+    rewriter = _before(op)
+    if target.kind == FLOAT:
+        values.become(op.result, _as_f32(rewriter, number), target, exact=source is target)
+    elif dtype_of(number).kind == FLOAT:
+        rounded = saturated(rewriter, converted(rewriter, number, target.storage), target)
+        values.become(op.result, rounded, target, exact=True)
+    else:
+        given = number if dtype_of(number).name == target.storage else converted(rewriter, number, target.storage)
+        values.become(op.result, given, target)
+    return True
+
+
+def _as_f32(rewriter: Rewriter, number: Value) -> Value:
+    """A number of any type that devices compute on, ready to be rounded."""
+    dtype = dtype_of(number)
+    if dtype.name == "f32":
+        return number
+    if dtype.name == "f64":
+        return to_odd(rewriter, number)
+    return converted(rewriter, number, "f32") if dtype.kind == BOOL else from_integer(rewriter, number)

@@ -1,0 +1,123 @@
+"""expand-quantized: values of quantized elements become their integers, arithmetic on them float arithmetic.
+
+After StableHLO's specification: `uniform_quantize` and `uniform_dequantize` go over to numbers and back; an elementwise
+op, a dot or a convolution computes with the numbers that its operands stand for, and quantizes its result; whatever
+moves elements moves integers. Callers give and get the integers of the storage type. A quantized type that is not known
+stays, and is refused by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import DialectType, FunctionType, TensorType, Type, scalar
+from orchestrion.compiler.stablehlo.builders.basic import converted
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.elementwise import OPS
+from orchestrion.compiler.stablehlo.ops.quantized_types import Quantized, dequantize, quantize, quantized
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.options import Options
+
+QUANTIZE: Final = "stablehlo.uniform_quantize"
+DEQUANTIZE: Final = "stablehlo.uniform_dequantize"
+#: elementwise ops that take elements as they are
+_MOVES: Final = frozenset({"stablehlo.select", "stablehlo.bitcast_convert"})
+#: ops on the numbers that quantized elements stand for
+_COMPUTES: Final = (frozenset(OPS) - _MOVES) | {"stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"}
+
+
+def run(module: Module, options: Options) -> None:
+    known: dict[Value, Quantized] = {}
+    wrong = list(_collect(module, known))
+    if wrong:
+        raise CompileError(wrong)
+    if not known:
+        return
+    ops = list(module.walk())
+    for value, row in known.items():
+        value.type = _stored(value.type, row)
+    for op in ops:
+        given = op.properties.get("function_type")
+        if isinstance(given, FunctionType):
+            op.properties["function_type"] = _signature(given)
+        if any(value in known for value in (*op.operands, *op.results)):
+            _expand(op, known)
+
+
+def _collect(module: Module, known: dict[Value, Quantized]) -> Iterator[Diagnostic]:
+    """Finds the quantized values; gives those whose shape does not fit their scales."""
+    for op in module.walk():
+        arguments = [argument for region in op.regions for block in region.blocks for argument in block.arguments]
+        for value in (*op.results, *arguments):
+            type = value.type
+            if not isinstance(type, TensorType) or not isinstance(type.element, DialectType):
+                continue
+            row = quantized(type)
+            if row is not None:
+                known[value] = row
+                if problem := row.problem(type):
+                    yield Diagnostic(problem, op.loc, op.name)
+
+
+def _stored(type: Type, row: Quantized) -> Type:
+    assert isinstance(type, TensorType)
+    return type.with_element(scalar(row.storage))
+
+
+def _signature(type: FunctionType) -> FunctionType:
+    def stored(types: tuple[Type, ...]) -> tuple[Type, ...]:
+        rows = [quantized(item) for item in types]
+        return tuple([item if row is None else _stored(item, row) for item, row in zip(types, rows, strict=True)])
+
+    return FunctionType(stored(type.inputs), stored(type.results))
+
+
+def _expand(op: Operation, known: dict[Value, Quantized]) -> None:
+    rewriter = Rewriter({})
+    if op.parent is None:
+        return
+    rewriter.at(op)
+    if op.name in (QUANTIZE, DEQUANTIZE):
+        if len(op.operands) == len(op.results) == 1:
+            _between(op, rewriter, known)
+    elif op.name in _COMPUTES and len(op.results) == 1:
+        operands = [_number(rewriter, value, known) for value in op.operands]
+        made = op.clone(dict(zip(op.operands, operands, strict=True)))
+        result = op.results[0]
+        row = known.get(result)
+        rewriter.insert(made)
+        if row is not None:
+            made.results[0].type = tensor_of(result).with_element(scalar(row.expressed))
+        _replace(rewriter, op, made.results[0], known)
+
+
+def _between(op: Operation, rewriter: Rewriter, known: dict[Value, Quantized]) -> None:
+    """From numbers or other integers to integers, or from integers to numbers."""
+    number = _number(rewriter, op.operands[0], known)
+    row, out = known.get(op.results[0]), op.results[0].type
+    if not isinstance(number.type, TensorType) or not isinstance(out, TensorType) or number.type.shape != out.shape:
+        return
+    wanted = row.expressed if row is not None else str(out.element)
+    if str(number.type.element) != wanted:
+        number = converted(rewriter, number, wanted)
+    _replace(rewriter, op, number, known)
+
+
+def _replace(rewriter: Rewriter, op: Operation, number: Value, known: dict[Value, Quantized]) -> None:
+    """The number in place of the op, as integers where its result is quantized."""
+    row = known.get(op.results[0])
+    if row is not None:
+        number = quantize(rewriter, number, row)
+        known[number] = row
+    rewriter.replace(op, [number])
+
+
+def _number(rewriter: Rewriter, value: Value, known: dict[Value, Quantized]) -> Value:
+    row = known.get(value)
+    return value if row is None else dequantize(rewriter, value, row)

@@ -1,0 +1,189 @@
+"""Values of narrow types while `expand-narrow` replaces them: which forms each has, made when somebody asks.
+
+A form stands directly behind the definition of its value, so that all uses may share it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import INLINE_BYTES, DenseElements
+from orchestrion.compiler.ir.core import BlockArgument, Operation, Value
+from orchestrion.compiler.ir.locations import UNKNOWN, Location
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import F32, TensorType, Type, scalar
+from orchestrion.compiler.stablehlo.ops.base import tensor_of
+from orchestrion.compiler.stablehlo.ops.structural import Constant
+from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED, DType
+from orchestrion.schema.float_formats import FLOAT_FORMATS
+
+from .floats import decoded, encoded, rounded
+from .integers import is_packed, normal_bytes, unpacked, unsigned, wrapped
+
+_KINDS: Final = (FLOAT, SIGNED, UNSIGNED)
+
+
+def narrow_dtype(type: Type) -> DType | None:
+    """The row of a narrow element type; None for any other type."""
+    if not isinstance(type, TensorType):
+        return None
+    dtype = BY_NAME.get(str(type.element))
+    return dtype if dtype is not None and not dtype.computed and dtype.kind in _KINDS else None
+
+
+def stored_type(type: Type) -> Type:
+    """What holds a tensor of a narrow type; any other type as it is."""
+    dtype = narrow_dtype(type)
+    return type.with_element(scalar(dtype.storage)) if dtype is not None and isinstance(type, TensorType) else type
+
+
+class Values:
+    """The narrow values of one function.
+
+    `unrounded`: inside of a reducer, where what is computed stays as it is in f32.
+    """
+
+    def __init__(self) -> None:
+        self.dtypes: dict[Value, DType] = {}  #: what each value was
+        self.unrounded = False
+        self.loc: Location = UNKNOWN  #: of the op that asks
+        self._stored: dict[Value, Value] = {}
+        self._wide: dict[Value, Value] = {}
+        self._raw: dict[Value, Value] = {}  #: f32, still to be rounded
+
+    def dtype(self, value: Value) -> DType | None:
+        """What a value was before its type changed, if it was narrow."""
+        return self.dtypes.get(value) or narrow_dtype(value.type)
+
+    def is_wide(self, value: Value) -> bool:
+        """Whether a value was computed, so that its stored form would have to be made."""
+        return value not in self._stored
+
+    def store(self, value: Value) -> None:
+        """A value is its bits from here on."""
+        dtype = narrow_dtype(value.type)
+        if dtype is not None:
+            self.dtypes[value] = dtype
+            self._stored[value] = value
+            value.type = stored_type(value.type)
+
+    def take(self, argument: Value) -> None:
+        """An argument of the function: whatever is in the bits above an integer does not count."""
+        self.store(argument)
+        dtype = self.dtypes.get(argument)
+        if dtype is not None and dtype.bits < 8:
+            self._stored[argument] = self._behind(argument, lambda r: wrapped(r, argument, dtype))
+
+    def widen(self, value: Value) -> None:
+        """A float is an exact f32 from here on, an integer as stored."""
+        dtype = narrow_dtype(value.type)
+        if dtype is None or dtype.kind != FLOAT:
+            return self.store(value)
+        self.dtypes[value] = dtype
+        self._wide[value] = value
+        value.type = tensor_of(value).with_element(F32)
+
+    def computed(self, value: Value, exact: bool = False) -> None:
+        """The op gives a float in f32, an integer in its storage, which is to be rounded or wrapped unless exact."""
+        dtype = narrow_dtype(value.type)
+        if dtype is None:
+            return
+        value.type = tensor_of(value).with_element(F32 if dtype.kind == FLOAT else scalar(dtype.storage))
+        self.become(value, value, dtype, exact)
+
+    def become(self, value: Value, given: Value, dtype: DType, exact: bool = False) -> None:
+        """`given` stands for a value: an f32 or a stored integer, to be rounded or wrapped unless exact."""
+        self.dtypes[value] = dtype
+        if dtype.kind != FLOAT:
+            self._stored[value] = given if exact else self._behind(given, lambda r: wrapped(r, given, dtype))
+        elif exact or self.unrounded:
+            self._wide[value] = given
+            if not exact:
+                self._raw[value] = given
+        else:
+            self._raw[value] = given
+
+    def hold(self, value: Value, bits: Value, dtype: DType) -> None:
+        """`bits` are the stored form of a value."""
+        self.dtypes[value] = dtype
+        self._stored[value] = bits
+
+    def stored(self, value: Value) -> Value:
+        """The bits; a value that is not narrow as it is."""
+        dtype = self.dtypes.get(value)
+        if dtype is None:
+            return value
+        if value not in self._stored:
+            number = self._rounded(value, dtype)
+            row = FLOAT_FORMATS[dtype.name]
+            self._stored[value] = self._behind(number, lambda r: encoded(r, number, row))
+        return self._stored[value]
+
+    def given(self, value: Value) -> Value:
+        """What the function returns for a value: the bits above an integer are zero."""
+        dtype, bits = self.dtypes.get(value), self.stored(value)
+        if dtype is None or dtype.bits == 8 or dtype.kind != SIGNED:
+            return bits
+        return self._behind(bits, lambda r: unsigned(r, bits, dtype))
+
+    def wide(self, value: Value) -> Value:
+        """The f32 of a float; an integer as stored, a value that is not narrow as it is."""
+        dtype = self.dtypes.get(value)
+        if dtype is None or dtype.kind != FLOAT:
+            return self.stored(value)
+        if value not in self._wide:
+            if value in self._raw:
+                self._wide[value] = self._rounded(value, dtype)
+            else:
+                self._wide[value] = self._decoded(self._stored[value], FLOAT_FORMATS[dtype.name].value, dtype)
+        return self._wide[value]
+
+    def _rounded(self, value: Value, dtype: DType) -> Value:
+        raw = self._raw.get(value)
+        if raw is None:
+            return self._wide[value]
+        return self._behind(raw, lambda r: rounded(r, raw, FLOAT_FORMATS[dtype.name]))
+
+    def _decoded(self, bits: Value, number: Callable[[int], float], dtype: DType) -> Value:
+        maker = bits.defining_op
+        if isinstance(maker, Constant) and 4 * len(maker.value.data) // dtype.itemsize <= INLINE_BYTES:
+            type = tensor_of(bits).with_element(F32)
+            data = _numbers(maker.value, number)
+            return self._behind(bits, lambda r: r.build(Constant, value=DenseElements(type, data), out=type).result)
+        return self._behind(bits, lambda r: decoded(r, bits, FLOAT_FORMATS[dtype.name]))
+
+    def constant(self, op: Constant) -> None:
+        """A constant of a narrow type as one of its storage; of small integers, several to a byte."""
+        dtype = narrow_dtype(op.out.type)
+        if dtype is None:
+            return
+        given = op.value
+        type = tensor_of(op.out).with_element(scalar(dtype.storage))
+        data = given.data if dtype.kind == FLOAT else normal_bytes(given.data, dtype)
+        elements = DenseElements(type, data)
+        if dtype.bits < 8 and is_packed(elements):
+            self.hold(op.result, self._behind(op.result, lambda r: unpacked(r, elements, dtype)), dtype)
+            return
+        self.store(op.result)
+        op.properties["value"] = elements
+
+    def _behind(self, value: Value, make: Callable[[Rewriter], Value]) -> Value:
+        """What `make` builds, behind the definition of a value."""
+        rewriter = Rewriter({})
+        if isinstance(value, BlockArgument):
+            anchor: Operation | None = value.block.first
+            loc = self.loc
+        else:
+            assert value.defining_op is not None
+            anchor, loc = value.defining_op.next_op, value.loc
+        assert anchor is not None, "a block ends with a terminator"
+        rewriter.at(anchor, loc)
+        return make(rewriter)
+
+
+def _numbers(elements: DenseElements, number: Callable[[int], float]) -> bytes:
+    """The f32 that the bits in a constant stand for."""
+    bits = elements.scalars()
+    return struct.pack(f"<{len(bits)}f", *(number(int(item)) for item in bits))

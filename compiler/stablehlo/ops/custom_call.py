@@ -1,0 +1,193 @@
+"""`stablehlo.custom_call` of a library function: `library.function` over tensors, attributes in its backend_config.
+
+`expand` brings what frontends write into one form, and only that one is supported: the function's name in
+`call_target_name`, its attributes in the dictionary `backend_config`, `api_version` 4, nothing else. The rest speaks of
+how XLA lays out memory (layouts, which result shares memory with which operand), or of what is refused: side effects,
+called computations, names that are no library function's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import (
+    ArrayAttr,
+    BoolAttr,
+    DenseArray,
+    DenseElements,
+    DictAttr,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+)
+from orchestrion.compiler.ir.core import Operation, Trait
+from orchestrion.compiler.ir.declare import attr, operands, optional, results
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import I32, Attribute, TensorType
+from orchestrion.schema.library_call import KIND_NAMES, Attributes, Value, check_attributes, name_problem
+from orchestrion.schema.tensor_shapes import ShapeError
+
+from .base import StablehloOp, may_be_empty, tensor_of
+from .dynamic import ASSERTION
+
+TYPED: Final = IntegerAttr(4, I32)  #: api_version: attributes are in a dictionary
+#: where JAX puts the dictionary, for readers that know older versions only
+_FOREIGN_CONFIG: Final = "mhlo.backend_config"
+#: what says nothing about values
+_MEMORY: Final = ("operand_layouts", "result_layouts", "output_operand_aliases")
+#: names of custom calls that JAX, XLA and Triton write for one kind of device -> the device
+_PLATFORMS: Final = (
+    (re.compile(r"cu(?:solver|blas|sparse|dnn|fft|rand)?_|__cu(?:blas|dnn|solver)\b|__cu(?:blas|dnn)\$"), "CUDA"),
+    (re.compile(r"(?:hip|roc)(?:solver|blas|sparse|fft|rand)?_|__hip"), "ROCm"),
+    (re.compile(r"triton_|mosaic_gpu|__gpu\$|xla\.gpu\."), "GPUs"),
+    (re.compile(r"tpu_|Mosaic"), "TPUs"),
+)
+_FOR_CPU: Final = "export the program for cpu: jax.export.export(f, platforms=['cpu'])"
+#: names of ops, as of `dynamic_top_k`, which are calls only while their shapes are computed
+_STABLEHLO: Final = "stablehlo."
+#: which operands hold the shapes of results, where those are symbolic
+SHAPES: Final = "indices_of_shape_operands"
+
+
+class CustomCall(StablehloOp):
+    """Calls a function that the device has. Same operands and attributes, same results, and no other effect."""
+
+    name = "stablehlo.custom_call"
+    inputs = operands(TensorType)
+    call_target_name = attr(StringAttr)
+    backend_config = optional(Attribute)
+    api_version = optional(IntegerAttr)
+    has_side_effect = optional(BoolAttr)
+    called_computations = optional(ArrayAttr)
+    operand_layouts = optional(ArrayAttr)
+    result_layouts = optional(ArrayAttr)
+    output_operand_aliases = optional(ArrayAttr)
+    out = results(TensorType)
+    traits = frozenset({Trait.PURE})
+
+    def has(self, trait: Trait) -> bool:
+        return super().has(trait) and not (trait is Trait.PURE and self.get("has_side_effect") == BoolAttr(True))
+
+    @property
+    def function(self) -> str:
+        """The name, `library.function`."""
+        return self.call_target_name.value
+
+    def check(self) -> Iterator[str]:
+        """Whether it is a call of a library function, in the one form that there is, which has something to compute."""
+        yield from self.form()
+        if not self.foreign() and not self._is_computed():
+            yield from self._results()
+
+    def form(self) -> Iterator[str]:
+        """What is wrong with it but for its results."""
+        if self._is_computed():
+            return
+        if reason := self.foreign():
+            yield reason
+            return
+        if self.has_side_effect == BoolAttr(True):
+            yield f"calls {self.function}, which has side effects; functions over tensors only are supported"
+        if self.called_computations:
+            yield f"calls {self.function} with computations, which is not supported"
+        config = self.backend_config
+        if not isinstance(config, DictAttr):
+            yield f"calls {self.function} with backend_config {config}, a dictionary (api_version = 4) is supported"
+            return
+        yield from attribute_problems(config)
+        if self.api_version != TYPED:
+            yield f"calls {self.function} with api_version {self.api_version}, supported is {TYPED}"
+
+    def _is_computed(self) -> bool:
+        """Whether `refine-shapes` reads it: it asserts, or says what shapes its results have."""
+        known = all(isinstance(value.type, TensorType) and value.type.is_known for value in self.results)
+        says = SHAPES in self.attributes or self.function.startswith(_STABLEHLO)
+        return self.function == ASSERTION or (says and not known)
+
+    def foreign(self) -> str:
+        """Why it cannot be a call of a library function, by its name; empty if it can."""
+        target = self.get_as("call_target_name", StringAttr)
+        problem = name_problem(target.value) if target is not None else None
+        if target is not None and target.value.startswith(_STABLEHLO):
+            return f"is not supported: {target.value} of such operands, results and attributes"
+        if target is None or problem is None:
+            return ""
+        platform = next((platform for pattern, platform in _PLATFORMS if pattern.match(target.value)), None)
+        if platform is not None:
+            return f"is not supported: {target.value} is code for {platform}; {_FOR_CPU}"
+        return f"is not supported (code from elsewhere): {problem}"
+
+    def _results(self) -> Iterator[str]:
+        if not self.results:
+            yield f"calls {self.function} for no result"
+        for index, result in enumerate(self.results):
+            type = tensor_of(result)
+            if may_be_empty(type):
+                has = "has" if type.is_static else "may have"
+                yield f"result {index} is {type}, which {has} no elements for {self.function} to compute"
+
+
+#: numbers of a library call's list that are written once
+MOST_REPEATED: Final = 1 << 16
+
+
+def attribute_problems(config: DictAttr) -> Iterator[str]:
+    """What is wrong with attributes of a library call."""
+    for key, value in config.items:
+        try:
+            check_attributes(((key, _value(value)),))
+        except ShapeError as error:
+            yield f"attribute {key}: {error}"
+
+
+def attribute_values(config: DictAttr) -> Attributes:
+    """The attributes as files hold them. ShapeError where `attribute_problems` finds something."""
+    return tuple([(key, _value(value)) for key, value in config.items])
+
+
+def _value(given: Attribute) -> Value:
+    match given:
+        case BoolAttr() | StringAttr() | IntegerAttr():
+            return given.value
+        case FloatAttr() if str(given.type) in ("f16", "f32", "f64"):
+            return given.value
+        case DenseArray():
+            return _list(given.values, str(given.element))
+        case DenseElements() if given.type.rank == 1 and not (
+            given.is_splat and given.type.num_elements > MOST_REPEATED
+        ):
+            return _list(given.array().tolist(), str(given.type.element))
+        case _:
+            raise ShapeError(f"{str(given)[:60]} is not supported; supported are {KIND_NAMES}")
+
+
+def _list(values: object, element: str) -> Value:
+    assert isinstance(values, tuple | list)
+    if element == "i1":
+        return tuple([bool(value) for value in values])
+    return tuple(values)
+
+
+def canonical(op: Operation, rewriter: Rewriter) -> bool:
+    """The one form of a call, where it has another and none of it is lost by that."""
+    if not isinstance(op, CustomCall):
+        return False
+    given = op.get("backend_config")
+    foreign = op.attributes.get(_FOREIGN_CONFIG)
+    properties = {key: value for key, value in op.properties.items() if key not in _MEMORY}
+    if foreign is not None and given in (None, StringAttr(""), DictAttr(())):
+        properties["backend_config"] = foreign
+    elif given in (None, StringAttr("")):
+        properties["backend_config"] = DictAttr(())
+    if isinstance(properties.get("backend_config"), DictAttr):
+        properties["api_version"] = TYPED
+    for key, nothing in (("has_side_effect", BoolAttr(False)), ("called_computations", ArrayAttr(()))):
+        if properties.get(key) == nothing:
+            del properties[key]
+    if properties == op.properties and foreign is None:
+        return False
+    op.properties = properties
+    op.attributes.pop(_FOREIGN_CONFIG, None)
+    return True

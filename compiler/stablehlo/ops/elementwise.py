@@ -1,0 +1,291 @@
+"""Elementwise StableHLO ops: a table, a row an op.
+
+Element types and meaning are those of the row's scalar op in `schema/scalars.py` or `kernel/special/`. All operands and
+the result have one shape, but the predicate of `select` and the bounds of `clamp` may be scalars. `op.scalar` is the
+scalar op it applies. Ops on complex numbers (those in `ON_COMPLEX`) have none; `complex/functions.py` says what they
+are in real ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import DialectAttr
+from orchestrion.compiler.ir.core import Trait
+from orchestrion.compiler.ir.declare import attr, operand, optional, result
+from orchestrion.compiler.ir.types import TensorType, scalar
+from orchestrion.compiler.kernel import special
+from orchestrion.compiler.kernel.lowering import SCALAR_OPS as SCALARS
+from orchestrion.schema.dtypes import BOOL, BY_NAME, COMPLEX, FLOAT, SIGNED, UNSIGNED, DType
+from orchestrion.schema.scalars import ScalarOp
+
+from .base import ShapeError, StablehloOp, dtype_of, tensor_of
+
+_PURE: Final = frozenset({Trait.PURE})
+_COMMUTATIVE: Final = frozenset({Trait.PURE, Trait.COMMUTATIVE})
+
+#: name, operand fields, commutative, takes `result_accuracy`
+_ROWS: Final = (
+    ("abs", "operand_", False, False),
+    ("add", "lhs rhs", True, False),
+    ("and", "lhs rhs", True, False),
+    ("atan2", "lhs rhs", False, False),
+    ("cbrt", "operand_", False, True),
+    ("ceil", "operand_", False, False),
+    ("cosine", "operand_", False, True),
+    ("count_leading_zeros", "operand_", False, False),
+    ("divide", "lhs rhs", False, False),
+    ("exponential", "operand_", False, True),
+    ("exponential_minus_one", "operand_", False, True),
+    ("floor", "operand_", False, False),
+    ("is_finite", "operand_", False, False),
+    ("log", "operand_", False, True),
+    ("log_plus_one", "operand_", False, True),
+    ("logistic", "operand_", False, True),
+    ("maximum", "lhs rhs", True, False),
+    ("minimum", "lhs rhs", True, False),
+    ("multiply", "lhs rhs", True, False),
+    ("negate", "operand_", False, False),
+    ("not", "operand_", False, False),
+    ("or", "lhs rhs", True, False),
+    ("popcnt", "operand_", False, False),
+    ("power", "lhs rhs", False, False),
+    ("remainder", "lhs rhs", False, False),
+    ("round_nearest_afz", "operand_", False, False),
+    ("round_nearest_even", "operand_", False, False),
+    ("rsqrt", "operand_", False, True),
+    ("shift_left", "lhs rhs", False, False),
+    ("shift_right_arithmetic", "lhs rhs", False, False),
+    ("shift_right_logical", "lhs rhs", False, False),
+    ("sign", "operand_", False, False),
+    ("sine", "operand_", False, True),
+    ("sqrt", "operand_", False, True),
+    ("subtract", "lhs rhs", False, False),
+    ("tan", "operand_", False, True),
+    ("tanh", "operand_", False, True),
+    ("xor", "lhs rhs", True, False),
+)
+#: as above, of the dialect CHLO, which JAX writes beside StableHLO
+_CHLO_ROWS: Final = (
+    ("erf", "operand_", False, False),
+    ("erfc", "operand_", False, False),
+    *((name, ("operand_", "lhs rhs")[row.arity - 1], False, False) for name, row in special.ROWS.items()),
+)
+
+
+#: ops that take complex numbers, beside those of `complex/functions.py` that are there for them only
+ON_COMPLEX: Final = frozenset(
+    "abs add cbrt compare convert cosine divide exponential exponential_minus_one log log_plus_one logistic multiply "
+    "negate power rsqrt select sign sine sqrt subtract tan tanh".split()
+)
+
+
+class Elementwise(StablehloOp):
+    """Computes each result element from the operand elements at the same place."""
+
+    #: operands that may be scalars whatever the shape of the result
+    scalar_operands: tuple[int, ...] = ()
+
+    @property
+    def scalar(self) -> ScalarOp:
+        """The scalar op it applies."""
+        return SCALARS[self.name.partition(".")[2]]
+
+    @property
+    def subject(self) -> int:
+        """The operand that has the result's shape."""
+        return 0
+
+    def infer(self) -> Sequence[TensorType]:
+        shape = tensor_of(self.operands[self.subject]).shape
+        for index, value in enumerate(self.operands):
+            allowed = (shape, ()) if index in self.scalar_operands else (shape,)
+            if tensor_of(value).shape not in allowed:
+                raise ShapeError(f"operand {index} has shape {list(tensor_of(value).shape)}, must have {list(shape)}")
+        operands = [dtype_of(value) for value in self.operands]
+        given = tensor_of(self.results[0]).element
+        if any(dtype.kind == COMPLEX for dtype in (*operands, BY_NAME[str(given)])):
+            return [TensorType(shape, scalar(self._on_complex(operands, BY_NAME[str(given)])))]
+        if not self.scalar.accepts(operands, BY_NAME[str(given)]):
+            raise ShapeError(f"does not take ({', '.join(map(str, operands))}) -> {given}")
+        return [TensorType(shape, given)]
+
+    def _on_complex(self, operands: Sequence[DType], given: DType) -> str:
+        """The element type of the result where complex numbers are concerned. Raises ShapeError."""
+        last, name = operands[-1], self.name.partition(".")[2]
+        wanted = (BY_NAME["i1"] if index in self.scalar_operands else last for index in range(len(operands)))
+        fits = all(dtype is want for dtype, want in zip(operands, wanted, strict=True))
+        if name not in ON_COMPLEX or not fits:
+            raise ShapeError(f"does not take ({', '.join(map(str, operands))}) -> {given}")
+        return last.storage if name == "abs" else last.name
+
+
+class Compare(Elementwise):
+    """One of six comparisons; on floats also in IEEE 754 totalOrder."""
+
+    name = "stablehlo.compare"
+    lhs = operand(TensorType)
+    rhs = operand(TensorType)
+    comparison_direction = attr(DialectAttr)
+    compare_type = optional(DialectAttr)
+    out = result(TensorType)
+    traits = _PURE
+
+    @property
+    def direction(self) -> str:
+        """EQ, NE, LT, LE, GT or GE."""
+        return self.comparison_direction.body.split()[-1]
+
+    @property
+    def scalar(self) -> ScalarOp:
+        total = self.compare_type is not None and self.compare_type.body.split()[-1] == "TOTALORDER"
+        return SCALARS[f"compare_{'total_' if total else ''}{self.direction.lower()}"]
+
+    def infer(self) -> Sequence[TensorType]:
+        if self.direction not in ("EQ", "NE", "LT", "LE", "GT", "GE"):
+            raise ShapeError(f"comparison_direction {self.direction} is none of EQ, NE, LT, LE, GT, GE")
+        kind = dtype_of(self.lhs).kind
+        given = "" if self.compare_type is None else self.compare_type.body.split()[-1]
+        if kind == COMPLEX and self.direction not in ("EQ", "NE"):
+            raise ShapeError(f"comparison_direction {self.direction} does not fit {dtype_of(self.lhs)}, EQ and NE do")
+        natural = {SIGNED: "SIGNED", UNSIGNED: "UNSIGNED", BOOL: "UNSIGNED"}.get(kind, "FLOAT")
+        wanted = (natural, "TOTALORDER") if natural == "FLOAT" else (natural,)
+        if given not in ("", "NOTYPE", *wanted):
+            raise ShapeError(f"compare_type {given} does not fit {dtype_of(self.lhs)}, must be {' or '.join(wanted)}")
+        return super().infer()
+
+    def _on_complex(self, operands: Sequence[DType], given: DType) -> str:
+        super()._on_complex(operands, given)
+        return "i1"
+
+
+class Select(Elementwise):
+    """The second operand where the predicate is true, else the third."""
+
+    name = "stablehlo.select"
+    pred = operand(TensorType)
+    on_true = operand(TensorType)
+    on_false = operand(TensorType)
+    out = result(TensorType)
+    traits = _PURE
+    scalar_operands = (0,)
+
+    @property
+    def subject(self) -> int:
+        return 1
+
+
+class Clamp(Elementwise):
+    """minimum(maximum(operand, min), max)."""
+
+    name = "stablehlo.clamp"
+    min = operand(TensorType)
+    operand_ = operand(TensorType)
+    max = operand(TensorType)
+    out = result(TensorType)
+    traits = _PURE
+    scalar_operands = (0, 2)
+
+    @property
+    def subject(self) -> int:
+        return 1
+
+
+class Convert(Elementwise):
+    """The value in another element type; a complex number's real part, when the other is real."""
+
+    name = "stablehlo.convert"
+    operand_ = operand(TensorType)
+    out = result(TensorType)
+    traits = _PURE
+
+    def _on_complex(self, operands: Sequence[DType], given: DType) -> str:
+        return given.name
+
+
+class Part(Elementwise):
+    """What `real` and `imag` have in common. A float is a complex number without imaginary part."""
+
+    def infer(self) -> Sequence[TensorType]:
+        dtype = dtype_of(self.operands[0])
+        if dtype.kind not in (COMPLEX, FLOAT):
+            raise ShapeError(f"takes complex numbers or floats, not {dtype}")
+        type = tensor_of(self.operands[0])
+        return [type.with_element(scalar(dtype.storage)) if dtype.kind == COMPLEX else type]
+
+
+class Real(Part):
+    """The real part."""
+
+    name = "stablehlo.real"
+    operand_ = operand(TensorType)
+    out = result(TensorType)
+    traits = _PURE
+
+
+class Imag(Part):
+    """The imaginary part."""
+
+    name = "stablehlo.imag"
+    operand_ = operand(TensorType)
+    out = result(TensorType)
+    traits = _PURE
+
+
+class Complex(Elementwise):
+    """A complex number of its parts."""
+
+    name = "stablehlo.complex"
+    lhs = operand(TensorType)
+    rhs = operand(TensorType)
+    out = result(TensorType)
+    traits = _PURE
+
+    def infer(self) -> Sequence[TensorType]:
+        lhs, rhs = tensor_of(self.lhs), tensor_of(self.rhs)
+        if lhs != rhs or f"complex<{lhs.element}>" not in BY_NAME:
+            raise ShapeError(f"takes two tensors of one type, of f32 or f64, not {lhs} and {rhs}")
+        return [lhs.with_element(scalar(f"complex<{lhs.element}>"))]
+
+
+class BitcastConvert(Elementwise):
+    """The same bits in another element type of the same width."""
+
+    name = "stablehlo.bitcast_convert"
+    operand_ = operand(TensorType)
+    out = result(TensorType)
+    traits = _PURE
+
+    @property
+    def scalar(self) -> ScalarOp:
+        return SCALARS["bitcast"]
+
+
+def _class(name: str, fields: str, commutative: bool, accuracy: bool, dialect: str = "stablehlo") -> type[Elementwise]:
+    declared: dict[str, object] = {field: operand(TensorType) for field in fields.split()}
+    declared["out"] = result(TensorType)
+    if accuracy:
+        declared["result_accuracy"] = optional(DialectAttr)
+    made = {"name": f"{dialect}.{name}", "traits": _COMMUTATIVE if commutative else _PURE, "__doc__": SCALARS[name].doc}
+    return type(name.title().replace("_", ""), (Elementwise,), declared | made)
+
+
+_TABLE: Final[tuple[type[Elementwise], ...]] = (
+    *(_class(*row) for row in _ROWS),
+    *(_class(*row, dialect="chlo") for row in _CHLO_ROWS),
+)
+
+_ALL: Final[tuple[type[Elementwise], ...]] = (
+    *_TABLE,
+    Compare,
+    Select,
+    Clamp,
+    Convert,
+    Real,
+    Imag,
+    Complex,
+    BitcastConvert,
+)
+
+OPS: Final = {cls.name: cls for cls in _ALL}

@@ -1,0 +1,142 @@
+"""`!quant.uniform<i8:f32, 0.5:3>`: what quantized elements are, and how they become numbers and back.
+
+A quantized element is an integer of its storage type, which stands for (integer - zero point) * scale, a number of its
+expressed type; scales and zero points are one for a tensor, or one for each place along an axis. Definition:
+StableHLO's specification, "Quantization", and the same order of roundings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import DenseArray, DenseElements
+from orchestrion.compiler.ir.core import Value
+from orchestrion.compiler.ir.rewriter import Rewriter
+from orchestrion.compiler.ir.types import DialectType, TensorType, Type, scalar
+from orchestrion.compiler.stablehlo.builders.basic import constant, converted, elementwise
+from orchestrion.schema.dtypes import BY_NAME, FLOAT, SIGNED, UNSIGNED
+from orchestrion.schema.float_formats import FLOAT_FORMATS
+
+from .base import tensor_of
+from .structural import BroadcastInDim, Constant
+
+_NUMBER: Final = r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?"
+_BODY: Final = re.compile(
+    r"\s*(?P<kind>[su]?)i?(?P<bits>[0-9]+)\s*(?:<\s*(?P<least>-?[0-9]+)\s*:\s*(?P<most>-?[0-9]+)\s*>)?"
+    rf"\s*:\s*(?P<expressed>\w+)\s*(?::\s*(?P<axis>[0-9]+)\s*)?,\s*"
+    rf"(?P<points>\{{[^{{}}]*\}}|{_NUMBER}(?:\s*:\s*-?[0-9]+)?)\s*"
+)
+_POINT: Final = re.compile(rf"\s*({_NUMBER})(?:\s*:\s*(-?[0-9]+))?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantized:
+    """Names of the storage type and of the expressed one, the least and the greatest integer, the axis of scales and
+    zero points (None: one for all).
+    """
+
+    storage: str
+    expressed: str
+    least: int
+    most: int
+    axis: int | None
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+
+    def problem(self, type: TensorType) -> str:
+        """Why a tensor of this shape cannot have such elements; empty when it can."""
+        if self.axis is None:
+            return ""
+        if self.axis >= type.rank or type.shape[self.axis] != len(self.scales):
+            return f"{len(self.scales)} scales do not fit axis {self.axis} of {type}"
+        return ""
+
+
+def quantized(type: Type) -> Quantized | None:
+    """What the elements of a tensor type are; None for elements that are not quantized, or in a way not known."""
+    element = type.element if isinstance(type, TensorType) else None
+    return parsed(element) if isinstance(element, DialectType) and element.name == "quant.uniform" else None
+
+
+def parsed(element: DialectType) -> Quantized | None:
+    match = _BODY.fullmatch(element.body)
+    if match is None:
+        return None
+    storage = f"{'u' if match['kind'] == 'u' else ''}i{match['bits']}"
+    row, expressed = BY_NAME.get(storage), BY_NAME.get(match["expressed"])
+    if row is None or row.kind not in (SIGNED, UNSIGNED) or row.bits > 32 or expressed is None:
+        return None
+    lowest = -(1 << row.bits - 1) if row.kind == SIGNED else 0
+    highest = lowest + (1 << row.bits) - 1
+    least, most = int(match["least"] or lowest), int(match["most"] or highest)
+    points = [_POINT.fullmatch(item) for item in match["points"].strip("{}").split(",")]
+    axis = int(match["axis"]) if match["axis"] else None
+    if (
+        expressed.kind != FLOAT
+        or not lowest <= least < most <= highest
+        or (axis is None) != (match["points"][0] != "{")
+    ):
+        return None
+    found = [(float(point[1]), int(point[2] or 0)) for point in points if point is not None]
+    if len(found) != len(points) or any(scale <= 0 or not least <= zero <= most for scale, zero in found):
+        return None
+    scales, zeros = tuple(scale for scale, _ in found), tuple(zero for _, zero in found)
+    return Quantized(storage, expressed.name, least, most, axis, scales, zeros)
+
+
+def dequantize(rewriter: Rewriter, stored: Value, row: Quantized) -> Value:
+    """The numbers that integers of the storage type stand for."""
+    type = tensor_of(stored)
+    if any(row.zero_points):
+        wide = "i64" if BY_NAME[row.storage].bits > 16 else "i32"
+        points = DenseElements(TensorType((len(row.zero_points),), scalar(wide)), _packed(row.zero_points, wide))
+        spread = _spread(rewriter, points, row, type)
+        stored = elementwise(rewriter, "subtract", converted(rewriter, stored, wide), spread)
+    return elementwise(rewriter, "multiply", converted(rewriter, stored, row.expressed), _scales(rewriter, row, type))
+
+
+def quantize(rewriter: Rewriter, number: Value, row: Quantized) -> Value:
+    """The integers, of the storage type, that stand for numbers of the expressed type: rounded, ties to even, where
+    the zero point is added already.
+    """
+    type = tensor_of(number)
+    scaled = elementwise(rewriter, "divide", number, _scales(rewriter, row, type))
+    if any(row.zero_points):
+        scaled = elementwise(rewriter, "add", scaled, _numbers(rewriter, row, row.zero_points, type))
+    above = elementwise(rewriter, "maximum", scaled, constant(rewriter, row.least, type))
+    inside = elementwise(rewriter, "minimum", above, constant(rewriter, row.most, type))
+    return converted(rewriter, elementwise(rewriter, "round_nearest_even", inside), row.storage)  # saturates
+
+
+def _scales(rewriter: Rewriter, row: Quantized, type: TensorType) -> Value:
+    """The scale of each element of a tensor of this shape."""
+    return _numbers(rewriter, row, row.scales, type)
+
+
+def _numbers(rewriter: Rewriter, row: Quantized, values: Sequence[float], type: TensorType) -> Value:
+    """One of the values, in the expressed type, for each element of a tensor of this shape."""
+    elements = DenseElements(TensorType((len(values),), scalar(row.expressed)), _packed(values, row.expressed))
+    return _spread(rewriter, elements, row, type)
+
+
+def _packed(values: Sequence[float], element: str) -> bytes:
+    import numpy as np
+
+    if element in FLOAT_FORMATS:
+        size = BY_NAME[element].itemsize
+        return b"".join(FLOAT_FORMATS[element].rounded(value).to_bytes(size, "little") for value in values)
+    return np.array(values, BY_NAME[element].numpy).tobytes()
+
+
+def _spread(rewriter: Rewriter, elements: DenseElements, row: Quantized, type: TensorType) -> Value:
+    out = type.with_element(elements.type.element)
+    if row.axis is None:
+        splat = DenseElements(elements.type.with_shape(()), elements.data)
+        made = rewriter.build(Constant, value=splat, out=splat.type).result
+        return rewriter.build(BroadcastInDim, operand_=made, broadcast_dimensions=DenseArray(()), out=out).result
+    made = rewriter.build(Constant, value=elements, out=elements.type).result
+    axes = DenseArray((row.axis,))
+    return rewriter.build(BroadcastInDim, operand_=made, broadcast_dimensions=axes, out=out).result

@@ -1,0 +1,97 @@
+"""Tokens: values without content, by which JAX orders calls of Python.
+
+A token goes into a program as an argument, through calls and control flow, and out as a result. Once no op with an
+effect is left, all of them can go. `drop_tokens` takes them out of signatures, too, so that callers do not see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrion.compiler.ir.attributes import ArrayAttr, DictAttr, IntegerAttr
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Operation, UnregisteredOp
+from orchestrion.compiler.ir.types import Attribute, FunctionType, Type, is_token
+
+from .func import Func
+
+#: ops that are about nothing else
+ONLY_TOKENS: Final = frozenset({"stablehlo.after_all", "stablehlo.create_token", "stablehlo.optimization_barrier"})
+#: ops that hand tokens on
+HAND_ON: Final = ONLY_TOKENS | {
+    "func.call", "func.return", "stablehlo.case", "stablehlo.if", "stablehlo.return", "stablehlo.while"
+}  # fmt: skip
+
+
+def has_token(op: Operation) -> bool:
+    """Whether it takes or gives one."""
+    return any(is_token(value.type) for value in (*op.operands, *op.results))
+
+
+def drop_tokens(module: Module) -> None:
+    """Take all tokens out of the module. Ops that only handle tokens go."""
+    ops = list(module.walk())
+    for op in ops:
+        if has_token(op):
+            op.set_operands([value for value in op.operands if not is_token(value.type)])
+    for op in ops:
+        for region in op.regions:
+            for block in region.blocks:
+                block.erase_arguments([argument.index for argument in block.arguments if is_token(argument.type)])
+        if isinstance(op, Func):
+            _change_signature(op)
+        elif any(is_token(result.type) for result in op.results):
+            _rebuild(op)
+
+
+def _change_signature(func: Func) -> None:
+    given = func.get_as("function_type", FunctionType)
+    if given is None:
+        return
+    inputs, results = _others(given.inputs), _others(given.results)
+    if len(inputs) == len(given.inputs) and len(results) == len(given.results):
+        return
+    for key, kept, count in (("arg_attrs", inputs, len(given.inputs)), ("res_attrs", results, len(given.results))):
+        attrs = func.get_as(key, ArrayAttr)
+        if attrs is not None and len(attrs) == count:
+            items = list(attrs)
+            func.properties[key] = ArrayAttr(tuple([_renumbered(items[number], results) for number in kept]))
+    func.properties["function_type"] = FunctionType(
+        tuple([given.inputs[number] for number in inputs]), tuple([given.results[number] for number in results])
+    )
+
+
+def _others(types: Sequence[Type]) -> list[int]:
+    """The places of what is no token."""
+    return [number for number, type in enumerate(types) if not is_token(type)]
+
+
+def _renumbered(item: Attribute, results: Sequence[int]) -> Attribute:
+    """What names a result by its number names it by its new one."""
+    output = item.get("tf.aliasing_output") if isinstance(item, DictAttr) else None
+    if not isinstance(item, DictAttr) or not isinstance(output, IntegerAttr) or output.value not in results:
+        return item
+    place = IntegerAttr(results.index(output.value), output.type)
+    return DictAttr.of({**item.mapping, "tf.aliasing_output": place})
+
+
+def _rebuild(op: Operation) -> None:
+    """The op without the results that are tokens; nothing if it has no other and only handles tokens."""
+    kept = [result for result in op.results if not is_token(result.type)]
+    if not kept and op.name in ONLY_TOKENS:
+        op.erase()
+        return
+    regions = list(op.regions)
+    op.regions.clear()
+    types = [result.type for result in kept]
+    made: Operation
+    if isinstance(op, UnregisteredOp):
+        made = UnregisteredOp(op.name, op.operands, types, op.properties, op.attributes, regions, loc=op.loc)
+    else:
+        made = type(op)(op.operands, types, op.properties, op.attributes, regions, loc=op.loc)
+    Builder.before(op).insert(made)
+    for old, new in zip(kept, made.results, strict=True):
+        old.replace_by(new)
+    op.erase()

@@ -1,0 +1,594 @@
+"""refine-shapes: sizes that a program computes become expressions in its types.
+
+For programs with dynamic dimensions only, as `jax.export` writes them with symbolic ones; calls are inlined first. What
+assertions say of the arguments gives the symbols (`symbols.py`), what ops compute of those every shape
+(`values.py`). Ops that compute their shape become the ops of fixed shape (`OPS` of `dynamic.py`); assertions
+become `util.assert`, a scalar that is a size `flow.size`. From here on sizes are expressions instead of numbers, and
+nothing else is different from any other program. One that is wrong is left for the legality check, which says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from orchestrion.compiler.errors import CompileError, Diagnostic
+from orchestrion.compiler.flow.dialect import Size
+from orchestrion.compiler.flow.util import Assert
+from orchestrion.compiler.ir.attributes import (
+    ELEMENT_BYTES,
+    ArrayAttr,
+    DenseElements,
+    DimArray,
+    StringAttr,
+    SymbolRef,
+    dense_ints,
+)
+from orchestrion.compiler.ir.builder import Builder
+from orchestrion.compiler.ir.builtin import Module
+from orchestrion.compiler.ir.core import Block, BlockArgument, Operation, UnregisteredOp, Value
+from orchestrion.compiler.ir.dims import Dim, UndecidedError, symbol
+from orchestrion.compiler.ir.symbols import SymbolTables
+from orchestrion.compiler.ir.types import DYNAMIC, I64, FunctionType, TensorType, Type
+from orchestrion.compiler.ir.verifier import problems
+from orchestrion.compiler.stablehlo.expansions import expand
+from orchestrion.compiler.stablehlo.expansions.random_bits import RNG_BIT_GENERATOR
+from orchestrion.compiler.stablehlo.expansions.top_k import TOP_K
+from orchestrion.compiler.stablehlo.functions import inline
+from orchestrion.compiler.stablehlo.functions.calls import CallGraph
+from orchestrion.compiler.stablehlo.ops import dynamic
+from orchestrion.compiler.stablehlo.ops.base import ShapeError, StablehloOp, tensor_of
+from orchestrion.compiler.stablehlo.ops.contraction import Return as RegionReturn
+from orchestrion.compiler.stablehlo.ops.control_flow import Choice, While
+from orchestrion.compiler.stablehlo.ops.custom_call import SHAPES, CustomCall
+from orchestrion.compiler.stablehlo.ops.dynamic import DynamicReduceWindow
+from orchestrion.compiler.stablehlo.ops.elementwise import BitcastConvert, Clamp, Elementwise
+from orchestrion.compiler.stablehlo.ops.func import Func, Return
+from orchestrion.compiler.stablehlo.ops.function_dims import dims_attribute, measured_name
+from orchestrion.compiler.stablehlo.ops.indexing import DynamicSlice, Gather
+from orchestrion.compiler.stablehlo.ops.structural import (
+    BroadcastInDim,
+    Concatenate,
+    Constant,
+    Iota,
+    Pad,
+    Reshape,
+    Slice,
+)
+from orchestrion.compiler.stablehlo.ops.windowed import Convolution, ConvolutionAxes, ReduceWindow
+from orchestrion.schema.dtypes import BY_NAME
+
+from .symbols import Solution, measured, names_said, solve
+from .values import Comparison, Element, ShapeValues, Unknown
+
+if TYPE_CHECKING:
+    from orchestrion.compiler.options import Options
+
+
+def run(module: Module, options: Options) -> None:
+    if not any(map(_is_dynamic, module.walk())):
+        return
+    _name_windows(module)
+    if any(problems(module)) or CallGraph(module).callees_first()[1]:
+        return
+    inline.run(module, options)
+    for op in module.block:
+        if isinstance(op, Func) and len(op.body.blocks) == 1:
+            _Refiner(op).run()
+    expand.run(module, options)  # of ops whose shapes were not known
+
+
+def _name_windows(module: Module) -> None:
+    """A `custom_call` of a reduction of windows becomes an op, with the function that it names as its reducer."""
+    tables = SymbolTables()
+    for op in [op for op in module.walk() if op.get("call_target_name") == StringAttr(DynamicReduceWindow.name)]:
+        called = op.get_as("called_computations", ArrayAttr)
+        target = called.items[0] if called is not None and len(called) == 1 else None
+        reducer = tables.lookup(op, target) if isinstance(target, SymbolRef) else None
+        if (
+            not isinstance(reducer, Func)
+            or len(reducer.body.blocks) != 1
+            or (len(op.operands), len(op.results)) != (7, 1)
+        ):
+            continue  # refused as it stands
+        body = reducer.body.clone()
+        last = body.block.last
+        if isinstance(last, Return):
+            Builder.before(last).build(RegionReturn, values=last.operands)
+            last.erase()
+        types = [result.type for result in op.results]
+        made = Builder.before(op).insert(DynamicReduceWindow(op.operands, types, regions=[body], loc=op.loc))
+        op.results[0].replace_by(made.out)
+        op.erase()
+
+
+def _is_dynamic(op: Operation) -> bool:
+    if isinstance(op, dynamic.DynamicOp) or _is_assertion(op) or SHAPES in op.attributes:
+        return True
+    if isinstance(op, Func):
+        signature = op.get_as("function_type", FunctionType)
+        return signature is not None and any(map(_is_unknown, signature.inputs))
+    return any(_is_unknown(result.type) for result in op.results)
+
+
+def _is_unknown(type: Type) -> bool:
+    return isinstance(type, TensorType) and not type.is_known
+
+
+def _is_assertion(op: Operation) -> bool:
+    return op.name == CustomCall.name and op.get("call_target_name") == StringAttr(dynamic.ASSERTION)
+
+
+class _Refiner:
+    """One function. `values` knows its sizes in terms of symbols, `asserted` in terms of what is measured."""
+
+    def __init__(self, func: Func) -> None:
+        self.func = func
+        self.values = ShapeValues(_size_of)
+        self.asserted: dict[Operation, tuple[Comparison, tuple[int, ...]] | None] = {}
+        self.called: dict[int, str] = {}
+
+    def run(self) -> None:
+        entry = self.func.entry
+        names = measured([argument.type for argument in entry.arguments])
+        asserted = list(self._assertions(entry))
+        solution = solve(names, asserted, self.called)
+        for argument in entry.arguments:
+            argument.type = _solved(argument.index, argument.type, solution)
+        self.block(entry)
+        last = entry.last
+        returned = last.operands if isinstance(last, Return) else ()
+        types = [argument.type for argument in entry.arguments], [value.type for value in returned]
+        self.func.function_type = FunctionType(tuple(types[0]), tuple(types[1]))
+        if solution.symbols:
+            self.func.dims = dims_attribute(solution.symbols)
+
+    def _assertions(self, entry: Block) -> Iterator[Comparison]:
+        """What the function asserts of measured sizes."""
+        values = ShapeValues(_measured(entry))
+        for op in entry:
+            values.see(op)
+            if not _is_assertion(op):
+                continue
+            condition, *numbers = (values.of(operand)[:1] for operand in op.operands)
+            shown = tuple(number for found in numbers for number in found if isinstance(number, int | Dim))
+            message = op.get("error_message")
+            if len(shown) != len(numbers) or not isinstance(message, StringAttr):
+                raise _refusal(
+                    op, "asserts with numbers that are no expressions over sizes of arguments, or no message"
+                )
+            self.called |= names_said(message.value, shown)
+            match condition:
+                case (Comparison() as said,):
+                    self.asserted[op] = said, shown
+                    yield said
+                case (int(holds),):
+                    if not holds:
+                        raise _refusal(op, f"asserts what no call can keep: {_said(message.value, shown)}")
+                    self.asserted[op] = None
+                case _:
+                    raise _refusal(op, "asserts what is no comparison of expressions over sizes of arguments")
+
+    def block(self, block: Block) -> None:
+        for op in block:
+            try:
+                self.op(op)
+            except (ShapeError, UndecidedError) as error:
+                raise _refusal(op, str(error)) from None
+
+    def op(self, op: Operation) -> None:
+        if _is_assertion(op):
+            self._assert(op)
+            return
+        if isinstance(op, dynamic.DynamicOp):
+            value = _RULES[type(op)](self, op, Builder.before(op))
+            op.results[0].replace_by(value)
+            op.erase()
+            return
+        self._retype(op)
+        self.values.see(op)
+        if len(op.results) == 1 and not isinstance(op, Size):
+            self._as_number(op.results[0])
+
+    def _as_number(self, value: Value) -> None:
+        """A scalar that is a size is made of that."""
+        size = self.values.of(value)
+        if isinstance(value.type, TensorType) and not value.type.shape and size and isinstance(size[0], Dim):
+            op = value.defining_op
+            assert op is not None
+            value.replace_by(self.number(Builder.after(op), size[0], value.type))
+
+    def number(self, builder: Builder, size: int, type: TensorType) -> Value:
+        """A scalar of that integer type."""
+        made: Operation
+        if isinstance(size, Dim):
+            made = builder.build(Size, value=DimArray((size,)), out=type)
+        else:
+            width = int(str(type.element).lstrip("ui"))
+            data = (size % (1 << width)).to_bytes(width // 8, "little")
+            made = builder.build(Constant, value=DenseElements(type, data), out=type)
+        self.values.see(made)
+        return made.results[0]
+
+    def _assert(self, op: Operation) -> None:
+        if op not in self.asserted:
+            raise _refusal(op, "asserts inside of a region, or in a function that others call")
+        said = self.asserted[op]
+        if said is not None:
+            comparison, numbers = said
+            Builder.before(op).build(
+                Assert,
+                predicate=comparison.direction.lower(),
+                lhs=DimArray((comparison.lhs,)),
+                rhs=DimArray((comparison.rhs,)),
+                numbers=DimArray(numbers),
+                message=op.get("error_message"),
+            )
+        op.erase()
+
+    def _retype(self, op: Operation) -> None:
+        """The result types of an op of known operand types."""
+        if isinstance(op, While):
+            for region in op.regions:
+                for argument, init in zip(region.block.arguments, op.operands, strict=True):
+                    argument.type = init.type
+                self.block(region.block)
+            types: Sequence[Type] = [value.type for value in op.operands]
+        elif isinstance(op, Choice):
+            for region in op.regions:
+                self.block(region.block)
+            types = [value.type for value in op.regions[0].block.end.operands]
+        elif not any(_is_unknown(result.type) for result in op.results) and SHAPES not in op.attributes:
+            return
+        elif isinstance(op, BitcastConvert):
+            types = [_recast(tensor_of(op.results[0]), tensor_of(op.operands[0]))]
+        elif isinstance(op, Elementwise):
+            types = [tensor_of(op.results[0]).with_shape(tensor_of(op.operands[op.subject]).shape)]
+        elif isinstance(op, CustomCall):
+            types = self._of_call(op)
+        elif isinstance(op, StablehloOp):
+            types = op.infer()
+        else:
+            types = [_like(result.type, op) for result in op.results]
+        for result, type in zip(op.results, types, strict=True):
+            result.type = _as_stated(result.type, type)
+
+    def _of_call(self, op: CustomCall) -> Sequence[Type]:
+        """The types of a call's results. What says their shapes goes."""
+        stated = [tensor_of(result) for result in op.results]
+        rule = _by_shapes if SHAPES in op.attributes else _CALLS.get(op.function)
+        if rule is None:
+            return [_like(type, op) for type in stated]
+        types, kept = rule(self, op, stated)
+        op.attributes.pop(SHAPES, None)
+        op.set_operands(op.operands[:kept])
+        return types
+
+    def shape(self, value: Value) -> tuple[int, ...]:
+        """A list of sizes that is the shape of a result. Raises ShapeError."""
+        found = self.sizes(value)
+        if any(not isinstance(size, Dim) and size < 0 for size in found):
+            raise ShapeError(f"has a result of shape {list(found)}, with sizes below 0")
+        return found
+
+    def sizes(self, value: Value) -> tuple[int, ...]:
+        """A list of sizes that an op takes. Raises ShapeError."""
+        found = self.values.sizes(value)
+        if found is None:
+            raise ShapeError("its sizes depend on the values of tensors, which is not supported; only on other sizes")
+        return found
+
+    def scalar(self, builder: Builder, value: Value, index: int) -> Value:
+        """Element `index` of a list, as a scalar."""
+        element, source = self.values.of(value)[index], value.defining_op
+        type = tensor_of(value).with_shape(())
+        if isinstance(element, int | Dim):
+            return self.number(builder, element, type)
+        if isinstance(source, Reshape) and not tensor_of(source.operand_).shape:
+            return source.operand_
+        if isinstance(source, Concatenate):
+            for part in source.inputs:
+                if index < tensor_of(part).num_elements:
+                    return self.scalar(builder, part, index)
+                index -= tensor_of(part).num_elements
+        one = {"start_indices": dense_ints(index), "limit_indices": dense_ints(index + 1), "strides": dense_ints(1)}
+        part = builder.build(Slice, operand_=value, out=type.with_shape((1,)), **one).out
+        return builder.build(Reshape, operand_=part, out=type).out
+
+
+def _size_of(value: Value, axis: int) -> int | None:
+    type = value.type
+    if not isinstance(type, TensorType) or not 0 <= axis < type.rank:
+        return None
+    return None if type.shape[axis] == DYNAMIC else type.shape[axis]
+
+
+def _measured(entry: Block) -> Callable[[Value, int], int | None]:
+    """The size of an axis: a number, or the name of that of an argument."""
+
+    def size(value: Value, axis: int) -> int | None:
+        known = _size_of(value, axis)
+        is_argument = isinstance(value, BlockArgument) and value.block is entry
+        return symbol(measured_name(value.index, axis)) if known is None and is_argument else known  # type: ignore[attr-defined]
+
+    return size
+
+
+def _solved(argument: int, type: Type, solution: Solution) -> Type:
+    """The type of an argument, in terms of symbols."""
+    if not isinstance(type, TensorType) or type.is_known:
+        return type
+    if type.encoding:
+        raise CompileError(f"argument {argument} is {type}: encoding {type.encoding} is not supported")
+    return type.with_shape(
+        tuple(
+            solution.sizes[measured_name(argument, axis)] if size == DYNAMIC else size
+            for axis, size in enumerate(type.shape)
+        )
+    )
+
+
+def _like(stated: Type, op: Operation) -> Type:
+    """The type of a result of an op of which only the name is known: that of an operand of its rank."""
+    if (
+        isinstance(stated, TensorType)
+        and isinstance(op, UnregisteredOp)
+        and op.name.startswith(("chlo.", "stablehlo."))
+    ):
+        for value in op.operands:
+            if isinstance(value.type, TensorType) and value.type.rank == stated.rank:
+                return stated.with_shape(value.type.shape)
+    if _is_unknown(stated):
+        raise ShapeError(f"has a result of type {stated}, of which nobody knows the sizes")
+    return stated
+
+
+def _recast(stated: TensorType, given: TensorType) -> TensorType:
+    """The type of the same bits in other elements: a last axis of parts comes or goes."""
+    own, other = (BY_NAME[str(type.element)].bits for type in (stated, given))
+    if own < other:
+        return stated.with_shape((*given.shape, other // own))
+    return stated.with_shape(given.shape[:-1] if own > other else given.shape)
+
+
+def _as_stated(stated: Type, found: Type) -> Type:
+    """The type found, if the one in the program says nothing else."""
+    if isinstance(stated, TensorType) and isinstance(found, TensorType):
+        fits = (
+            stated.rank == found.rank
+            and stated.element == found.element
+            and all(x in (DYNAMIC, y) for x, y in zip(stated.shape, found.shape, strict=False))
+        )
+        if not fits:
+            raise ShapeError(f"has a result of type {stated}, which must be {found}")
+    return found
+
+
+def _said(message: str, numbers: Sequence[int]) -> str:
+    """The text of an assertion with its numbers."""
+    for place, number in enumerate(numbers):
+        message = message.replace(f"{{{place}}}", str(number))
+    return message
+
+
+def _refusal(op: Operation, message: str) -> CompileError:
+    return CompileError([Diagnostic(message, op.loc, op.name)])
+
+
+# What a call says of its results' types: these, and how many of its operands are left
+
+
+def _by_shapes(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) -> tuple[Sequence[Type], int]:
+    """The last operands are the shapes of the results."""
+    listed, kept = op.attributes[SHAPES], len(op.operands) - len(stated)
+    wanted = [*range(kept, len(op.operands))]
+    found = None
+    if isinstance(listed, DenseElements) and listed.type == TensorType((len(wanted),), I64):
+        found = listed.array().tolist()
+    if found != wanted or kept < 0:
+        raise ShapeError(f"{SHAPES} must be the numbers of its last operands, {wanted}, is {listed}")
+    shapes = [refiner.shape(operand) for operand in op.operands[kept:]]
+    return [type.with_shape(shape) for type, shape in zip(stated, shapes, strict=True)], kept
+
+
+def _by_count(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) -> tuple[Sequence[Type], int]:
+    """Of `top_k`: as many are wanted along the last axis as the other operand says."""
+    _known_form(op)
+    given, count = tensor_of(op.operands[0]).shape, refiner.shape(op.operands[1])
+    return [type.with_shape((*given[:-1], *count)) for type in stated], 1
+
+
+def _by_shape(refiner: _Refiner, op: CustomCall, stated: Sequence[TensorType]) -> tuple[Sequence[Type], int]:
+    """Of `rng_bit_generator`: the state is one as before, the shape of the numbers is the other operand."""
+    _known_form(op)
+    return [tensor_of(op.operands[0]), stated[1].with_shape(refiner.shape(op.operands[1]))], 1
+
+
+def _known_form(op: CustomCall) -> None:
+    if (len(op.operands), len(op.results)) != (2, 2):
+        raise ShapeError(f"calls {op.function} with {len(op.operands)} operands for {len(op.results)} results, not 2")
+
+
+_CALLS: Final[dict[str, Callable[..., tuple[Sequence[Type], int]]]] = {TOP_K: _by_count, RNG_BIT_GENERATOR: _by_shape}
+
+
+# What becomes of an op that computes its shape
+
+
+def _dimension_size(refiner: _Refiner, op: dynamic.GetDimensionSize, builder: Builder) -> Value:
+    size = _size_of(op.operand_, op.dimension.value)
+    if size is None:
+        raise ShapeError(f"dimension {op.dimension.value} is no axis of {op.operand_.type}")
+    return refiner.number(builder, size, tensor_of(op.out))
+
+
+def _shaped(op: Operation, shape: tuple[int, ...]) -> Type:
+    """The result type of an op, with these sizes."""
+    stated = op.results[0].type
+    assert isinstance(stated, TensorType)
+    return _as_stated(stated, stated.with_shape(shape))
+
+
+def _broadcast(refiner: _Refiner, op: dynamic.DynamicBroadcastInDim, builder: Builder) -> Value:
+    out = _shaped(op, refiner.shape(op.output_dimensions))
+    axes = op.broadcast_dimensions
+    return builder.build(BroadcastInDim, operand_=op.operand_, broadcast_dimensions=axes, out=out).out
+
+
+def _reshape(refiner: _Refiner, op: dynamic.DynamicReshape, builder: Builder) -> Value:
+    return builder.build(Reshape, operand_=op.operand_, out=_shaped(op, refiner.shape(op.output_shape))).out
+
+
+def _iota(refiner: _Refiner, op: dynamic.DynamicIota, builder: Builder) -> Value:
+    out = _shaped(op, refiner.shape(op.output_shape))
+    return builder.build(Iota, iota_dimension=op.iota_dimension, out=out).out
+
+
+def _pad(refiner: _Refiner, op: dynamic.DynamicPad, builder: Builder) -> Value:
+    lists = (op.edge_padding_low, op.edge_padding_high, op.interior_padding)
+    low, high, interior = (dense_ints(*refiner.sizes(value)) for value in lists)
+    return _made(
+        op,
+        builder,
+        Pad,
+        operand_=op.operand_,
+        padding_value=op.padding_value,
+        edge_padding_low=low,
+        edge_padding_high=high,
+        interior_padding=interior,
+    )
+
+
+def _made(op: Operation, builder: Builder, kind: type[StablehloOp], stated: Type | None = None, **fields: Any) -> Value:
+    """An op of the type that follows from what it is made of, if that is the one of `op`, or the one stated."""
+    made = builder.build(kind, out=stated or op.results[0].type, **fields)
+    (found,) = made.infer()
+    made.results[0].type = _as_stated(made.results[0].type, found)
+    return made.results[0]
+
+
+def _slice(refiner: _Refiner, op: dynamic.RealDynamicSlice, builder: Builder) -> Value:
+    """With bounds that are sizes a slice; one as long as a size, from anywhere, is a dynamic slice."""
+    of = refiner.values.of
+    starts, limits, strides = of(op.start_indices), of(op.limit_indices), refiner.sizes(op.strides)
+    if all(isinstance(bound, int | Dim) for bound in (*starts, *limits)):
+        bounds = {"start_indices": starts, "limit_indices": limits, "strides": strides}
+        given: dict[str, Any] = {name: dense_ints(*numbers) for name, numbers in bounds.items()}  # type: ignore[arg-type]
+        return _made(op, builder, Slice, operand_=op.operand_, **given)
+    sizes = [_length(start, limit) for start, limit in zip(starts, limits, strict=True)]
+    if None in sizes or any(stride != 1 for stride in strides):
+        raise ShapeError("its size depends on the values of tensors, which is not supported; only on other sizes")
+    starting = _unclamped(refiner, op, sizes)
+    scalars = [refiner.scalar(builder, starting, index) for index in range(len(starts))]
+    numbers = dense_ints(*sizes)  # type: ignore[arg-type]
+    return _made(op, builder, DynamicSlice, operand_=op.operand_, start_indices=scalars, slice_sizes=numbers)
+
+
+def _length(start: Element, limit: Element) -> int | None:
+    if isinstance(start, Unknown) and isinstance(limit, Unknown):
+        return limit.more - start.more if start.name == limit.name else None
+    known = isinstance(start, int | Dim) and isinstance(limit, int | Dim)
+    return limit - start if known else None  # type: ignore[operator]
+
+
+def _unclamped(refiner: _Refiner, op: dynamic.RealDynamicSlice, sizes: Sequence[int | None]) -> Value:
+    """The starts, without a clamp that does only what a dynamic slice does, too."""
+    maker, shape = op.start_indices.defining_op, tensor_of(op.operand_).shape
+    if not isinstance(maker, Clamp):
+        return op.start_indices
+    low, high = refiner.values.sizes(maker.min), refiner.values.sizes(maker.max)
+    last = tuple(whole - size for whole, size in zip(shape, sizes, strict=True) if size is not None)
+    return maker.operand_ if low == (0,) * len(sizes) and high == last else op.start_indices
+
+
+def _gather(refiner: _Refiner, op: dynamic.DynamicGather, builder: Builder) -> Value:
+    return _made(
+        op,
+        builder,
+        Gather,
+        operand_=op.operand_,
+        start_indices=op.start_indices,
+        dimension_numbers=op.dimension_numbers,
+        slice_sizes=dense_ints(*refiner.sizes(op.slice_sizes)),
+        indices_are_sorted=op.indices_are_sorted,
+    )
+
+
+_CONVOLUTION: Final = (
+    "window_strides", "lhs_dilation", "rhs_dilation", "window_reversal", "dimension_numbers", "feature_group_count",
+    "batch_group_count", "precision_config",
+)  # fmt: skip
+
+
+def _convolution(refiner: _Refiner, op: dynamic.DynamicConv, builder: Builder) -> Value:
+    """Padding that is no number is put around the operand first."""
+    amounts, lhs = refiner.sizes(op.padding), op.lhs
+    fields: dict[str, Any] = {name: value for name in _CONVOLUTION if (value := op.get(name)) is not None}
+    if any(isinstance(amount, Dim) for amount in amounts):
+        lhs = _padded(op, builder, amounts)
+        amounts = (0,) * len(amounts)
+    type = TensorType((len(amounts) // 2, 2), I64)
+    padding = DenseElements(type, b"".join(amount.to_bytes(8, "little", signed=True) for amount in amounts))
+    return _made(op, builder, Convolution, lhs=lhs, rhs=op.rhs, padding=padding, **fields)
+
+
+def _padded(op: dynamic.DynamicConv, builder: Builder, amounts: Sequence[int]) -> Value:
+    if op.lhs_dilation is not None and set(op.lhs_dilation.ints) != {1}:
+        raise ShapeError("pads a dilated operand by what is no number, which is not supported")
+    type = tensor_of(op.lhs)
+    low, high = [0] * type.rank, [0] * type.rank
+    axes = ConvolutionAxes.of(op.dimension_numbers)
+    for number, axis in enumerate(axes.spatial):
+        low[axes.lhs.index(axis)], high[axes.lhs.index(axis)] = amounts[2 * number : 2 * number + 2]
+    scalar = type.with_shape(())
+    zero = builder.build(Constant, value=DenseElements(scalar, bytes(ELEMENT_BYTES[str(scalar.element)])), out=scalar)
+    fields = {"edge_padding_low": dense_ints(*low), "edge_padding_high": dense_ints(*high)}
+    made = builder.build(
+        Pad, operand_=op.lhs, padding_value=zero.out, interior_padding=dense_ints(*[0] * type.rank), out=type, **fields
+    )
+    made.results[0].type = made.infer()[0]
+    return made.out
+
+
+def _reduce_window(refiner: _Refiner, op: DynamicReduceWindow, builder: Builder) -> Value:
+    """What is around the operand is put there first: its extent may be no number."""
+    lists = (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
+    sizes, strides, base, dilations = map(refiner.sizes, lists)
+    amounts, type = refiner.sizes(op.padding), tensor_of(op.operand_)
+    padded = _made(
+        op,
+        builder,
+        Pad,
+        operand_=op.operand_,
+        padding_value=op.init_value,
+        edge_padding_low=dense_ints(*amounts[0::2]),
+        edge_padding_high=dense_ints(*amounts[1::2]),
+        interior_padding=dense_ints(*(step - 1 for step in base)),
+        stated=type.with_shape((DYNAMIC,) * type.rank),
+    )
+    made = builder.build(
+        ReduceWindow,
+        inputs=[padded],
+        init_values=[op.init_value],
+        window_dimensions=dense_ints(*sizes),
+        window_strides=dense_ints(*strides),
+        window_dilations=dense_ints(*dilations),
+        body=op.body.clone(),
+        out=[op.out.type],
+    )
+    made.results[0].type = _as_stated(op.out.type, made.infer()[0])
+    return made.results[0]
+
+
+#: op -> the value that takes its place
+_RULES: Final[dict[type[Operation], Callable[[_Refiner, Any, Builder], Value]]] = {
+    dynamic.GetDimensionSize: _dimension_size,
+    dynamic.DynamicBroadcastInDim: _broadcast,
+    dynamic.DynamicReshape: _reshape,
+    dynamic.DynamicIota: _iota,
+    dynamic.DynamicPad: _pad,
+    dynamic.RealDynamicSlice: _slice,
+    dynamic.DynamicGather: _gather,
+    dynamic.DynamicConv: _convolution,
+    DynamicReduceWindow: _reduce_window,
+}

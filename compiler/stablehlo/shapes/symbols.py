@@ -1,0 +1,157 @@
+"""Which symbols the sizes of a function's arguments are made of, as the assertions of the program say.
+
+At first each unknown size of an argument is measured: `arg0_1` is the size of axis 1 of argument 0. What assertions say
+of measured sizes then defines the symbols: `arg1_0 == arg0_0` makes one symbol of two sizes, `arg0_0 mod 2 == 0` says
+that a size is twice a symbol, `arg0_0 >= 4` bounds one. What they say beyond that is checked, and not relied on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrion.compiler.ir import dims
+from orchestrion.compiler.ir.dims import GREATEST, LEAST, Call, Dim, Symbol, substitute, symbols_of
+from orchestrion.compiler.ir.types import DYNAMIC, TensorType, Type
+from orchestrion.compiler.stablehlo.ops.function_dims import measured_name, measured_place
+
+from .values import Comparison
+
+#: a comparison seen from its other side
+_MIRRORED: Final = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The symbols, in order, each with the size over measured ones that it is; measured sizes as expressions."""
+
+    symbols: tuple[tuple[Symbol, int], ...]
+    sizes: dict[str, int]
+
+
+def measured(types: Sequence[Type]) -> list[str]:
+    """The names of the unknown sizes of arguments, in order."""
+    return [
+        measured_name(argument, axis)
+        for argument, type in enumerate(types)
+        for axis, size in enumerate(type.shape if isinstance(type, TensorType) else ())
+        if size == DYNAMIC
+    ]
+
+
+#: how JAX says in the message of an assertion what a variable is: its name, the number that it stands for
+_SAID: Final = re.compile(r"'([A-Za-z_]\w*)' = \{([0-9]{1,3})\} from specification ")
+
+
+def names_said(message: str, numbers: Sequence[int]) -> dict[int, str]:
+    """size -> the name that the message of an assertion gives it."""
+    return {numbers[int(at)]: name for name, at in _SAID.findall(message) if int(at) < len(numbers)}
+
+
+def solve(names: Iterable[str], asserted: Sequence[Comparison], called: Mapping[int, str]) -> Solution:
+    """Symbols for measured sizes that keep to what was asserted; `called` are names for what they are."""
+    multiples = _multiples(asserted)
+    sizes: dict[str, int] = {}
+    symbols: list[tuple[Symbol, int]] = []
+    waiting = list(names)
+    while waiting:
+        name = next((name for name in waiting if not _is_made_of(name, asserted, waiting)), waiting[0])
+        waiting.remove(name)
+        equal = _equal_to(name, asserted, sizes)
+        if equal is not None:
+            sizes[name] = equal
+            continue
+        factor, rest = multiples.get(name, (1, 0))
+        raw = dims.symbol(name)
+        value = dims.floordiv(raw - rest, factor)
+        own = _own_name(called.get(value), symbols)
+        least, greatest = _bounds(name, asserted)
+        most = GREATEST if greatest == GREATEST else (greatest - rest) // factor
+        symbol = Symbol(own, max(-(-(least - rest) // factor), LEAST), max(most, LEAST))
+        sizes[name] = factor * dims.symbol(own, symbol.least, symbol.greatest) + rest
+        symbols.append((symbol, value))
+    return Solution(tuple(symbols), sizes)
+
+
+def _own_name(wanted: str | None, taken: Sequence[tuple[Symbol, int]]) -> str:
+    """The name that is wanted, or else one of ours."""
+    used = {symbol.name for symbol, _ in taken}
+    if wanted is None or wanted in used or wanted in dims.OPS or measured_place(wanted) is not None:
+        wanted = next(name for number in range(len(used) + 1) if (name := f"d{number}") not in used)
+    return wanted
+
+
+def _equalities(asserted: Sequence[Comparison]) -> Iterable[tuple[int, int]]:
+    for one in asserted:
+        if one.direction == "EQ":
+            yield _as_sum(one.lhs, one.rhs)
+            yield _as_sum(one.rhs, one.lhs)
+
+
+def _as_sum(lhs: int, rhs: int) -> tuple[int, int]:
+    """`y == x + z` for `x == y - z`: a sum of sizes is known not to be negative."""
+    terms = rhs.terms if isinstance(rhs, Dim) else ()
+    added = [atoms for count, atoms in terms if count > 0]
+    taken = [atoms for count, atoms in terms if count < 0 and atoms]
+    if not taken or len(added) != 1 or len(added[0]) != 1 or not isinstance(added[0][0], Symbol):
+        return lhs, rhs
+    whole = dims.symbol(added[0][0].name)
+    return (whole, lhs + whole - rhs) if (1, added[0]) in terms else (lhs, rhs)
+
+
+def _is_made_of(name: str, asserted: Sequence[Comparison], waiting: Sequence[str]) -> bool:
+    """Whether it is asserted to be an expression over sizes of which some are not defined yet."""
+    this = dims.symbol(name)
+    for lhs, rhs in _equalities(asserted):
+        others = {symbol.name for symbol in symbols_of(rhs)} - {name}
+        if lhs == this and rhs not in map(dims.symbol, others) and others & set(waiting):
+            return True
+    return False
+
+
+def _equal_to(name: str, asserted: Sequence[Comparison], sizes: dict[str, int]) -> int | None:
+    """An expression over sizes that are defined, to which a measured one must be equal."""
+    for lhs, rhs in _equalities(asserted):
+        if lhs == dims.symbol(name) and all(symbol.name in sizes for symbol in symbols_of(rhs)):
+            return substitute(rhs, sizes)
+    return None
+
+
+def _multiples(asserted: Sequence[Comparison]) -> dict[str, tuple[int, int]]:
+    """measured size -> (factor, rest) where it is asserted to be a multiple of the factor, and the rest more."""
+    found: dict[str, tuple[int, int]] = {}
+    for lhs, rhs in _equalities(asserted):
+        if rhs == 0 and isinstance(lhs, Dim) and len(lhs.terms) == 1 and lhs.terms[0][0] == 1:
+            for atom in lhs.terms[0][1]:
+                if isinstance(atom, Call) and atom.op == "mod" and not isinstance(atom.rhs, Dim):
+                    shifted = _shifted(atom.lhs)
+                    if shifted is not None:
+                        found.setdefault(shifted[0], (atom.rhs, -shifted[1] % atom.rhs))
+    return found
+
+
+def _shifted(size: int) -> tuple[str, int] | None:
+    """(name, number) of `name + number`."""
+    names = [symbol.name for symbol in symbols_of(size)]
+    if len(names) != 1:
+        return None
+    rest = size - dims.symbol(names[0])
+    return None if isinstance(rest, Dim) else (names[0], rest)
+
+
+def _bounds(name: str, asserted: Sequence[Comparison]) -> tuple[int, int]:
+    """What is asserted of a measured size alone."""
+    least, greatest = LEAST, GREATEST
+    for one in asserted:
+        difference = one.lhs - one.rhs
+        for size, direction in ((difference, one.direction), (-difference, _MIRRORED[one.direction])):
+            place = _shifted(size)
+            if place is None or place[0] != name:
+                continue
+            if direction in ("GE", "GT"):
+                least = max(least, -place[1] + (direction == "GT"))
+            elif direction in ("LE", "LT"):
+                greatest = min(greatest, -place[1] - (direction == "LT"))
+    return least, greatest

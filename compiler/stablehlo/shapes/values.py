@@ -1,0 +1,279 @@
+"""What is known of the integers that programs compute shapes with: a size per element, as an expression.
+
+Ops are seen in the order of the program. An element is a size (`ir/dims.py`), what a comparison says, or unknown: then
+it has a name, so that the distance of two that differ by a size is still known. Rows of `RULES` say how an op makes
+elements of those of its operands; what has no row, or is large, is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Final
+
+from orchestrion.compiler.flow.dialect import Size
+from orchestrion.compiler.ir import dims
+from orchestrion.compiler.ir.core import Operation, Value
+from orchestrion.compiler.ir.dims import Dim
+from orchestrion.compiler.ir.types import TensorType
+from orchestrion.compiler.stablehlo.ops.elementwise import Compare
+from orchestrion.compiler.stablehlo.ops.structural import BroadcastInDim, Concatenate, Constant, Slice
+from orchestrion.schema.dtypes import BOOL, BY_NAME, SIGNED, UNSIGNED
+
+#: elements that a tensor of sizes has at most
+MOST: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What `name` stands for, and a size more."""
+
+    name: Hashable
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Whether two sizes compare as one of EQ, NE, LT, LE, GT, GE."""
+
+    direction: str
+    lhs: int
+    rhs: int
+
+
+Element = int | Unknown | Comparison
+Elements = tuple[Element, ...]
+Rule = Callable[[Any, list[Elements]], Elements | None]
+
+
+class ShapeValues:
+    """The elements of values, as far as ops were seen. `measured` gives the size of an axis of a tensor, or None."""
+
+    def __init__(self, measured: Callable[[Value, int], int | None]) -> None:
+        self.measured = measured
+        self._known: dict[Value, Elements] = {}
+
+    def of(self, value: Value) -> Elements:
+        """The elements of a small tensor of integers in row-major order; none of another value."""
+        if value not in self._known:
+            self._known[value] = tuple(Unknown((value, i)) for i in range(_count(value)))
+        return self._known[value]
+
+    def sizes(self, value: Value) -> tuple[int, ...] | None:
+        """The elements of a list of sizes, when all are known."""
+        found = self.of(value)
+        sizes = tuple(element for element in found if isinstance(element, int | Dim))
+        return sizes if len(sizes) == len(found) and _count(value) == _length(value) else None
+
+    def see(self, op: Operation) -> None:
+        """Finds the elements of an op's results."""
+        if len(op.results) != 1 or not _count(op.results[0]):
+            return
+        if op.name == "stablehlo.get_dimension_size":
+            size = self.measured(op.operands[0], op.dimension.value)  # type: ignore[attr-defined]
+            found: Elements | None = None if size is None else (size,)
+        elif isinstance(op, Size):
+            found = (op.size,)
+        else:
+            rule = RULES.get(op.name)
+            small = all(_count(value) == _length(value) for value in op.operands)
+            found = rule(op, [self.of(value) for value in op.operands]) if rule is not None and small else None
+        if found is not None:
+            self._known[op.results[0]] = found
+
+
+def _length(value: Value) -> int:
+    """Elements of a tensor, -1 where that is no number."""
+    type = value.type
+    return type.num_elements if isinstance(type, TensorType) and type.is_static else -1
+
+
+def _count(value: Value) -> int:
+    """Elements of a small tensor of integers, 0 for everything else."""
+    type = value.type
+    row = BY_NAME.get(str(type.element)) if isinstance(type, TensorType) else None
+    if row is None or row.kind not in (BOOL, SIGNED, UNSIGNED):
+        return 0
+    return _length(value) if _length(value) <= MOST else 0
+
+
+def _constant(op: Constant, operands: list[Elements]) -> Elements:
+    found = tuple(int(x) for x in op.value.scalars())
+    return found * op.value.type.num_elements if op.value.is_splat else found
+
+
+def _same(op: Operation, operands: list[Elements]) -> Elements | None:
+    return operands[0]
+
+
+def _broadcast(op: BroadcastInDim, operands: list[Elements]) -> Elements:
+    (source,), shape = operands, op.operand_.type.shape  # type: ignore[attr-defined]
+    found = []
+    for place in product(*(range(size) for size in op.out.type.shape)):  # type: ignore[attr-defined]
+        index = 0
+        for size, axis in zip(shape, op.broadcast_dimensions.ints, strict=True):
+            index = index * size + (place[axis] if size != 1 else 0)
+        found.append(source[index])
+    return tuple(found)
+
+
+def _concatenate(op: Concatenate, operands: list[Elements]) -> Elements | None:
+    if op.dimension.value != 0:
+        return None
+    return tuple(element for elements in operands for element in elements)
+
+
+def _slice(op: Slice, operands: list[Elements]) -> Elements | None:
+    if op.out.type.rank != 1:  # type: ignore[attr-defined]
+        return None
+    (start,), (limit,), (stride,) = op.start_indices.ints, op.limit_indices.ints, op.strides.ints
+    return operands[0][start:limit:stride]
+
+
+def _each(function: Callable[..., Element | None]) -> Rule:
+    """A rule of an elementwise op; None is unknown."""
+
+    def rule(op: Operation, operands: list[Elements]) -> Elements:
+        out = op.results[0]
+        count = _count(out)
+        spread = [elements * count if len(elements) == 1 else elements for elements in operands]
+        found = (function(*row) for row in zip(*spread, strict=True))
+        return tuple(Unknown((out, i)) if x is None else x for i, x in enumerate(found))
+
+    return rule
+
+
+def _is_size(*elements: Element) -> bool:
+    return all(isinstance(element, int | Dim) for element in elements)
+
+
+def _sum(x: Element, y: Element) -> Element | None:
+    if isinstance(x, Comparison) or isinstance(y, Comparison):
+        return None
+    if isinstance(x, Unknown):
+        return None if isinstance(y, Unknown) else Unknown(x.name, x.more + y)
+    return Unknown(y.name, y.more + x) if isinstance(y, Unknown) else x + y
+
+
+def _difference(x: Element, y: Element) -> Element | None:
+    if isinstance(y, Unknown):
+        return x.more - y.more if isinstance(x, Unknown) and x.name == y.name else None
+    return None if isinstance(y, Comparison) else _sum(x, -y)
+
+
+def _product(x: Element, y: Element) -> Element | None:
+    return x * y if _is_size(x, y) else None  # type: ignore[operator]
+
+
+def _quotient(x: Element, y: Element) -> Element | None:
+    """Rounded towards zero, which is down where x is positive; else it has a name, by which `_chosen` knows it."""
+    if not _is_size(x, y) or dims.bounds(y)[0] <= 0:  # type: ignore[arg-type]
+        return None
+    return x // y if dims.bounds(x)[0] > 0 else Unknown(("quotient", x, y))  # type: ignore[arg-type,operator]
+
+
+def _remainder(x: Element, y: Element) -> Element | None:
+    if not _is_size(x, y) or dims.bounds(y)[0] <= 0:  # type: ignore[arg-type]
+        return None
+    return x % y if dims.bounds(x)[0] >= 0 else Unknown(("remainder", x, y))  # type: ignore[arg-type,operator]
+
+
+def _chosen(pred: Element, yes: Element, no: Element) -> Element | None:
+    """A select; of a quotient towards zero and one less, or a remainder and a divisor more, it is those of division
+    downwards, which is how frontends write them.
+    """
+    if isinstance(pred, Comparison):
+        pred = _decided(pred)
+    if isinstance(pred, int):
+        return yes if pred else no
+    if yes == no:
+        return yes
+    if isinstance(yes, Unknown) and isinstance(no, Unknown) and yes.name == no.name and isinstance(no.name, tuple):
+        kind, *numbers = no.name
+        if kind == "quotient" and (yes.more, no.more) == (-1, 0):
+            return dims.floordiv(*numbers)
+        if kind == "remainder" and (yes.more, no.more) == (numbers[1], 0):
+            return dims.mod(*numbers)
+    return None
+
+
+def _decided(pred: Comparison) -> Element:
+    """A comparison whose answer is known as a number."""
+    try:
+        return int(_COMPARED[pred.direction](pred.lhs, pred.rhs))
+    except dims.UndecidedError:
+        return pred
+
+
+_COMPARED: Final[dict[str, Callable[[int, int], bool]]] = {
+    "EQ": lambda x, y: not (x != y and (x - y)),
+    "NE": lambda x, y: bool(x != y and (x - y)),
+    "LT": lambda x, y: x < y,
+    "LE": lambda x, y: x <= y,
+    "GT": lambda x, y: x > y,
+    "GE": lambda x, y: x >= y,
+}
+
+
+def _compare(op: Compare, operands: list[Elements]) -> Elements:
+    def one(x: Element, y: Element) -> Element | None:
+        x, y = (_decided(e) if isinstance(e, Comparison) else e for e in (x, y))
+        return Comparison(op.direction, x, y) if _is_size(x, y) else None  # type: ignore[arg-type]
+
+    return _each(one)(op, operands) or ()
+
+
+def _sign(x: Element) -> Element | None:
+    if not _is_size(x):
+        return None
+    low, high = dims.bounds(x)  # type: ignore[arg-type]
+    return 1 if low > 0 else -1 if high < 0 else 0 if low == high == 0 else None
+
+
+def _and(x: Element, y: Element) -> Element | None:
+    known = [_decided(e) if isinstance(e, Comparison) else e for e in (x, y)]
+    if 0 in known:
+        return 0
+    return next((other for one, other in (known, reversed(known)) if one == 1), None)
+
+
+def _largest(x: Element, y: Element) -> Element | None:
+    return dims.dim_max(x, y) if _is_size(x, y) else None  # type: ignore[arg-type]
+
+
+def _least(x: Element, y: Element) -> Element | None:
+    return dims.dim_min(x, y) if _is_size(x, y) else None  # type: ignore[arg-type]
+
+
+def _clamp(low: Element, x: Element, high: Element) -> Element | None:
+    return dims.dim_min(dims.dim_max(x, low), high) if _is_size(low, x, high) else None  # type: ignore[arg-type]
+
+
+def _convert(op: Operation, operands: list[Elements]) -> Elements | None:
+    source = op.operands[0].type
+    return operands[0] if isinstance(source, TensorType) and str(source.element) != "i1" else None
+
+
+#: op -> the elements of its result, of an integer type; None where nothing is known
+RULES: Final[dict[str, Rule]] = {
+    "stablehlo.constant": _constant,
+    "stablehlo.reshape": _same,
+    "stablehlo.convert": _convert,
+    "stablehlo.broadcast_in_dim": _broadcast,
+    "stablehlo.concatenate": _concatenate,
+    "stablehlo.slice": _slice,
+    "stablehlo.add": _each(_sum),
+    "stablehlo.subtract": _each(_difference),
+    "stablehlo.multiply": _each(_product),
+    "stablehlo.divide": _each(_quotient),
+    "stablehlo.remainder": _each(_remainder),
+    "stablehlo.negate": _each(lambda x: -x if _is_size(x) else None),
+    "stablehlo.sign": _each(_sign),
+    "stablehlo.maximum": _each(_largest),
+    "stablehlo.minimum": _each(_least),
+    "stablehlo.clamp": _each(_clamp),
+    "stablehlo.compare": _compare,
+    "stablehlo.and": _each(_and),
+    "stablehlo.select": _each(_chosen),
+}

@@ -1,0 +1,72 @@
+"""Which targets a module is compiled for: the names that people use for them, and those that are left out.
+
+The caller names targets, or takes the default: all profiles of this package that can compile the program. A target of
+the default that cannot is left out, with one warning for all of them. A named target that cannot is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from orchestrion.compiler.errors import ArgumentTypeError, ArgumentValueError, Diagnostic, TargetWarning
+from orchestrion.compiler.profiles import known_profile
+from orchestrion.schema.profiles import PROFILE_NAMES, PROFILES, find_profile_name
+
+#: the folder of this half of the package, whose frames a warning does not blame
+_COMPILER: Final = f"{Path(__file__).parents[1]}{os.sep}"
+
+
+def names_in(given: str | Sequence[str]) -> tuple[str, ...]:
+    """A text is one name, or several with commas."""
+    return tuple(given.split(",") if isinstance(given, str) else given)
+
+
+def profile_names(targets: str | Sequence[str]) -> tuple[str, ...]:
+    """The profiles that names stand for, in their order. A text is one name, or several with commas.
+
+    CompileError: a name stands for nothing, or two stand for one profile.
+    """
+    given = names_in(targets)
+    names = [_profile_name(name) for name in given]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise ArgumentValueError(f"a target is given twice: {_pair(given[names.index(name)], given[number], name)}")
+    return tuple(names)
+
+
+def _profile_name(name: object) -> str:
+    if not isinstance(name, str):
+        raise ArgumentTypeError(f"a target is given as {name!r}, its name expected, one of {', '.join(PROFILES)}")
+    found = find_profile_name(name)
+    return known_profile(name).name if found is None else found
+
+
+def _pair(first: str, second: str, profile: str) -> str:
+    return first if first == second else f"{first} and {second} are both {profile}"
+
+
+def help_text() -> str:
+    """The names of targets, for the help of a command."""
+    others = [f"{name} for {profile}" for name, profile in PROFILE_NAMES.items() if name != profile]
+    return f"{', '.join(PROFILES)} (or {', '.join(others)})"
+
+
+def left_out_text(refusals: Mapping[str, Sequence[Diagnostic]], kept: Sequence[str]) -> str:
+    """What a warning says about targets that are left out, with all reasons, a line each."""
+    lines = [f"  {name}: {one}" for name, found in refusals.items() for one in found]
+    return "\n".join(
+        [f"the module is for {' and '.join(kept)} only; other targets cannot compile this program:", *lines]
+    )
+
+
+def warn(text: str) -> None:
+    """Emit `TargetWarning` at the line that called the compiler."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_COMPILER):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, TargetWarning, stacklevel=level)

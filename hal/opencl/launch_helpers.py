@@ -1,0 +1,77 @@
+"""Child processes that launch kernels first, so that this one finds their code where the driver keeps it.
+
+There is one less than there are processors. Each is started when it is first needed, and ends after a while without
+work (`schema/child_process.py`). They only ever get code that this process runs as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from orchestrion.hal.backend import Entry
+from orchestrion.hal.side_by_side import HelperFailed
+from orchestrion.schema.child_process import Child, ChildFailed
+
+if TYPE_CHECKING:
+    from .launches import Launch
+
+#: children at the most: beyond that the disk and the memory of compilers are what is short
+MOST_CHILDREN = 7
+#: seconds for one request: a driver that takes longer is not waited for, and this process compiles
+SECONDS = 600.0
+
+
+class Helper:
+    """A child process at work for the device of that index. Called for a launch; `HelperFailed` if it cannot."""
+
+    def __init__(self, child: Child, index: int) -> None:
+        self._child = child
+        self._index = index
+
+    def start(self) -> None:
+        """Start the process, unless it runs. One that cannot be started fails when it is asked for something."""
+        try:
+            self._child.start()
+        except ChildFailed:
+            return
+
+    def build(self, payload: memoryview, entries: tuple[Entry, ...]) -> None:
+        """Build a program, and keep it for launches."""
+        rows = [[entry.name, entry.bindings, entry.parameter_words, entry.workgroup_size] for entry in entries]
+        self._ask({"kind": "build", "entries": rows}, payload)
+
+    def __call__(self, launch: Launch) -> None:
+        """Launch an entry, after its program was built."""
+        payload = launch.executable.payload
+        fields: dict[str, Any] = {
+            "kind": "launch",
+            "digest": hashlib.sha256(payload).hexdigest(),
+            "entry": launch.entry,
+            "groups": launch.groups,
+            "lengths": launch.lengths,
+            "parameters": launch.parameters.hex(),
+        }
+        if not self._ask(fields)["done"]:
+            self.build(payload, launch.executable.entries)
+            self._ask(fields)
+
+    def _ask(self, fields: dict[str, Any], data: bytes | memoryview = b"") -> dict[str, Any]:
+        try:
+            answer = self._child.request({"device": self._index, **fields}, data, deadline=SECONDS)
+        except ChildFailed as error:
+            raise HelperFailed(str(error)) from error
+        return answer.fields
+
+
+@cache
+def _children() -> tuple[Child, ...]:
+    count = min((os.cpu_count() or 1) - 1, MOST_CHILDREN)
+    return tuple([Child("orchestrion.hal.opencl.launch_process:answer") for _ in range(count)])
+
+
+def helpers(index: int) -> list[Helper]:
+    """For the device with this index."""
+    return [Helper(child, index) for child in _children()]

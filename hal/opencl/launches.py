@@ -1,0 +1,214 @@
+"""Compiles ahead what PoCL compiles when a kernel is first launched (docs/building-code.md).
+
+PoCL makes the code of a kernel for the size of its workgroups, and for grids below `LARGE_GRID` work-items per
+dimension another one than for larger ones. It does so when the launch is about to run, one kernel at a time in a
+process, and keeps the result on disk. So each kernel is launched once over memory that is nobody's, with the parameters
+and the lengths of bindings of a launch to come, and as few workgroups as have the same code made. Child processes
+launch some of them before (`launch_process.py`), where that pays: then this process finds their code on the disk.
+
+- A kernel stays within its bindings, whatever is in them. What it reads only is zero here.
+- Whether the disk has the code already, a row in the user's cache says: then no child is started.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyopencl as cl
+
+from orchestrion.hal.backend import Entry
+from orchestrion.hal.cache import Cache
+from orchestrion.hal.errors import DeviceOutOfMemory
+from orchestrion.hal.fork import new_lock
+from orchestrion.hal.side_by_side import HelperFailed, Progress, do_side_by_side
+
+from .api import Api, P, Sizes
+from .failures import check, translate
+from .launch_helpers import Helper, helpers
+
+if TYPE_CHECKING:
+    from .executable import OpenCLExecutable
+    from .recording import Dispatch
+
+#: work-items in a dimension from which on PoCL makes other code
+LARGE_GRID = 1 << 16
+#: bytes of source of kernels that are not compiled from which on child processes pay: some ten kernels
+MUCH_SOURCE = 96 << 10
+#: bytes to which memory for launches is aligned
+ALIGNMENT = 64
+
+
+class Launch(NamedTuple):
+    """A launch of an entry that has the driver make its code. `lengths` of its bindings are bytes."""
+
+    executable: OpenCLExecutable
+    entry: int
+    groups: tuple[int, int, int]
+    lengths: tuple[int, ...]
+    parameters: bytes
+
+    @property
+    def row(self) -> Entry:
+        """The entry's row."""
+        return self.executable.entries[self.entry]
+
+    @property
+    def code(self) -> tuple[int, bool]:
+        """What launches of an executable have in common for which the driver makes the same code."""
+        return self.entry, prod(self.groups) > 1
+
+
+def compiles_at_launch(device: cl.Device) -> bool:
+    """Whether the driver compiles kernels when they are first launched."""
+    return "Portable Computing Language" in device.platform.name
+
+
+def launch_like(dispatch: Dispatch) -> Launch:
+    """The smallest launch for which the driver makes the code of a recorded one."""
+    executable, entry, groups = dispatch.executable, dispatch.entry, dispatch.groups
+    sizes = executable.entries[entry].workgroup_size
+    few = [
+        -(-LARGE_GRID // size) if count * size >= LARGE_GRID else 1 for count, size in zip(groups, sizes, strict=True)
+    ]
+    lengths = tuple([binding.length for binding in dispatch.bindings])
+    return Launch(executable, entry, (few[0], few[1], few[2]), lengths, dispatch.parameters)
+
+
+class Launcher:
+    """Of one open device."""
+
+    def __init__(self, api: Api, context: cl.Context, device: cl.Device, index: int) -> None:
+        self._api = api
+        self._context = context
+        self._device = device
+        self._index = index
+        self._cache = Cache("opencl-launches")
+        self._building = new_lock()  #: held by the thread that has a program built
+
+    @contextmanager
+    def building(self, payload: memoryview, entries: tuple[Entry, ...]) -> Iterator[None]:
+        """Around the build of a program. PoCL builds one at a time in a process: while another thread builds, a child
+        builds this one, if it is large and not known.
+        """
+        is_worth_it = payload.nbytes >= MUCH_SOURCE and not self._is_known(payload)
+        if is_worth_it:
+            for helper in self._helpers():
+                helper.start()
+        taken = self._building.acquire(blocking=False)
+        try:
+            if not taken and is_worth_it:
+                self._build_elsewhere(payload, entries)
+            if not taken:
+                taken = self._building.acquire()
+            yield
+        finally:
+            if taken:
+                self._building.release()
+
+    def launch(self, wanted: Iterable[Launch], progress: Progress) -> None:
+        """Launch what was not launched before. Any thread may call this; errors as those of a launch."""
+        jobs: dict[tuple[OpenCLExecutable, tuple[int, bool]], Launch] = {}
+        for one in wanted:
+            if one.code not in one.executable.launched:
+                jobs.setdefault((one.executable, one.code), one)
+        if not jobs:
+            return
+        executables = dict.fromkeys([executable for executable, _ in jobs])
+        unknown = [executable for executable in executables if not self._is_known(executable.payload)]
+        costs = {executable: _costs(executable) for executable in executables}
+        ordered = sorted(jobs.values(), key=lambda job: -costs[job.executable][job.entry])
+        much = sum(costs[job.executable][job.entry] for job in ordered if job.executable in unknown) >= MUCH_SOURCE
+        with _Ground(self._api, self._context, self._device, ordered) as ground:
+            do_side_by_side(ordered, ground.launch, self._helpers() if much else (), progress)
+        for executable in unknown:
+            self._cache.put(b"launched", *self._key(executable.payload))
+
+    def launch_here(self, launch: Launch) -> None:
+        """One launch, in this process."""
+        with _Ground(self._api, self._context, self._device, [launch]) as ground:
+            ground.launch(launch)
+
+    def _build_elsewhere(self, payload: memoryview, entries: tuple[Entry, ...]) -> None:
+        for helper in self._helpers():
+            try:
+                helper.build(payload, entries)
+            except HelperFailed:  # it says so again where it is asked to launch
+                continue
+            return
+
+    def _helpers(self) -> Sequence[Helper]:
+        """Child processes; none where PoCL is told to keep nothing, or where there is no further processor."""
+        if os.environ.get("POCL_KERNEL_CACHE") == "0":
+            return ()
+        return helpers(self._index)
+
+    def _is_known(self, payload: memoryview) -> bool:
+        return self._cache.get(*self._key(payload)) is not None
+
+    def _key(self, payload: memoryview) -> tuple[str | bytes, ...]:
+        device = self._device
+        names = device.platform.version, device.name, device.driver_version
+        return *names, hashlib.sha256(payload).digest()
+
+
+def _costs(executable: OpenCLExecutable) -> list[int]:
+    """Bytes of the source of each entry: what compiling it takes, in proportion."""
+    source = bytes(executable.payload)
+    places = [source.find(f"void {entry.name}(".encode()) for entry in executable.entries]
+    ends = [*sorted(places)[1:], len(source)]
+    following = dict(zip(sorted(places), ends, strict=True))
+    return [following[place] - place for place in places]
+
+
+class _Ground:
+    """Memory and a queue for launches whose results nobody reads."""
+
+    def __init__(self, api: Api, context: cl.Context, device: cl.Device, jobs: Sequence[Launch]) -> None:
+        self._calls = api.calls
+        read = written = 1
+        for job in jobs:
+            for length, (access, _) in zip(job.lengths, job.row.bindings, strict=True):
+                read, written = (max(read, length), written) if access == "read" else (read, max(written, length))
+        try:
+            self._queue = cl.CommandQueue(context, device)
+            self._zeros, self._written = _zeros(context, read), _zeros(context, written)
+        except MemoryError:
+            raise DeviceOutOfMemory(f"the machine has no room for {read + written} bytes of launches") from None
+        except cl.Error as error:
+            raise translate("memory for first launches", error) from error
+
+    def __enter__(self) -> _Ground:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._queue.finish()
+
+    def launch(self, job: Launch) -> None:
+        """Launch, and return when it is over."""
+        row = job.row
+        kernel = job.executable.kernel(row)
+        try:
+            for position, (access, _) in enumerate(row.bindings):
+                kernel.set_memory(position, self._zeros if access == "read" else self._written)
+            kernel.set_words(len(row.bindings), job.parameters)
+            total = Sizes(*[count * size for count, size in zip(job.groups, row.workgroup_size, strict=True)])
+            where = P(self._queue.int_ptr), P(kernel.handle), 3, None, total, Sizes(*row.workgroup_size)
+            check(self._calls.clEnqueueNDRangeKernel(*where, 0, None, None), f"the first launch of {row.name}")
+            check(self._calls.clFinish(P(self._queue.int_ptr)), f"the first launch of {row.name}", waiting=True)
+        finally:
+            kernel.release()
+        job.executable.launched.add(job.code)
+
+
+def _zeros(context: cl.Context, size: int) -> cl.Buffer:
+    """Zeros that take no memory until they are written."""
+    memory = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+    return cl.Buffer(context, flags, hostbuf=memory[start : start + size])

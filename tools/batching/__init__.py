@@ -1,0 +1,1 @@
+"""Parts of vm-batch: where inputs come from, who runs them, where results go."""

@@ -1,0 +1,171 @@
+"""What a function has the device do, in the order of its code: a node for each command of each recording it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from orchestrion.schema.rows import Access
+
+from .facts import Binding, Called, Command, Event, Function, Read, Run
+from .values import Expressions, Quantity
+from .walk import Walk
+
+#: nodes of one program that are shown
+MOST_NODES: Final = 20_000
+
+
+class Touched(NamedTuple):
+    """A range of bytes that a node reads, writes or both. None: not known."""
+
+    buffers: tuple[int, ...] | None  #: one of these
+    offset: Quantity | None
+    length: Quantity | None
+    reads: bool
+    writes: bool
+
+
+@dataclass
+class Node:
+    """`kind` is "dispatch", "copy", "fill"; "read" of the host; "call" of a function; "run" of a recording that is
+    not known; "arguments" and "results" of an export. `touched` is in the order of a command's bindings.
+    """
+
+    kind: str
+    block: int
+    pc: int  #: of the instruction of the function that runs it
+    touched: tuple[Touched, ...]
+    command: Command | None = None
+    how: str = ""  #: function of `hal` that runs it, or the name of the called function
+
+
+class Sequence(NamedTuple):
+    function: Function
+    nodes: list[Node]
+    left_out: int  #: nodes beyond `MOST_NODES`
+
+
+def sequences(walk: Walk) -> list[Sequence]:
+    """One for each function that runs something, in the order of the code."""
+    silent = _silent(walk)
+    found, room = [], MOST_NODES
+    for function in walk.functions:
+        nodes: list[Node] = []
+        left_out = 0
+        for at, event in ((at, event) for at, block in enumerate(function.blocks) for event in block.events):
+            if isinstance(event, Called) and event.name in silent:
+                continue
+            for node in _nodes(walk, at, event):
+                if len(nodes) < room:
+                    nodes.append(node)
+                else:
+                    left_out += 1
+        room -= len(nodes)
+        if nodes:
+            found.append(Sequence(function, _with_ends(walk, function, nodes), left_out))
+    return found
+
+
+def _silent(walk: Walk) -> set[str]:
+    """Functions of the program that run nothing, and call none that does, such as setups."""
+    busy = {
+        function.name
+        for function in walk.functions
+        if any(not isinstance(event, Called) for block in function.blocks for event in block.events)
+    }
+    own = {function.name for function in walk.functions}
+    calls = {
+        function.name: {e.name for block in function.blocks for e in block.events if isinstance(e, Called)}
+        for function in walk.functions
+    }
+    callers: dict[str, set[str]] = {}
+    for name, called in calls.items():
+        for one in called:
+            callers.setdefault(one, set()).add(name)
+        if called - own:
+            busy.add(name)
+    todo = list(busy)
+    while todo:
+        fresh = callers.get(todo.pop(), set()) - busy
+        busy |= fresh
+        todo += fresh
+    return own - busy
+
+
+def _with_ends(walk: Walk, function: Function, nodes: list[Node]) -> list[Node]:
+    """Arguments in front, results behind, for a function behind an export."""
+    if function.ordinal not in walk.exports:
+        return nodes
+    used = {row for node in nodes for touched in node.touched for row in touched.buffers or ()}
+    arguments = tuple(Touched((row,), 0, None, False, True) for row in sorted(used) if _is(walk, row, "argument"))
+    results = tuple(Touched((row,), 0, None, True, False) for row in sorted(used) if _is(walk, row, "result"))
+    last = max(at for at, block in enumerate(function.blocks) if not block.next)
+    first = [Node("arguments", 0, 0, arguments)] if arguments else []
+    return first + nodes + ([Node("results", last, 0, results)] if results else [])
+
+
+def _is(walk: Walk, row: int, kind: str) -> bool:
+    return walk.buffers[row].kind == kind
+
+
+def _nodes(walk: Walk, block: int, event: Event) -> Iterator[Node]:
+    match event:
+        case Run():
+            for recording in event.recordings:
+                for command in walk.recordings.get(recording, ()):
+                    yield Node(command.kind, block, event.pc, _touched(walk, command, event), command, event.how)
+            if not event.recordings:
+                yield Node("run", block, event.pc, (), None, event.how)
+        case Read():
+            yield Node("read", block, event.pc, (Touched(event.buffers, event.offset, event.length, True, False),))
+        case Called():
+            rows = tuple(Touched((row,), 0, None, True, walk.buffers[row].kind == "result") for row in event.buffers)
+            yield Node("call", block, event.pc, rows, None, event.name)
+
+
+def _touched(walk: Walk, command: Command, run: Run) -> tuple[Touched, ...]:
+    accesses = _accesses(walk, command)
+    return tuple(
+        Touched(_buffers(binding, run), binding.offset, binding.length, *access)
+        for binding, access in zip(command.bindings, accesses, strict=False)
+    )
+
+
+def _buffers(binding: Binding, run: Run) -> tuple[int, ...] | None:
+    if binding.slot is None:
+        return binding.buffers
+    return run.slots[binding.slot] if 0 <= binding.slot < len(run.slots) else None
+
+
+def _accesses(walk: Walk, command: Command) -> list[tuple[bool, bool]]:
+    """(reads, writes) of each binding. Of a dispatch of which the entry is not known every binding may do both."""
+    if command.kind == "copy":
+        return [(True, False), (False, True)]
+    if command.kind == "fill":
+        return [(False, True)]
+    rows = entry_bindings(walk, command, walk.expressions)
+    if len(rows) != len(command.bindings):
+        return [(True, True)] * len(command.bindings)
+    return [(access != Access.Write, access != Access.Read) for access in rows]
+
+
+def entry_bindings(walk: Walk, command: Command, expressions: Expressions) -> list[int]:
+    """The accesses of the bindings of the entry that a dispatch runs for the first sizes; none if it is not known."""
+    place = entry_of(walk, command, expressions.value(command.entry))
+    if place is None:
+        return []
+    row = walk.module.executable_entries[place]
+    return [binding.access for binding in walk.module.bindings[row.bindings_start : row.bindings_end]]
+
+
+def entry_of(walk: Walk, command: Command, entry: int | None) -> int | None:
+    """The row of `executable_entries`; None if it is not known, or the code names one that is not there."""
+    program = walk.program
+    if len(command.executables) != 1 or entry is None:
+        return None
+    (ordinal,) = command.executables
+    if not 0 <= ordinal < program.executables_end - program.executables_start:
+        return None
+    row = walk.module.executables[program.executables_start + ordinal]
+    return row.entries_start + entry if 0 <= entry < row.entries_end - row.entries_start else None

@@ -1,0 +1,71 @@
+"""Programs in other processes: a pickle says what was loaded and how, and loads it again where it is read.
+
+It holds the path of the module's file, or the module's bytes, the module's digest, the name of the device, and the
+options of `load`. It does not hold the right to run what a stranger made: a policy, signatures and `allow_native_code`
+stay behind, and the trust store of the machine that reads the pickle decides. State does not travel either: globals
+start anew, and arrays on the device have to be copied to NumPy's.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .errors import CallerTypeError
+from .file_part import FilePart
+
+if TYPE_CHECKING:
+    from .request import Request
+
+
+def reduced(request: Request) -> tuple[Any, ...]:
+    """The arguments of `program.restored` for such a program. `CallerError`: a part of it cannot travel."""
+    given = [one for one in request.natives if not isinstance(one, str)]
+    if given:
+        raise CallerTypeError(
+            f"a program with the native module {type(given[0]).__name__} does not pickle: have a package declare the "
+            "module (docs/embedding.md) and load the program with its name"
+        )
+    programs = [name for name, one in request.modules.items() if not isinstance(one, (*_FILES, *_BYTES))]
+    if programs:
+        raise CallerTypeError(
+            f"a program that calls functions of another program, {programs[0]!r}, does not pickle: load it with the "
+            "file of that module"
+        )
+    calls = request.calls
+    options = {
+        "offset": request.offset,
+        "length": request.length,
+        "digest": request.file.digest.hex(),
+        "natives": tuple(request.natives),
+        "fuel": calls.fuel,
+        "deadline": calls.deadline,
+        "memory": calls.memory,
+        "depth": calls.depth,
+        "load_limits": request.load_limits,
+        "profiling": request.profiling,
+        "device_memory": request.device_memory,
+        "build_deadline": request.build_deadline,
+        "build": request.build,
+        "parameters": _anywhere(request.parameters),
+        "adapters": tuple(map(_anywhere, request.adapters)),
+        "extra_parameters": request.extra_parameters,
+        "modules": {name: _anywhere(one) for name, one in request.modules.items()},
+    }
+    return _anywhere(request.source), request.device or request.device_id, options
+
+
+_FILES = (str, os.PathLike)
+_BYTES = (bytes, bytearray, memoryview)
+
+
+def _anywhere(source: Any) -> Any:
+    """A file by its absolute path, bytes as such, several of them; anything else as it is."""
+    if isinstance(source, _FILES):
+        return os.path.abspath(source)
+    if isinstance(source, FilePart):
+        return replace(source, path=os.path.abspath(source.path), signature=None)
+    if isinstance(source, _BYTES):
+        return bytes(source)
+    return [_anywhere(one) for one in source] if isinstance(source, list | tuple) else source
