@@ -16,6 +16,7 @@ pytest.importorskip("ray")
 import ray
 import ray.data
 from batches import KillsOne, check, compile_modules, rows
+from ray_cluster import local_cluster
 
 from orchestrion import vm
 from orchestrion.tools import batch
@@ -37,9 +38,8 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
-    ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="error")
-    yield
-    ray.shutdown()
+    with local_cluster(cpus=4):
+        yield
 
 
 @pytest.mark.usefixtures("cluster")
