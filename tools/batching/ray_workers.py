@@ -70,7 +70,7 @@ class RayWorkers:
         self._began = False  #: whether something was waited for
 
     def _connect(self, address: str) -> None:
-        """Connect this process to a cluster. `InputError`: there is none. Ray itself tries for more than ten minutes."""
+        """Connect this process to a cluster. `InputError`: there is none. Ray itself tries for ten minutes."""
         try:
             _check_address(address)
             self._ray.init(
