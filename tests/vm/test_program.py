@@ -277,6 +277,8 @@ def test_device_arrays(program: vm.Program) -> None:
     ):
         with pytest.raises(CallerError, match=why):
             program.empty(shape, np.float32)  # type: ignore[arg-type]
+    with pytest.raises(CallerTypeError, match="'f32' not understood"):
+        program.empty((4,), "f32")
     assert program.main(x, Y, out=out) is out
     np.testing.assert_array_equal(out.to_numpy(), Z)
     np.testing.assert_array_equal(np.asarray(out), Z)
