@@ -19,11 +19,11 @@ _FOLDERS = re.compile(rf"/\S*/site-packages/|{re.escape(str(TABLE.parents[1]))}/
 HEADING = """# The zoo: programs of other people's libraries
 
 `make zoo` compiles and runs these programs as a user of each library would write them, on three devices. It compares
-each result with `jax.jit` on the CPU, and writes this page. A program is right when the
-largest error of an element, relative to the largest magnitude of its array, is within the tolerance of
-[its row](../benchmarks/zoo/). Times are milliseconds.
-`first` is the first call after loading, or with `jax.jit` the first call with tracing and compilation; `warm` is the
-median of up to 200 calls with NumPy arrays in and out. The caches of the drivers are as the runs before left them.
+each result with `jax.jit` on the CPU, and writes this page. A program is right when the largest error of an element,
+relative to the largest magnitude of its array, is within the tolerance of [its row](../benchmarks/zoo/). Times are
+milliseconds. `first` is the first call after loading, or with `jax.jit` the first call with tracing and compilation;
+`warm` is the median of up to 200 calls with NumPy arrays in and out. The caches of the drivers are as the runs before
+left them.
 """
 
 
