@@ -11,8 +11,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, SupportsIndex, TextIO, cast
 
 from orchestrion.compiler.errors import ArgumentTypeError, ArgumentValueError, CompileError, Diagnostic, TargetsError
 from orchestrion.compiler.frontend.source import Read, Source, read
@@ -164,18 +165,38 @@ def _job(
     max_allocation: int,
     callbacks: str,
 ) -> Compilation:
+    _check_types(attributes, report, parameters, max_allocation)
     return Compilation(
         targets=tuple(PROFILES) if targets is None else profile_names(targets),
         may_leave_out=targets is None,
         encodings=encodings,
-        machines=names_in(machines),
+        machines=names_in(machines, "machines"),
         attributes={key: cast("str | bytes", in_words(key, value)) for key, value in (attributes or {}).items()},
         report=report,
         parameters=None if parameters is None else Path(parameters),
-        parameter_arguments=names_in(parameter_arguments),
-        max_allocation=max_allocation,
+        parameter_arguments=names_in(parameter_arguments, "parameter_arguments"),
+        max_allocation=index(max_allocation),
         callbacks=callbacks,
     )
+
+
+def _check_types(attributes: object, report: object, parameters: object, max_allocation: object) -> None:
+    """ArgumentTypeError for options of `compile` whose type would fail far from its caller."""
+    rows = (
+        ("attributes", isinstance(attributes, Mapping | None), attributes, "a dict of texts and numbers"),
+        ("report", report is None or _is_report(report), report, "a compiler.Report"),
+        ("parameters", isinstance(parameters, str | os.PathLike | None), parameters, "the path of a file"),
+        ("max_allocation", isinstance(max_allocation, SupportsIndex), max_allocation, "a whole number of bytes"),
+    )
+    for name, is_right, given, expected in rows:
+        if not is_right:
+            raise ArgumentTypeError(f"{name}={given!r}: {expected} expected")
+
+
+def _is_report(given: object) -> bool:
+    from orchestrion.compiler.placement import Report
+
+    return isinstance(given, Report)
 
 
 @dataclass(frozen=True)

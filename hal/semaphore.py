@@ -64,7 +64,7 @@ class Semaphore:
         """Block until `value` is reached. `DeadlineExceeded` after `timeout` seconds; the error of work that failed."""
         self.device.statistics.waits += 1
         with NoticingLoss(self.device.device_state):
-            reached = self.alive().wait(value, timeout)
+            reached = self.alive().wait(value, None if timeout is None else float(timeout))
         if not reached:
             raise DeadlineExceeded(f"semaphore at {self.value} did not reach {value} in {timeout} s")
 
@@ -168,7 +168,7 @@ class Fence:
 
     def wait(self, timeout: float | None = None) -> None:
         """Block until all points are reached; errors as `Semaphore.wait`."""
-        end = None if timeout is None else time.monotonic() + timeout
+        end = None if timeout is None else time.monotonic() + float(timeout)
         for semaphore, value in self.points:
             semaphore.wait(value, None if end is None else max(0.0, end - time.monotonic()))
 

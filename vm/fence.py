@@ -18,6 +18,7 @@ from orchestrion.hal.errors import EventFailed, HalError
 from orchestrion.hal.fork import new_lock
 
 from .errors import CallerValueError, Cancelled
+from .limits import plain_number
 
 if TYPE_CHECKING:
     import asyncio
@@ -95,12 +96,13 @@ class Fence:
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """The error it was reached with, or None, once it is reached. `TimeoutError` after `timeout` seconds."""
+        seconds = plain_number("timeout", timeout)
         if not self._done:
             reached: SimpleQueue[None] = SimpleQueue()  # not an Event, which Ctrl-C may leave broken (hal/waiting.py)
             listener = partial(reached.put, None)
             self.listen(listener)
             try:
-                reached.get(timeout=timeout)
+                reached.get(timeout=seconds)
             except Empty:
                 raise TimeoutError(f"not reached after {timeout} s") from None
             finally:

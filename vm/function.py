@@ -287,18 +287,18 @@ class Function:
         if len(arguments) != len(self._inputs):
             raise self._wrong_count(arguments)
         state = self.device.device_state
-        found = []
-        for place, (x, slot) in enumerate(zip(arguments, self._inputs, strict=True)):
-            view = x.view if type(x) is DeviceArray else None
-            if (
-                view is not None
-                and view.shape == slot.shape
-                and view.dtype is slot.view.dtype
-                and view.buffer.device_state is state
-            ):
-                found.append(view)
-            else:
-                found.append(self._argument(place, x))
+        found: list[BufferView] = []
+        for x, slot in zip(arguments, self._inputs):  # noqa: B905  the lengths were compared
+            if type(x) is DeviceArray:
+                view = x.view
+                if view.shape == slot.shape and view.dtype is slot.view.dtype and view.buffer.device_state is state:
+                    found.append(view)
+                    continue
+            elif type(x) is _ndarray and x.dtype is slot.dtype and x.shape == slot.shape:
+                self._write(slot.view, x)
+                found.append(slot.view)
+                continue
+            found.append(self._argument(len(found), x))
         return found
 
     def result_shapes(self) -> list[tuple[int, ...] | None]:

@@ -139,7 +139,13 @@ def native_modules(given: Sequence[NativeModule | str]) -> list[NativeModule]:
 
     `CallerError`: no package declares one of that name, or it cannot be used.
     """
-    return [_declared_module(one) if isinstance(one, str) else one for one in given]
+    return [_declared_module(one) if isinstance(one, str) else _checked_module(one) for one in given]
+
+
+def _checked_module(given: object) -> NativeModule:
+    if not isinstance(given, NativeModule):
+        raise CallerTypeError(f"natives={given!r}: a NativeModule or the name of one expected")
+    return given
 
 
 def _declared_module(name: str) -> NativeModule:

@@ -32,6 +32,20 @@ if TYPE_CHECKING:
 _DIGEST = re.compile("[0-9a-fA-F]{64}")
 
 
+def check_options(device: object, load_limits: object, modules: object, digest: object, progress: object) -> None:
+    """`CallerError` for an option of `load` of the wrong type."""
+    if device is not None and not isinstance(device, str | Device):
+        raise CallerTypeError(f"device={device!r}: a name such as 'vulkan' or an open device expected")
+    if load_limits is not None and not isinstance(load_limits, Limits):
+        raise CallerTypeError(f"load_limits={load_limits!r}: vm.Limits expected")
+    if modules is not None and not isinstance(modules, Mapping):
+        raise CallerTypeError(f"modules={modules!r}: a dict of modules by name expected")
+    if digest is not None and not isinstance(digest, str):
+        raise CallerTypeError(f"digest={digest!r}: a text of 64 hexadecimal digits expected")
+    if progress is not None and not callable(progress):
+        raise CallerTypeError(f"progress={progress!r}: a function expected")
+
+
 def folder(module: ModuleSource) -> Path | None:
     """Where a module lies; None for one in memory."""
     return None if isinstance(module, bytes | bytearray | memoryview) else Path(module).parent

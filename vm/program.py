@@ -32,7 +32,7 @@ from .load_times import LoadTimes
 from .loader import Check, Loader
 from .memory import Memory
 from .native import Functions, NativeModule, native_modules
-from .opening import admission_under, first_program, folder, open_module, open_share
+from .opening import admission_under, check_options, first_program, folder, open_module, open_share
 from .parallel_builds import building
 from .program_arrays import ProgramArrays
 from .program_context import LoadedProgram, ModuleSource, ProgramContext
@@ -353,6 +353,7 @@ def load(
     module and parameters (`ParameterError`). `HalError`: the device cannot be opened. Other `VmError`: an initializer
     failed. `Untrusted`: the policy refuses the module. `KeysError`: the keys file is malformed.
     """
+    check_options(device, load_limits, modules, digest, progress)
     times = LoadTimes(None if progress is None else LoadProgress(progress))
     with times.stage("read"):
         admission = admission_under(policy, signature)

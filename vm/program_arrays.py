@@ -79,7 +79,7 @@ class ProgramArrays:
         Who owns what, and how work on both sides is ordered: docs/interoperability.md. Errors as
         `hal.allocator.Allocator.import_buffer`; `CallerError` for a type that the VM has not, or a negative dimension.
         """
-        row = _dtype(np.dtype(dtype))
+        row = _dtype(dtype)
         device = self.device
         try:
             view = import_buffer(device, handle, row, shape, offset, writable)
@@ -92,7 +92,7 @@ class ProgramArrays:
 
         Errors as `put`; `CallerError` also for a shape that is none.
         """
-        row = _dtype(np.dtype(dtype))
+        row = _dtype(dtype)
         dims = _dims(shape)
         size = row.itemsize * prod(dims)
         device = self.device
@@ -112,8 +112,11 @@ def _dims(shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:
     return dims
 
 
-def _dtype(dtype: np.dtype[Any]) -> DType:
-    row = of_numpy(dtype)
+def _dtype(dtype: npt.DTypeLike) -> DType:
+    try:
+        row = of_numpy(np.dtype(dtype))
+    except TypeError as error:
+        raise CallerTypeError(str(error)) from None
     if row is None:
         raise CallerTypeError(f"{dtype} is not an element type; there are {', '.join(map(str, DTYPES))}")
     return row

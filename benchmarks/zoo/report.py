@@ -14,16 +14,16 @@ from harness import machine
 Row = dict[str, Any]
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "zoo.md"
 PACKAGES = ("jax", "flax", "equinox", "optax", "keras", "diffrax", "jaxopt", "optimistix", "blackjax", "distrax")
-#: the part of a path that says where somebody keeps installed packages
-_FOLDERS = re.compile(r"/\S*/site-packages/")
+#: the part of a path that says where somebody keeps installed packages, or this checkout
+_FOLDERS = re.compile(rf"/\S*/site-packages/|{re.escape(str(TABLE.parents[1]))}/")
 HEADING = """# The zoo: programs of other people's libraries
 
 `make zoo` compiles and runs these programs as a user of each library would write them, on three devices. It compares
-each result with `jax.jit` on the CPU, and writes this page. A program is right when the
-largest error of an element, relative to the largest magnitude of its array, is within the tolerance of
-[its row](../benchmarks/zoo/). Times are milliseconds.
-`first` is the first call after loading, or with `jax.jit` the first call with tracing and compilation; `warm` is the
-median of up to 200 calls with NumPy arrays in and out. The caches of the drivers are as the runs before left them.
+each result with `jax.jit` on the CPU, and writes this page. A program is right when the largest error of an element,
+relative to the largest magnitude of its array, is within the tolerance of [its row](../benchmarks/zoo/). Times are
+milliseconds. `first` is the first call after loading, or with `jax.jit` the first call with tracing and compilation;
+`warm` is the median of up to 200 calls with NumPy arrays in and out. The caches of the drivers are as the runs before
+left them.
 """
 
 
@@ -93,8 +93,8 @@ def page(rows: Sequence[Row], devices: Sequence[str]) -> str:
     right = sum(verdict(row) == "ok" for row in rows)
     refused = [row for row in rows if "refused" in row]
     lines = [HEADING]
-    lines += [f"{datetime.date.today()}, {machine()}: {len(rows)} programs, {right} right on {', '.join(devices)}, "]
-    lines[-1] += f"{len(refused)} refused. Versions: {_installed()}."
+    lines += [f"{datetime.date.today()}, {machine()}: {len(rows)} programs, {right} right on {', '.join(devices)},"]
+    lines.append(f"{len(refused)} refused. Versions: {_installed()}.")
     lines.append("")
     for library in dict.fromkeys(row["library"] for row in rows):
         heads = ["program", "compile", "KB", "jax.jit first / warm", *(f"{d} load / first / warm" for d in devices)]

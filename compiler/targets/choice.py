@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,9 +21,13 @@ from orchestrion.schema.profiles import PROFILE_NAMES, PROFILES, find_profile_na
 _COMPILER: Final = f"{Path(__file__).parents[1]}{os.sep}"
 
 
-def names_in(given: str | Sequence[str]) -> tuple[str, ...]:
-    """A text is one name, or several with commas."""
-    return tuple(given.split(",") if isinstance(given, str) else given)
+def names_in(given: str | Sequence[str], what: str = "targets") -> tuple[str, ...]:
+    """A text is one name, or several with commas. ArgumentTypeError for what is neither text nor texts."""
+    if isinstance(given, str):
+        return tuple(given.split(","))
+    if not isinstance(given, Iterable):
+        raise ArgumentTypeError(f"{what}={given!r}: a name or several expected")
+    return tuple(given)
 
 
 def profile_names(targets: str | Sequence[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ A recording of one command is always a list, for there is nothing to win.
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import cast
 
 from orchestrion.hal.backend import BackendCommandBuffer, BackendExecutable, Binding
 
@@ -100,7 +101,7 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
         return self._list
 
     def _record(self, table: Table) -> Recorded:
-        key = tuple([_place(buffer) for buffer in table])
+        key = tuple([buffer.place for buffer in cast("Sequence[OpenCLBuffer]", table)])
         recording = self._recordings.pop(key, None)
         if recording is None or recording.released:
             recording = self._take_over(table) or record(self._api, self._queue, self._commands, table)
@@ -120,8 +121,3 @@ class OpenCLCommandBuffer(BackendCommandBuffer):
             del self._recordings[key]
             recording.release()
         return None
-
-
-def _place(buffer: object) -> int:
-    assert isinstance(buffer, OpenCLBuffer)
-    return buffer.place

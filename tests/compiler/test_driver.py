@@ -2,13 +2,14 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from orchestrion import compiler, vm
 from orchestrion.compiler.driver import Compilation
-from orchestrion.compiler.errors import CompileError
+from orchestrion.compiler.errors import ArgumentTypeError, CompileError
 from orchestrion.compiler.pipeline import PASSES, PHASES, named, passes_of, phases_between
 from orchestrion.hal.policy import Policy
 from orchestrion.schema.container import open_file
@@ -31,6 +32,24 @@ def test_the_same_source_gives_the_same_bytes(tmp_path: Path) -> None:
     compiler.compile_to_file(PROGRAM, tmp_path / "a.fb")
     assert (tmp_path / "a.fb").read_bytes() == wanted
     assert compiler.compile(PROGRAM, targets=["reference"]) != wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"targets": 3}, "targets=3: a name or several expected"),
+        ({"machines": 3}, "machines=3: a name or several expected"),
+        ({"parameter_arguments": 3}, "parameter_arguments=3: a name or several expected"),
+        ({"attributes": 3}, "attributes=3: a dict of texts and numbers expected"),
+        ({"report": 3}, "report=3: a compiler.Report expected"),
+        ({"parameters": 3}, "parameters=3: the path of a file expected"),
+        ({"max_allocation": "1"}, "max_allocation='1': a whole number of bytes expected"),
+    ],
+)
+def test_options_of_the_wrong_type(options: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ArgumentTypeError) as caught:
+        compiler.compile(PROGRAM, **options)
+    assert str(caught.value) == expected
 
 
 def test_every_phase_is_dumped(tmp_path: Path) -> None:

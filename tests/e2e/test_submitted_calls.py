@@ -211,6 +211,10 @@ def test_deadline(program: vm.Program) -> None:
     with pytest.raises(TimeoutError):
         program.square.submit(X, wait=[vm.Fence()]).result(0.01)
     program.cancel()
+    with pytest.raises(TimeoutError, match=r"not reached after 0\.125 s"):
+        vm.Fence().wait(np.float32(0.125))
+    with pytest.raises(CallerError, match="timeout is '1', a number expected"):
+        vm.Fence().wait("1")  # type: ignore[arg-type]
     eager = program.create_context(deadline=0.0)
     with pytest.raises(DeadlineExceeded):
         eager.square.submit(X).result(30)

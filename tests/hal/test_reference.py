@@ -38,6 +38,8 @@ def device() -> Iterator[Device]:
     driver = ReferenceDriver()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        # pytest tells with this one of finalizers that raised, also those of objects that earlier tests left
+        warnings.simplefilter("default", pytest.PytestUnraisableExceptionWarning)
         device = Device.of(driver.open(driver.devices()[0]))
         yield device
         gc.collect()

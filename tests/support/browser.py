@@ -5,10 +5,13 @@ https://www.w3.org/TR/webdriver2/ has the commands. Debian's packages chromium a
 
 import base64
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,6 +26,8 @@ FLAGS = (
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "End": "\ue010", "Home": "\ue011", "Left": "\ue012", "Up": "\ue013"}
 KEYS |= {"Right": "\ue014", "Down": "\ue015"}
 PATIENCE = 30.0
+#: seconds in which a browser starts on a busy machine, and how often that is tried
+START_PATIENCE, ATTEMPTS = 120.0, 3
 
 
 def missing() -> str:
@@ -32,9 +37,25 @@ def missing() -> str:
 
 
 class Browser:
-    """A browser with one window. `profile` is an empty folder for what it keeps."""
+    """A browser with one window. `profile` is an empty folder for what it keeps. `OSError` if none starts."""
 
     def __init__(self, profile: Path) -> None:
+        for attempt in range(ATTEMPTS):
+            self._profile = profile / str(attempt)
+            self._start_driver()
+            try:
+                self._start_browser()
+                return
+            except OSError:  # of a busy machine: chromedriver gives up on a browser after a minute
+                self._end()
+                if attempt == ATTEMPTS - 1:
+                    raise
+            except BaseException:
+                self._end()
+                raise
+
+    def _start_driver(self) -> None:
+        """Start chromedriver, which will start the browser."""
         self._driver = subprocess.Popen(
             ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -42,19 +63,34 @@ class Browser:
         port = None
         while port is None and (line := self._driver.stdout.readline()):
             port = re.search(r"successfully on port (\d+)", line)
-        assert port is not None, "chromedriver says no port"
+        if port is None:
+            self._end()
+            raise AssertionError("chromedriver says no port")
         self._url = f"http://127.0.0.1:{port[1]}/session"
+
+    def _start_browser(self) -> None:
         capabilities = {
             "browserName": "chrome",
-            "goog:chromeOptions": {"args": [*FLAGS, f"--user-data-dir={profile}"]},
+            "goog:chromeOptions": {"args": [*FLAGS, f"--user-data-dir={self._profile}"]},
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
         }
-        try:
-            made = self._post("", {"capabilities": {"alwaysMatch": capabilities}})
-        except BaseException:
-            self._driver.kill()
-            raise
+        made = self._send("", {"capabilities": {"alwaysMatch": capabilities}}, "POST", START_PATIENCE)
         self._url += f"/{made['sessionId']}"
+
+    def _end(self) -> None:
+        """End chromedriver and what is left of the browser. That takes no answer of either."""
+        self._driver.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._driver.wait(10)
+        self._driver.kill()
+        self._driver.wait()
+        flag = f"--user-data-dir={self._profile}".encode()
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):  # it may have ended meanwhile
+                if flag in path.read_bytes().split(b"\0"):
+                    os.kill(int(path.parent.name), signal.SIGKILL)
+        assert self._driver.stdout is not None
+        self._driver.stdout.close()
 
     def __enter__(self) -> "Browser":
         return self
@@ -62,11 +98,9 @@ class Browser:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
+        with suppress(OSError):  # a browser that does not answer is ended all the same
             self._send("", None, "DELETE")
-        finally:
-            self._driver.terminate()
-            self._driver.wait(10)
+        self._end()
 
     def open(self, path: Path, width: int = 1300, height: int = 900, dark: bool = False) -> None:
         """A page from a file, once its script says that it is ready."""
@@ -119,8 +153,8 @@ class Browser:
     def _post(self, path: str, body: dict[str, Any]) -> Any:
         return self._send(path, body, "POST")
 
-    def _send(self, path: str, body: dict[str, Any] | None, method: str) -> Any:
+    def _send(self, path: str, body: dict[str, Any] | None, method: str, patience: float = PATIENCE) -> Any:
         data = None if body is None else json.dumps(body).encode()
         request = Request(self._url + path, data, {"Content-Type": "application/json"}, method=method)
-        with urlopen(request, timeout=PATIENCE) as answer:
+        with urlopen(request, timeout=patience) as answer:
             return json.load(answer)["value"]

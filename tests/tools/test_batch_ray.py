@@ -1,6 +1,7 @@
 """vm-batch and `vm.Predictor` on Ray: a cluster of this machine with four CPUs, as Ray counts them."""
 
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ pytest.importorskip("ray")
 import ray
 import ray.data
 from batches import KillsOne, check, compile_modules, rows
+from ray_cluster import local_cluster
 
 from orchestrion import vm
 from orchestrion.tools import batch
@@ -37,9 +39,8 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
-    ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="error")
-    yield
-    ray.shutdown()
+    with local_cluster(cpus=4):
+        yield
 
 
 @pytest.mark.usefixtures("cluster")
@@ -152,3 +153,29 @@ def test_there_is_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     setup: Any = None
     with pytest.raises(InputError, match="--ray=auto: there is no cluster: nobody answers"):
         RayWorkers(setup, "auto")
+
+
+@pytest.mark.parametrize("prefix", ["", "ray://"])
+def test_nobody_answers_at_an_address(prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray would be asked for more than ten minutes."""
+    fake = FakeRay(False)
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    setup: Any = None
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"{prefix}127.0.0.1:{server.getsockname()[1]}"
+        RayWorkers(setup, address).close()
+    assert fake.calls == [f"init {address}", "shutdown"]
+    with pytest.raises(InputError, match=f"--ray={address}: there is no cluster: .*refused"):
+        RayWorkers(setup, address)
+    assert fake.calls == [f"init {address}", "shutdown"]
+
+
+def test_a_node_that_does_not_start_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(FakeRay):
+        def init(self, address: str, **_: Any) -> None:
+            raise Exception("the current node timed out during startup")
+
+    monkeypatch.setitem(sys.modules, "ray", Late(False))
+    setup: Any = None
+    with pytest.raises(InputError, match="--ray=local: there is no cluster: the current node timed out"):
+        RayWorkers(setup, "local")

@@ -195,6 +195,23 @@ def test_errors_of_callers_are_errors_of_python(program: vm.Program, tensors: by
         vm.load(tensors, device="nothing")
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"device": 3}, "device=3: a name such as 'vulkan' or an open device expected"),
+        ({"load_limits": 3}, "load_limits=3: vm.Limits expected"),
+        ({"modules": 3}, "modules=3: a dict of modules by name expected"),
+        ({"digest": 3}, "digest=3: a text of 64 hexadecimal digits expected"),
+        ({"progress": 3}, "progress=3: a function expected"),
+        ({"natives": 3}, "natives=3: a NativeModule or the name of one expected"),
+    ],
+)
+def test_options_of_load_of_the_wrong_type(tensors: bytes, options: dict[str, Any], expected: str) -> None:
+    with pytest.raises(CallerTypeError) as caught:
+        vm.load(tensors, **options)
+    assert str(caught.value) == expected
+
+
 def test_each_error_of_a_caller_is_of_a_kind() -> None:
     """`CallerError` itself is never raised: each place says whether a type or a value is wrong."""
     root = Path(vm.__file__).parent
@@ -260,6 +277,8 @@ def test_device_arrays(program: vm.Program) -> None:
     ):
         with pytest.raises(CallerError, match=why):
             program.empty(shape, np.float32)  # type: ignore[arg-type]
+    with pytest.raises(CallerTypeError, match="'f32' not understood"):
+        program.empty((4,), "f32")
     assert program.main(x, Y, out=out) is out
     np.testing.assert_array_equal(out.to_numpy(), Z)
     np.testing.assert_array_equal(np.asarray(out), Z)

@@ -4,6 +4,7 @@ Paths must be those of files that all machines see. Ray is started by this proce
 and only what was started is shut down.
 """
 
+import socket
 import sys
 from importlib import import_module
 from typing import Any
@@ -18,6 +19,8 @@ from .worker import Ready, Setup, Task, Worker, WorkerLost, WorkerRefused
 LOCAL = "local"
 #: seconds without a first worker after which the user is told
 _NOTE_SECONDS = 30.0
+#: seconds in which a cluster's address is answered
+_CONNECT_SECONDS = 10.0
 
 
 class Actor:
@@ -67,14 +70,16 @@ class RayWorkers:
         self._began = False  #: whether something was waited for
 
     def _connect(self, address: str) -> None:
+        """Connect this process to a cluster. `InputError`: there is none. Ray itself tries for ten minutes."""
         try:
+            _check_address(address)
             self._ray.init(
                 address=address,
                 log_to_driver=False,
                 logging_level="error",
                 **({"include_dashboard": False} if address == LOCAL else {}),
             )
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except Exception as error:  # of a node that does not start in time, Ray raises a bare Exception
             raise InputError(f"--ray={address}: there is no cluster: {error}") from error
 
     def start(self) -> int:
@@ -117,6 +122,13 @@ class RayWorkers:
         self._waiting.clear()
         if self._owns_ray:
             self._ray.shutdown()
+
+
+def _check_address(address: str) -> None:
+    """`OSError` where nobody answers at `HOST:PORT` or `ray://HOST:PORT`."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
 
 
 def _how(error: Exception) -> str:
