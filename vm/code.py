@@ -12,6 +12,7 @@ from orchestrion.schema.encoding import Decoded
 from orchestrion.schema.isa import MOVE_BIT, Effect
 
 from .constants import place_constants
+from .jit import Translation, translate
 from .native import NativeFunction
 from .operands import SHAPES, writes
 from .ops import ENDS, OPS
@@ -19,7 +20,6 @@ from .ops.control import Block, goto
 from .ops.imports import Check, absent, call_native, present
 from .ops.suspension import wait_native
 from .ops.table import HIDDEN, Op, Registers
-from .straight import Translation, translate
 
 _FRAME_WEIGHT = 16
 #: an instruction may have thousands of operands: so many bytes of code cost a unit of fuel more
@@ -57,7 +57,7 @@ class Code:
         "plain",
         "results",
         "runs",
-        "straight",
+        "translation",
         "template",
         "weight",
         "zeros",
@@ -84,9 +84,9 @@ class Code:
         self.results = results
         self.parameters = parameters
         self.decoded = decoded
-        self.plain = plain  #: straight, and no ref is moved
+        self.plain = plain  #: straight-line code that moves no ref
         self.length = len(decoded) + decoded[-1].pc // BYTES_PER_UNIT  #: in units of fuel
-        self.straight: Translation | None = None  #: once it is called often, if it can be translated
+        self.translation: Translation | None = None  #: once it is called often, if it can be translated
         self.runs = 0
         i32, i64, f32, f64, ref = counts
         self.zeros: list[Any] = [0] * (i32 + i64) + [0.0] * (f32 + f64) + [None] * ref
@@ -115,7 +115,7 @@ class Code:
         """Count a run of the interpreter; the last before the function is worth a translation makes one."""
         self.runs += 1
         if self.runs == _RUNS_TO_TRANSLATE:
-            self.straight = translate(self.decoded, self.parameters, self.zeros, self.link.imports)
+            self.translation = translate(self.decoded, self.parameters, self.zeros, self.link.imports)
 
     def extend_template(self, further: list[Any], own: dict[int, Any]) -> None:
         """Put constants into the frames to come: behind the registers, and into some of them."""

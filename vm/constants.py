@@ -67,14 +67,14 @@ def _in_own_registers(decoded: list[Decoded], parameters: tuple[int, ...]) -> Pl
     own: dict[int, Any] = {}
     read: set[int] = set()
     left: list[Decoded] = []
-    straight = True
+    is_straight = True
     for instruction in decoded:
-        straight = straight and not instruction.row.ends_block
-        target = instruction.operands[-1] if straight and instruction.row.effect is Effect.CONSTANT else None
+        is_straight = is_straight and not instruction.row.ends_block
+        target = instruction.operands[-1] if is_straight and instruction.row.effect is Effect.CONSTANT else None
         if isinstance(target, int) and times[target] == 1 and target not in read:
             own[target] = constant(instruction)
             continue
         left.append(instruction)
-        if straight:
+        if is_straight:
             read.update(reads(instruction))
     return Placed(left, [], own)

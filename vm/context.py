@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from orchestrion.hal.device import Device
 
     from .call import Builds
+    from .jit import Translation
     from .linker import LinkedProgram
     from .load_progress import BuildProgress
     from .rooms import ResultRooms
-    from .straight import Translation
 
 
 class Submissions(Protocol):
@@ -141,9 +141,9 @@ class Context:
                 call = Call(self, limits)
                 for code in codes:
                     call.spend(code.length)
-                    if code.straight is not None:
+                    if code.translation is not None:
                         with suppress(Uncached):
-                            self._straight(call, code, code.straight, ())
+                            self._run_translation(call, code, code.translation, ())
                             continue
                     first = not code.runs and straight_line(code)
                     code.ran()
@@ -160,13 +160,13 @@ class Context:
 
     def run(self, call: Call, code: Code, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """`invoke` for who holds the lock and keeps a call object to be used again."""
-        straight = code.straight
-        if straight is not None:
+        translation = code.translation
+        if translation is not None:
             self.cancelled = False
             if call.limited:
                 call.begin()
             try:
-                return self._straight(call, code, straight, arguments)
+                return self._run_translation(call, code, translation, arguments)
             except Uncached:  # nothing of it ran that may not run again
                 pass
         else:
@@ -179,11 +179,13 @@ class Context:
         results, call.results = call.results, ()
         return results
 
-    def _straight(self, call: Call, code: Code, straight: Translation, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    def _run_translation(
+        self, call: Call, code: Code, translation: Translation, arguments: Sequence[Any]
+    ) -> tuple[Any, ...]:
         try:
-            return straight.run(self.globals, call, arguments)
+            return translation.run(self.globals, call, arguments)
         except (VmError, HalError, MemoryError) as error:
-            pc = straight.pc(error.__traceback__)
+            pc = translation.pc(error.__traceback__)
             raise located(error, call, code, pc, []) from (None if isinstance(error, VmError) else error)
 
     def start(self, call: Call, code: Code, arguments: Sequence[Any]) -> None:

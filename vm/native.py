@@ -19,7 +19,7 @@ caller names (`natives=["clock"]`, `vm-run --native=clock`), and no others: they
 - A function that leaves something for later calls of the same VM call to find is not `alone`; one that changes nothing,
   so that it may as well be called twice, is `pure`.
 - A short one may say its common case as Python text (`inline`): from the texts of the arguments a condition, and the
-  value where that holds. `straight.py` puts it in place of a call.
+  value where that holds. `jit.py` puts it in place of a call.
 """
 
 from collections.abc import Callable, Sequence

@@ -23,10 +23,10 @@ from orchestrion.schema.tensor_bytecode import BY_NAME, EntryCode
 from orchestrion.schema.tensor_shapes import TensorType
 from orchestrion.vm import code, verifier
 from orchestrion.vm.errors import Trap
+from orchestrion.vm.jit import _Translator
 from orchestrion.vm.ops import OPS
 from orchestrion.vm.ops import imports as imports_module
 from orchestrion.vm.refs import HostBuffer
-from orchestrion.vm.straight import _Translator
 
 Bug = Callable[[], AbstractContextManager[Any]]
 _Body: Any = verifier._Body

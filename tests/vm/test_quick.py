@@ -78,7 +78,7 @@ def proven(source: str) -> list[VerifiedFunction]:
     return verify(read_module(write(assemble(source))), 0).functions
 
 
-def test_straight_functions_are_proven() -> None:
+def test_jit_functions_are_proven() -> None:
     functions = proven(STRAIGHT)
     assert all(function.plain for function in functions)
     assert len(functions[0].decoded) == 16

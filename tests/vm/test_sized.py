@@ -62,7 +62,7 @@ def test_sizes_in_any_order(program: Program) -> None:
     for count in [3, 3, 5, *random.integers(1, 14, 60).tolist()]:
         check(program, count)
     twice = program.functions["twice"]
-    assert isinstance(twice, vm.sized.SizedFunction) and twice.code.straight is not None
+    assert isinstance(twice, vm.sized.SizedFunction) and twice.code.translation is not None
     assert len(twice._kept) == 8
 
 
