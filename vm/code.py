@@ -54,7 +54,7 @@ class Code:
         "name",
         "ordinal",
         "parameters",
-        "plain",
+        "fast_verified",
         "results",
         "runs",
         "translation",
@@ -73,7 +73,7 @@ class Code:
         results: tuple[str, ...],
         parameters: tuple[int, ...],
         decoded: list[Decoded],
-        plain: bool,
+        fast_verified: bool,
     ) -> None:
         self.link = link
         self._entry: Block | None = None
@@ -84,7 +84,7 @@ class Code:
         self.results = results
         self.parameters = parameters
         self.decoded = decoded
-        self.plain = plain  #: straight-line code that moves no ref
+        self.fast_verified = fast_verified  #: so it is straight-line code that moves no ref
         self.length = len(decoded) + decoded[-1].pc // BYTES_PER_UNIT  #: in units of fuel
         self.translation: Translation | None = None  #: once it is called often, if it can be translated
         self.runs = 0
@@ -104,7 +104,7 @@ class Code:
             self.results,
             self.parameters,
             self.decoded,
-            self.plain,
+            self.fast_verified,
         )
 
     def entry(self) -> Block:

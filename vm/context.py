@@ -27,8 +27,8 @@ from .interpreter import abandon, located, run
 from .kept import Kept, Setups, Uncached
 from .limits import NO_LIMITS, Limits
 from .memory import Memory
-from .once import run_once, straight_line
 from .ops.table import CALL, GLOBALS
+from .run_initializer import is_straight_line, run_initializer
 
 if TYPE_CHECKING:
     from orchestrion.hal.device import Device
@@ -145,10 +145,10 @@ class Context:
                         with suppress(Uncached):
                             self._run_translation(call, code, code.translation, ())
                             continue
-                    first = not code.runs and straight_line(code)
+                    first = not code.runs and is_straight_line(code)
                     code.ran()
                     if first:
-                        run_once(call, code, self.globals)
+                        run_initializer(call, code, self.globals)
                         continue
                     self.start(call, code, ())
                     while call.waiting is not None:

@@ -9,7 +9,7 @@ A translation means what the ops in `vm/ops/` mean:
 - `call.cached` takes cached results. If they are not cached, `Uncached` is raised and the interpreter runs the function
   from its start. So every instruction before a `call.cached` may run twice (`NativeFunction.pure`).
 - A native function that leaves state for a later call to find (not `NativeFunction.alone`) is not translated.
-- Refs passed to native functions are compared with their classes. A mismatch goes to the slow check in `ops/imports.py`.
+- Refs passed to native functions are compared with their classes. `ArgumentCheck` (`ops/imports.py`) looks at the rest.
 - The compiled text holds only names made here and integers from verified operands.
 - A line holds one instruction, so the line number in a traceback gives the pc.
 """

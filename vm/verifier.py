@@ -30,8 +30,8 @@ from orchestrion.schema.signature import (
 )
 from orchestrion.schema.versions import BYTECODE_MINOR, MAJOR
 
+from .fast_verifier import prove
 from .native import ImportRow
-from .quick import prove
 from .refs import TYPES
 from .reftypes import WITHOUT_TYPES, RefTypes
 
@@ -54,7 +54,7 @@ class VerifiedFunction(NamedTuple):
     results: tuple[str, ...]
     parameters: tuple[int, ...]  #: register of each argument
     decoded: list[Decoded]
-    plain: bool  #: it has no branch, call of the VM or suspension, and moves no ref
+    fast_verified: bool  #: whether `fast_verifier.py` proved it: it is straight-line code that moves no ref
 
 
 class VerifiedProgram(NamedTuple):
