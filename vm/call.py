@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from .enqueued import Enqueued
     from .errors import DeviceLost, VmError
     from .facts import LoadFacts
+    from .growable_buffers import ResultBuffers
     from .limits import Limits
     from .linker import LinkedProgram
     from .load_progress import BuildProgress
     from .memory import Memory
-    from .rooms import ResultRooms
 
 #: units of fuel (instructions, about) between two looks at clock and cancellation: a few milliseconds
 SLICE = 1 << 14
@@ -58,7 +58,7 @@ class CallContext(Protocol):
     facts: LoadFacts
     builds: Builds | None
     progress: BuildProgress | None
-    result_rooms: ResultRooms | None
+    result_buffers: ResultBuffers | None
     constant_bytes: int
     device: Device | None
     lost: DeviceLost | None

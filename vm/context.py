@@ -24,8 +24,8 @@ from .code import Code
 from .errors import CallerValueError, DeviceLost, LimitError, VmError
 from .facts import LoadFacts
 from .interpreter import abandon, located, run
-from .kept import Kept, Setups, Uncached
 from .limits import NO_LIMITS, Limits
+from .memo_cache import MemoCache, Setups, Uncached
 from .memory import Memory
 from .ops.table import CALL, GLOBALS
 from .run_initializer import is_straight_line, run_initializer
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from orchestrion.hal.device import Device
 
     from .call import Builds
+    from .growable_buffers import ResultBuffers
     from .jit import Translation
     from .linker import LinkedProgram
     from .load_progress import BuildProgress
-    from .rooms import ResultRooms
 
 
 class Submissions(Protocol):
@@ -72,7 +72,7 @@ class Context:
         "execute",
         "facts",
         "globals",
-        "kept",
+        "memo_cache",
         "lane",
         "limits",
         "lock",
@@ -82,7 +82,7 @@ class Context:
         "parent",
         "program",
         "progress",
-        "result_rooms",
+        "result_buffers",
     )
 
     def __init__(
@@ -106,11 +106,11 @@ class Context:
         self.parent = parent
         #: by `call.cached`
         indirect = setups is not None and device is not None and device.indirect_dispatch
-        self.kept = Kept(self.memory, partial(setups, program) if setups is not None and indirect else None)
+        self.memo_cache = MemoCache(self.memory, partial(setups, program) if setups is not None and indirect else None)
         self.globals: list[Any] = list(program.globals if parent is None else parent.globals)
         #: `callback(busy)`, of this context's objects: see `on_memory_pressure`
         self.memory_pressure_callbacks: list[weakref.WeakMethod[Callable[[bool], bool]]] = []
-        self.result_rooms: ResultRooms | None = None  #: for results that the running call allocates
+        self.result_buffers: ResultBuffers | None = None  #: for results that the running call allocates
         self.cancelled = False
         self.facts = LoadFacts()
         self.builds: Builds | None = None  #: while the program's initializers run
@@ -237,7 +237,7 @@ class Context:
                 self.lock.release()
 
     def _release_spare(self, busy: bool) -> bool:
-        found = [self.kept.clear()]
+        found = [self.memo_cache.clear()]
         for row in self.memory_pressure_callbacks:
             callback = row()
             found.append(callback is not None and callback(busy))
@@ -264,7 +264,7 @@ class Context:
         builds, self.builds = self.builds, None
         if builds is not None:  # an initializer failed, while helpers still build for the device
             builds.end()
-        self.kept.clear()
+        self.memo_cache.clear()
         if self.globals:
             for place in self.program.code.release_order():
                 self.globals[place] = None

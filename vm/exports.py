@@ -40,7 +40,7 @@ class Export(NamedTuple):
     trees: str = ""
 
     @property
-    def is_sized(self) -> bool:
+    def is_dynamic(self) -> bool:
         """Whether sizes come with each call."""
         return any([-1 in value.shape for value in (*self.arguments, *self.results)])
 

@@ -83,7 +83,7 @@ class Function:
         "_inputs",
         "_log",
         "_outputs",
-        "_plain",
+        "_mapped_output",
         "_ready",
         "_residents",
         "_statistics",
@@ -106,7 +106,7 @@ class Function:
         self._inputs: tuple[Slot, ...] = ()
         self._outputs: tuple[Slot, ...] = ()
         self._targets: tuple[BufferView | None, ...] = ()
-        self._plain: Slot | None = None  #: the output, when there is one and its memory is mapped
+        self._mapped_output: Slot | None = None  #: the output, when there is one and its memory is mapped
         self._ready = False
         self._residents: Residents | None = None  #: once a call left its results on the device
 
@@ -174,9 +174,13 @@ class Function:
                 if outs is not None:
                     self._await(results)
                     value = self._deliver(results, outs, targets, operands)
-                elif self._plain is not None and results[0] is targets[0] and not self._plain.buffer.submitted:
-                    value = self._plain.elements.copy()  # type: ignore[union-attr]
-                    self._statistics.device_to_host_bytes += self._plain.nbytes
+                elif (
+                    self._mapped_output is not None
+                    and results[0] is targets[0]
+                    and not self._mapped_output.buffer.submitted
+                ):
+                    value = self._mapped_output.elements.copy()  # type: ignore[union-attr]
+                    self._statistics.device_to_host_bytes += self._mapped_output.nbytes
                 else:
                     self._await(results)
                     value = self._collect(results, operands)
@@ -305,7 +309,7 @@ class Function:
         """After `operands`: the shape of each result, None where only the program knows it."""
         return [view.shape for view in self._targets if view is not None]
 
-    def learn(self, views: Sequence[BufferView]) -> None:
+    def note_results(self, views: Sequence[BufferView]) -> None:
         """Hear what the results were, for `result_shapes` of the next call."""
 
     def run(self, passed: Sequence[BufferView | None]) -> tuple[Any, ...]:
@@ -329,12 +333,12 @@ class Function:
         self._outputs = tuple([self._slot(value, MemoryUse.OUTPUT) for value in self.export.results])
         self._targets = tuple([slot.view for slot in self._outputs])
         plain = len(self._outputs) == 1 and is_readable(self._outputs[0])
-        self._plain = self._outputs[0] if plain else None
+        self._mapped_output = self._outputs[0] if plain else None
         self._ready = True
 
     def warm_up(self) -> list[Work]:
         """Make the slots, if shapes are static, and find what calls submit. The context's lock is held."""
-        if self.export.is_sized:
+        if self.export.is_dynamic:
             return []
         if not self._ready:
             self._prepare(())
@@ -348,7 +352,7 @@ class Function:
     def release(self) -> None:
         """Let go of the slots: the context is being closed."""
         self._inputs = self._outputs = ()
-        self._targets, self._plain = (), None
+        self._targets, self._mapped_output = (), None
         self._ready = False
         if self._residents is not None:
             self._residents.close()

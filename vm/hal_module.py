@@ -428,12 +428,12 @@ def _allocate_streamed(call: Call, device: Device, pool: "Pool", size: int) -> B
 
 def _allocate_result(call: Call, size: int) -> Buffer:
     """Memory for a result: where the caller has some that earlier calls left, that."""
-    rooms = call.context.result_rooms
-    if rooms is None:
+    buffers = call.context.result_buffers
+    if buffers is None:
         return _allocate(call, size, MemoryUse.OUTPUT)
-    if rooms.find(size) is None:
+    if buffers.find(size) is None:
         call.spend_object(size)
-    return rooms.take(_device(call), size)
+    return buffers.take(_device(call), size)
 
 
 def _device(call: Call) -> Device:

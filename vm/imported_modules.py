@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .code import Code
     from .context import Context
     from .exports import Export
-    from .loader import Check
+    from .loader import ModuleCheck
     from .program_context import LoadedProgram, ModuleSource, ProgramContext
 
 
@@ -223,7 +223,7 @@ def check_types(module: Module, modules: Mapping[str, ImportedModule]) -> None:
         raise UnresolvedImport(f"imported functions are missing: {'; '.join(problems[:100])}")
 
 
-def checking(modules: Sequence[ImportedModule], check: Check | None) -> Check:
+def checking(modules: Sequence[ImportedModule], check: ModuleCheck | None) -> ModuleCheck:
     """What looks at a module before its code is verified: `check`, then the types of what it imports."""
     by_name = {module.name: module for module in modules}
 

@@ -27,7 +27,7 @@ from orchestrion.hal.errors import HalError, OutOfMemory
 
 from .capacity import Capacity, affordable, setup_expressions
 from .errors import LimitError, VmError
-from .kept import SetupFacts
+from .memo_cache import SetupStatistics
 from .range_map import RangeMap
 from .recording import BINDING_BYTES, COMMAND_BYTES, SLOT_BYTES, Recording
 from .refs import OBJECT_BYTES
@@ -226,9 +226,9 @@ class IndirectSetup:
         self._reason = ""
 
     @property
-    def facts(self) -> SetupFacts:
+    def statistics(self) -> SetupStatistics:
         capacity = None if self._prepared is None else self._sizes
-        return SetupFacts(self._name, capacity, reason=self._reason, **self._counts)
+        return SetupStatistics(self._name, capacity, reason=self._reason, **self._counts)
 
     def serve(self, call: Call, sizes: tuple[int, ...], forget: Callable[[], None]) -> tuple[Any, ...] | None:
         """The setup's results for these sizes; None if they need recordings of their own, or if the setup refuses them.
@@ -371,14 +371,14 @@ class IndirectSetups:
         """Let go of memory and recordings; whether there were any."""
         return any([not isinstance(setup, str) and setup.release() for setup in self._setups.values()])
 
-    def facts(self) -> list[SetupFacts]:
+    def statistics(self) -> list[SetupStatistics]:
         """Of each setup that was called."""
         found = []
         for function, setup in self._setups.items():
             if isinstance(setup, str):
-                found.append(SetupFacts(self._program.codes[function].name, None, 0, 0, 0, setup))
+                found.append(SetupStatistics(self._program.codes[function].name, None, 0, 0, 0, setup))
             else:
-                found.append(setup.facts)
+                found.append(setup.statistics)
         return found
 
     def _find(self, function: int, count: int) -> IndirectSetup | str:

@@ -151,7 +151,7 @@ class _Translator:
             return None
         arguments = "".join(f"{self.read(register)}, " for register in args)
         given = "".join(f"{self.written(register)}, " for register in results)
-        call = f"call.context.kept.get({int(function)}, ({arguments}), call)"
+        call = f"call.context.memo_cache.get({int(function)}, ({arguments}), call)"
         return f"{given}= {call}" if results else call
 
     def checks(self, place: int, types: Sequence[str], values: Sequence[str]) -> str:

@@ -29,7 +29,7 @@ from .linker import LinkedProgram
 from .load_limits import LoadLimits, defaults_of, find_limits, finite, tighten
 from .load_progress import LoadProgress, Progress
 from .load_times import LoadTimes
-from .loader import Check, Loader
+from .loader import Loader, ModuleCheck
 from .memory import Memory
 from .native import Functions, NativeModule, native_modules
 from .opening import admission_under, first_program, folder, open_module, open_share
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from .admission import AnySignature
     from .code import Code
     from .imported_modules import ImportedModule
-    from .kept import Setups
+    from .memo_cache import Setups
     from .parameters import File, Source
     from .placement import Placement
     from .profile import Profile, Profiler
@@ -161,8 +161,8 @@ class Program(LoadedProgram, ProgramArrays):
         of new sizes need, with the sizes that memory and recordings are made for, how often they were made, how many
         sets of sizes they served, how many took recordings of their own, and why.
         """
-        setups = self.context.kept.setups
-        sizes = [] if setups is None else [facts._asdict() for facts in setups.facts()]
+        setups = self.context.memo_cache.setups
+        sizes = [] if setups is None else [row._asdict() for row in setups.statistics()]
         return {
             "load": dict(self._load),
             "calls": self._log.rows(),
@@ -414,7 +414,7 @@ def load_request(request: Request, device: Device | None, frames: int, times: Lo
     request.device_id = share.info.id
     imported: Sequence[ImportedModule] = ()
     try:
-        check: Check | None = None if admission is None else admission.check
+        check: ModuleCheck | None = None if admission is None else admission.check
         if request.modules:
             from .imported_modules import checking, load_modules
 
@@ -458,7 +458,7 @@ def _setups(linked: LinkedProgram) -> Setups:
 
 
 def _profiled(
-    file: Container, device: Device, natives: Sequence[Functions], check: Check | None
+    file: Container, device: Device, natives: Sequence[Functions], check: ModuleCheck | None
 ) -> tuple[LinkedProgram, Profiler]:
     """The program of a file, and who times it. What profiling takes is imported here."""
     from .profile import Profiler

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 from orchestrion.hal.fork import ForkedLock
 
 from .context import Context
+from .dynamic_function import DynamicFunction
 from .errors import PUBLIC, CallerTypeError, CallerValueError, public
 from .exports import Export
 from .function import Function
 from .load_progress import LoadProgress, Progress
 from .scalars import ScalarFunction
-from .sized import SizedFunction
 from .statistics import Log
 from .tree_function import AnyFunction, TreeFunction
 from .warm_up import warm_up
@@ -36,7 +36,7 @@ class ProgramContext:
         found: dict[str, AnyFunction] = {}
         for export, code in zip(exports, context.program.entries, strict=True):
             if export.arguments or export.results:
-                kind = SizedFunction if export.is_sized else Function
+                kind = DynamicFunction if export.is_dynamic else Function
                 flat = kind(export, code, context, log)
                 found[export.name] = TreeFunction(flat) if export.trees else flat
             else:

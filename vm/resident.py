@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
 from math import prod
 from operator import index
 from time import perf_counter
@@ -56,25 +57,15 @@ def places_of(donate: Donated, names: Sequence[str], what: str) -> tuple[int, ..
 
 
 class DonatedPlaces:
-    """`places_of` for one function, the answers kept for as many ways of asking as a program has."""
-
-    _MOST = 64
+    """`places_of` for one function. Answers for tuples are cached."""
 
     def __init__(self, names: Sequence[str], what: str) -> None:
-        self._names = names
-        self._what = what
-        self._found: dict[Donated, tuple[int, ...]] = {}
+        self._places = partial(places_of, names=names, what=what)
+        self._cached = lru_cache(64)(self._places)
 
     def find(self, donate: Donated) -> tuple[int, ...]:
         """Errors as `places_of`."""
-        if type(donate) is not tuple:
-            return places_of(donate, self._names, self._what)
-        found = self._found.get(donate)
-        if found is None:
-            found = places_of(donate, self._names, self._what)
-            if len(self._found) < self._MOST:
-                self._found[donate] = found
-        return found
+        return self._cached(donate) if type(donate) is tuple else self._places(donate)
 
 
 class _Row(NamedTuple):
@@ -104,7 +95,7 @@ class ResidentFunction(Protocol):
     def result_shapes(self) -> list[tuple[int, ...] | None]:
         """After `operands`: the shape of each result; None where only the program knows it."""
 
-    def learn(self, views: Sequence[BufferView]) -> None:
+    def note_results(self, views: Sequence[BufferView]) -> None:
         """Hear what the results were, for `result_shapes` of the next call."""
 
     def run(self, passed: Sequence[BufferView | None]) -> tuple[Any, ...]:
@@ -196,7 +187,7 @@ class Residents:
         argument, or a constant.
         """
         views = [function.checked(place, result) for place, result in enumerate(results)]
-        function.learn(views)
+        function.note_results(views)
         found = []
         for place, (view, target) in enumerate(zip(views, targets, strict=True)):
             if view is not target:

@@ -36,6 +36,7 @@ from orchestrion.schema.trust import keys, signers
 from orchestrion.schema.trust.policy import TrustPolicy
 from orchestrion.schema.writer import write
 from orchestrion.vm import admission
+from orchestrion.vm.lru_cache import LruCache
 
 X = np.array([1, 2, 3, 4], np.float32)
 Y = np.array([5, -1, 0.5, 2], np.float32)
@@ -521,13 +522,12 @@ except vm.Untrusted as error:
     assert f"is not trusted: publisher: signatures need the package cryptography: {install('sign')}" in said
 
 
-def test_facts_of_many_modules_are_bounded(key: keys.PrivateKey, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "_MOST_FACTS", 2)
-    monkeypatch.setattr(admission, "_facts", {})
+def test_cached_identities_are_bounded(key: keys.PrivateKey, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "_identities", LruCache(2))
     for number in range(5):
         data = signed(code_module(f'attribute "model.version" = "{number}"'), key)
         assert vm.load(data, policy=policy).f() == 7
-        assert len(admission._facts) <= 2
+        assert len(admission._identities) <= 2
 
 
 def test_two_signers_share_the_scopes(

@@ -149,7 +149,7 @@ def _call_cached(site: Site, ordinal: int, args: tuple[int, ...], results: tuple
 
     def keep(regs: Registers) -> Block:
         key = tuple([regs[register] for register in args])
-        regs[CALL].context.kept.keep(ordinal, key, tuple([regs[register] for register in results]))
+        regs[CALL].context.memo_cache.put(ordinal, key, tuple([regs[register] for register in results]))
         return after
 
     returned = Block(block.code)
@@ -159,9 +159,9 @@ def _call_cached(site: Site, ordinal: int, args: tuple[int, ...], results: tuple
     def end(regs: Registers) -> Block | None:
         call = regs[CALL]
         key = tuple([regs[register] for register in args])
-        found = call.context.kept.find(ordinal, key)
+        found = call.context.memo_cache.find(ordinal, key)
         if found is None:
-            found = call.context.kept.serve(ordinal, key, call)
+            found = call.context.memo_cache.serve(ordinal, key, call)
         if found is None:
             return enter(regs)
         for register, value in zip(results, found, strict=True):
