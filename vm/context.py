@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Submissions(Protocol):
-    """What a context asks of its submitted calls. See `lane.py`."""
+    """What a context asks of its submitted calls. See `call_queue.py`."""
 
     def cancel(self) -> None:
         """End the call under way, if any."""
@@ -73,7 +73,7 @@ class Context:
         "facts",
         "globals",
         "memo_cache",
-        "lane",
+        "call_queue",
         "limits",
         "lock",
         "lost",
@@ -117,7 +117,7 @@ class Context:
         self.progress: BuildProgress | None = None  #: while the program's initializers run, if somebody wants to know
         self.constant_bytes = 0  #: of constants that were copied to the device
         self.lock: Any = new_lock()  #: or a `ForkedLock`
-        self.lane: Submissions | None = None  #: of submitted calls, once there was one
+        self.call_queue: Submissions | None = None  #: of submitted calls, once there was one
         if device is not None:
             device.on_memory_pressure(self.release_spare)
         self.memory.on_full(self.release_spare)
@@ -211,8 +211,8 @@ class Context:
     def cancel(self) -> None:
         """End the call that is running now, if any, with `Cancelled`. From any thread; it takes a few milliseconds."""
         self.cancelled = True
-        if self.lane is not None:
-            self.lane.cancel()
+        if self.call_queue is not None:
+            self.call_queue.cancel()
 
     def on_memory_pressure(self, callback: Callable[[bool], bool]) -> None:
         """Have a bound method called when memory runs out, which lets go of what can be made again and tells whether it
@@ -250,8 +250,8 @@ class Context:
         if self.builds is not None:  # a failed initializer closes: helpers use the device
             self.builds.end()
         self._drop_globals()
-        if self.lane is not None:
-            self.lane.release()
+        if self.call_queue is not None:
+            self.call_queue.release()
         self.execute = _no_device if self.lost is None else partial(_refuse, self.lost.message)
         if self.device is not None:
             try:
@@ -275,9 +275,9 @@ class Context:
         self.lock = ForkedLock(
             CallerValueError(f"the program was loaded by process {parent}, of which this one is a fork")
         )
-        lane, self.lane = self.lane, None
-        if lane is not None:
-            lane.invalidate_after_fork(parent)
+        queue, self.call_queue = self.call_queue, None
+        if queue is not None:
+            queue.invalidate_after_fork(parent)
 
     def refusal(self, what: str = "the program") -> VmError:
         """Why a closed context does nothing."""

@@ -17,7 +17,7 @@ from orchestrion.hal.errors import DriverUnavailable, HalError, InvalidArgument
 from orchestrion.hal.fork import after_fork, new_lock
 from orchestrion.schema.hints import install
 
-from .agent import Agent, Timer
+from .event_loop import EventLoop, Timer
 from .fence import Fence, as_hal_error
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Poller:
     """The thread that looks."""
 
     def __init__(self) -> None:
-        self._agent = Agent("orchestrion-events")
+        self._loop = EventLoop("orchestrion-events")
         self._lock = new_lock()
         self._watched: dict[NativeFence, float] = {}  #: since when
         self._posted = False
@@ -160,7 +160,7 @@ class Poller:
             if self._posted:
                 return
             self._posted = True
-        self._agent.post(self._sweep)
+        self._loop.post(self._sweep)
 
     def forget(self, fence: NativeFence) -> None:
         """Nobody listens to it any more."""
@@ -183,7 +183,7 @@ class Poller:
             if self._watched:
                 now = time.monotonic()
                 pause = (now - max(self._watched.values())) / PART
-                self._timer = self._agent.at(now + min(max(pause, SOONEST), LATEST), self._sweep)
+                self._timer = self._loop.at(now + min(max(pause, SOONEST), LATEST), self._sweep)
 
 
 _poller = Poller()

@@ -236,8 +236,8 @@ class Program(LoadedProgram, ProgramArrays):
         """Release what the lost device holds; from now on everything that is asked of it is refused as lost."""
         context = self.context
         self._base.lost = context.lost = lost
-        if context.lane is not None:
-            context.lane.close(lost)
+        if context.call_queue is not None:
+            context.call_queue.close(lost)
         self.close()
 
     def close(self) -> None:

@@ -93,8 +93,8 @@ class ProgramContext:
         """Release what the context holds. Its functions refuse calls afterwards. In a forked process: nothing."""
         if isinstance(self.context.lock, ForkedLock):
             return
-        if self.context.lane is not None:
-            self.context.lane.close()
+        if self.context.call_queue is not None:
+            self.context.call_queue.close()
         with self.context.lock:
             for function in self.functions.values():
                 if not isinstance(function, ScalarFunction):

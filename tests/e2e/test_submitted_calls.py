@@ -15,8 +15,8 @@ import pytest
 
 from orchestrion import compiler, vm
 from orchestrion.hal.registry import open_device
-from orchestrion.vm.agent import LINGER
 from orchestrion.vm.errors import CallerError, Cancelled, DeadlineExceeded, WaitFailed
+from orchestrion.vm.event_loop import IDLE_SECONDS
 
 X = np.array([1, 2, 3, 4], np.float32)
 SIZE = 384
@@ -276,7 +276,7 @@ def test_a_dropped_program_finishes_its_calls(name: str, load_on: Callable[[byte
 def test_threads_end(program: vm.Program) -> None:
     program.square.submit(X).result(30)
     assert any("calls" in one for one in threads())
-    end = time.monotonic() + LINGER + 5
+    end = time.monotonic() + IDLE_SECONDS + 5
     while [one for one in threads() if "calls" in one or "waits" in one] and time.monotonic() < end:
         time.sleep(0.02)
     assert not [one for one in threads() if "calls" in one or "waits" in one]
