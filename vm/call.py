@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from orchestrion.hal.executable import Executable
     from orchestrion.hal.semaphore import Fence
 
-    from .enqueued import Enqueued
     from .errors import DeviceLost, VmError
-    from .facts import LoadFacts
     from .growable_buffers import ResultBuffers
     from .limits import Limits
     from .linker import LinkedProgram
+    from .load_facts import LoadFacts
     from .load_progress import BuildProgress
     from .memory import Memory
+    from .pending_batch import PendingBatch
 
 #: units of fuel (instructions, about) between two looks at clock and cancellation: a few milliseconds
 SLICE = 1 << 14
@@ -113,7 +113,7 @@ class Call:
         "context",
         "deadline",
         "depth",
-        "enqueued",
+        "pending_batch",
         "fuel",
         "limited",
         "limits",
@@ -153,7 +153,7 @@ class Call:
         self.suspended: Any = None  #: the block that ended with the suspension
         self.waiting: Any = None
         self.results: tuple[Any, ...] = ()
-        self.enqueued: Enqueued | None = None  #: for the next submission
+        self.pending_batch: PendingBatch | None = None  #: for the next submission
         self.built: set[int] = set()  #: executables whose build time was added to the deadline
         self.deadline = None if limits.deadline is None else time.monotonic() + limits.deadline
         fuel = None if limits.fuel is None else int(limits.fuel)

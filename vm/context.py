@@ -22,9 +22,9 @@ from orchestrion.hal.waiting import attempt
 from .call import Call
 from .code import Code
 from .errors import CallerValueError, DeviceLost, LimitError, VmError
-from .facts import LoadFacts
 from .interpreter import abandon, located, run
 from .limits import NO_LIMITS, Limits
+from .load_facts import LoadFacts
 from .memo_cache import MemoCache, Setups, Uncached
 from .memory import Memory
 from .ops.table import CALL, GLOBALS
@@ -119,8 +119,8 @@ class Context:
         self.lock: Any = new_lock()  #: or a `ForkedLock`
         self.call_queue: Submissions | None = None  #: of submitted calls, once there was one
         if device is not None:
-            device.on_memory_pressure(self.release_spare)
-        self.memory.on_full(self.release_spare)
+            device.on_memory_pressure(self.release_caches)
+        self.memory.on_full(self.release_caches)
         self.lost: DeviceLost | None = None  #: why it was closed, if that was the loss of its device
         _contexts.add(self)
 
@@ -220,23 +220,23 @@ class Context:
         """
         self.memory_pressure_callbacks.append(weakref.WeakMethod(callback))
 
-    def release_spare(self, own: bool = True) -> bool:
+    def release_caches(self, own: bool = True) -> bool:
         """Let go of what is only kept in case it is wanted again; whether there was anything. See `hal/relief.py`.
 
         `own`: a call of this context asks, or nobody makes one. Else another thread may be in the middle of one: then
         everything stays.
         """
         if own:
-            return self._release_spare(busy=True)
+            return self._release_caches(busy=True)
         held: list[bool] = []
         try:
             attempt(self.lock, held)
-            return bool(held) and self._release_spare(busy=False)
+            return bool(held) and self._release_caches(busy=False)
         finally:
             if held:
                 self.lock.release()
 
-    def _release_spare(self, busy: bool) -> bool:
+    def _release_caches(self, busy: bool) -> bool:
         found = [self.memo_cache.clear()]
         for row in self.memory_pressure_callbacks:
             callback = row()

@@ -39,7 +39,7 @@ from .errors import (
 from .exports import Export, Value
 from .fence import Future
 from .interop import IMPORT_BYTES, import_array, is_foreign
-from .resident import Donated, Residents
+from .on_device import Donated, OnDeviceCalls
 from .statistics import Log, totals
 from .submit import Staged, submit
 from .tensors import as_array, check_out, describe, fits, mismatch
@@ -85,7 +85,7 @@ class Function:
         "_outputs",
         "_mapped_output",
         "_ready",
-        "_residents",
+        "_on_device_calls",
         "_statistics",
         "_targets",
         "code",
@@ -108,7 +108,7 @@ class Function:
         self._targets: tuple[BufferView | None, ...] = ()
         self._mapped_output: Slot | None = None  #: the output, when there is one and its memory is mapped
         self._ready = False
-        self._residents: Residents | None = None  #: once a call left its results on the device
+        self._on_device_calls: OnDeviceCalls | None = None  #: once a call left its results on the device
 
     @property
     def flat(self) -> Function:
@@ -202,9 +202,9 @@ class Function:
         if named:
             arguments = self._ordered(arguments, named)
         with self.context.lock:
-            if self._residents is None:
-                self._residents = Residents(self)
-            found = self._residents.call(self, arguments, donate)
+            if self._on_device_calls is None:
+                self._on_device_calls = OnDeviceCalls(self)
+            found = self._on_device_calls.call(self, arguments, donate)
         return found[0] if len(found) == 1 else found
 
     def submit(self, *arguments: Any, out: Any = None, wait: Iterable[Any] = (), signal: Any = None) -> Future:
@@ -271,7 +271,7 @@ class Function:
         self.log(staged.started, staged.before)
         return value
 
-    # what `resident.py` asks of a call; the context's lock is held
+    # what `on_device.py` asks of a call; the context's lock is held
 
     @property
     def device(self) -> Device:
@@ -345,18 +345,18 @@ class Function:
         self.code.entry()
         if not self.device.queue.prepares:
             return []
-        from .rehearsal import rehearse
+        from .dry_run import dry_run
 
-        return rehearse(self.context, self.code, [*[slot.view for slot in self._inputs], *self._targets])
+        return dry_run(self.context, self.code, [*[slot.view for slot in self._inputs], *self._targets])
 
     def release(self) -> None:
         """Let go of the slots: the context is being closed."""
         self._inputs = self._outputs = ()
         self._targets, self._mapped_output = (), None
         self._ready = False
-        if self._residents is not None:
-            self._residents.close()
-            self._residents = None
+        if self._on_device_calls is not None:
+            self._on_device_calls.close()
+            self._on_device_calls = None
 
     def __del__(self) -> None:
         if hasattr(self, "_ready"):

@@ -22,11 +22,11 @@ from orchestrion.hal.semaphore import Fence
 from orchestrion.schema.dtypes import BY_CODE, DType
 from orchestrion.schema.hal_imports import HAL_IMPORTS
 
-from . import derived, parallel_builds
+from . import constant_cache, parallel_builds
 from .call import Call, SuspendableCall
-from .enqueued import Enqueued
 from .errors import CallerError, CallerValueError, MissingType, Trap
 from .native import Inline, NativeFunction, NativeModule, native
+from .pending_batch import PendingBatch
 from .recording import BINDING_BYTES, COMMAND_BYTES, MAX_SLOTS, SLOT_BYTES, Recording
 from .refs import OBJECT_BYTES
 from .tensors import describe, fits
@@ -327,50 +327,50 @@ class HalModule(NativeModule):
         if call.deadline is not None:
             _build(call, recording)
             call.check()
-        if call.enqueued is None:
+        if call.pending_batch is None:
             call.context.execute(recording.commands, buffers, call)
             return
-        call.enqueued.add(recording, buffers)
-        self._execute_all(call, call.enqueued)
+        call.pending_batch.add(recording, buffers)
+        self._execute_all(call, call.pending_batch)
 
     def begin_execute(self, call: SuspendableCall, recording: Recording, *buffers: Buffer) -> Fence:
         """`execute` without waiting: the fence is reached when the work is over."""
         _build(call, recording)
         call.check()
-        if call.enqueued is None:
+        if call.pending_batch is None:
             fence = call.timeline()
             _device(call).queue.submit(recording.commands, buffers, None, fence, call.watcher())
             return fence
-        call.enqueued.add(recording, buffers)
-        return self._begin_all(call, call.enqueued)
+        call.pending_batch.add(recording, buffers)
+        return self._begin_all(call, call.pending_batch)
 
     @_hal("enqueue", begin="begin_enqueue", alone=False)
     def enqueue(self, call: Call, recording: Recording, *buffers: Buffer) -> None:
         _build(call, recording)
-        enqueued = _enqueued(call)
-        enqueued.add(recording, buffers)
-        if enqueued.full:
+        batch = _pending_batch(call)
+        batch.add(recording, buffers)
+        if batch.full:
             call.check()
-            self._execute_all(call, enqueued)
+            self._execute_all(call, batch)
 
     def begin_enqueue(self, call: SuspendableCall, recording: Recording, *buffers: Buffer) -> Fence | None:
         """As `enqueue`; there is something to wait for when the batch was full."""
         _build(call, recording)
-        enqueued = _enqueued(call)
-        enqueued.add(recording, buffers)
-        if not enqueued.full:
+        batch = _pending_batch(call)
+        batch.add(recording, buffers)
+        if not batch.full:
             return None
         call.check()
-        return self._begin_all(call, enqueued)
+        return self._begin_all(call, batch)
 
-    def _execute_all(self, call: Call, enqueued: Enqueued) -> None:
-        call.enqueued = None
-        _device(call).queue.execute_batch(enqueued.batch(), call)
+    def _execute_all(self, call: Call, batch: PendingBatch) -> None:
+        call.pending_batch = None
+        _device(call).queue.execute_batch(batch.works(), call)
 
-    def _begin_all(self, call: SuspendableCall, enqueued: Enqueued) -> Fence:
-        call.enqueued = None
+    def _begin_all(self, call: SuspendableCall, batch: PendingBatch) -> Fence:
+        call.pending_batch = None
         fence = call.timeline()
-        _device(call).queue.submit_batch(enqueued.batch(), None, fence, call.watcher())
+        _device(call).queue.submit_batch(batch.works(), None, fence, call.watcher())
         return fence
 
     @_hal("read")
@@ -384,13 +384,13 @@ class HalModule(NativeModule):
 
     @_hal("cache.load")
     def cache_load(self, call: Call, buffer: Buffer, number: int) -> int:
-        found = derived.load(call, _device(call), buffer, number)
+        found = constant_cache.load(call, _device(call), buffer, number)
         call.context.facts.derived[number] = bool(found)
         return found
 
     @_hal("cache.save")
     def cache_save(self, call: Call, buffer: Buffer, number: int) -> None:
-        derived.save(call, _device(call), buffer, number)
+        constant_cache.save(call, _device(call), buffer, number)
 
     @_hal("fence.create")
     def fence_create(self, call: Call) -> Fence:
@@ -451,11 +451,11 @@ def _build(call: Call, recording: Recording) -> None:
         call.deadline += call.context.build_seconds - before
 
 
-def _enqueued(call: Call) -> Enqueued:
+def _pending_batch(call: Call) -> PendingBatch:
     """What the call has enqueued, to be added to."""
-    if call.enqueued is None:
-        call.enqueued = Enqueued(call.memory)
-    return call.enqueued
+    if call.pending_batch is None:
+        call.pending_batch = PendingBatch(call.memory)
+    return call.pending_batch
 
 
 def _storage(view: BufferView) -> Buffer:

@@ -140,4 +140,4 @@ def _release(call: Call, regs: list[Any]) -> None:
         frame.clear()
     call.stack.clear()
     regs.clear()
-    call.regs = call.block = call.resumption = call.waiting = call.enqueued = None
+    call.regs = call.block = call.resumption = call.waiting = call.pending_batch = None

@@ -14,11 +14,11 @@ class Memory:
     `program` is the memory of the program's own context: host bytes of all contexts are counted there together.
     """
 
-    __slots__ = ("_host", "_spare", "budget")
+    __slots__ = ("_host", "_on_full", "budget")
 
     def __init__(self, limit: float | None, program: "Memory | None" = None) -> None:
         self.budget = Account(None)
-        self._spare: weakref.WeakMethod[Callable[[], bool]] | None = None
+        self._on_full: weakref.WeakMethod[Callable[[], bool]] | None = None
         self.restrict(limit)
         self._host: Account = Account(None) if program is None else program._host
 
@@ -31,7 +31,7 @@ class Memory:
         """Have a bound method called before a charge is refused, which lets go of what can be made again and tells
         whether it did.
         """
-        self._spare = weakref.WeakMethod(callback)
+        self._on_full = weakref.WeakMethod(callback)
 
     def charge(self, size: int) -> None:
         """`MemoryExceeded`, and nothing charged, when the limit forbids it, also after `on_full`."""
@@ -43,7 +43,7 @@ class Memory:
         self._host.charge(size)
 
     def _relieve(self) -> bool:
-        release = None if self._spare is None else self._spare()
+        release = None if self._on_full is None else self._on_full()
         return release is not None and release()
 
     def refund(self, size: int) -> None:

@@ -23,7 +23,7 @@ from orchestrion.schema.shipping import archive
 
 from .errors import ParameterError
 from .file_part import FilePart
-from .linker import LinkedProgram, Values
+from .linker import LinkedProgram, ParameterValues
 
 if TYPE_CHECKING:
     from orchestrion.schema.module import Module
@@ -71,7 +71,7 @@ def bind(
     extra: bool,
     memory: Memory,
     policy: TrustPolicy | None,
-) -> Values:
+) -> ParameterValues:
     """The values of a program's parameters. `folder`: where the module lies, None for one in memory.
 
     `parameters`: where they come from; None: from beside the module. `extra`: whether the sources may hold more than
@@ -87,7 +87,7 @@ def bind(
         admit(policy, module, [(row, given[row.name]) for row in wanted], opened)
     updates = updates_of(module, wanted, opened, extra)
     values = {row.segment: _value(row, given[row.name], updates, memory) for row in wanted}
-    return Values(values, [row.name for row in wanted])
+    return ParameterValues(values, [row.name for row in wanted])
 
 
 def find(

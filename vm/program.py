@@ -190,7 +190,7 @@ class Program(LoadedProgram, ProgramArrays):
 
     def placement(self) -> Placement:
         """Which program and variants were chosen for the device, what was passed over and why; see `placement.py`."""
-        from .facts import LoadFacts
+        from .load_facts import LoadFacts
         from .placement import placed
 
         facts = LoadFacts()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from .admission import Admission
     from .limits import Limits
-    from .linker import LinkedProgram, Values
+    from .linker import LinkedProgram, ParameterValues
     from .memory import Memory
     from .native import NativeModule
     from .parameters import File, Source
@@ -66,7 +66,7 @@ class Request:
     #: held by who loads the program again
     lock: threading.Lock = field(default_factory=threading.Lock)
     #: found values of parameters, and the bytes of host memory that they were charged for
-    _bound: tuple[Values, int] | None = None
+    _bound: tuple[ParameterValues, int] | None = None
 
     @property
     def further(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Request:
                 f"the program was loaded on {self.device_id} and cannot be reopened on {device.info.id}"
             )
 
-    def bind(self, linked: LinkedProgram, memory: Memory) -> Values:
+    def bind(self, linked: LinkedProgram, memory: Memory) -> ParameterValues:
         """The values of the program's parameters, charged to `memory`; errors as `parameters.bind`."""
         if self._bound is not None:
             values, size = self._bound

@@ -68,9 +68,9 @@ def run_initializer(call: Call, code: Code, values: list[Any]) -> None:
                 OPS[row.name](*operands)(regs)
             for register in moved:
                 regs[register] = None
-        if call.enqueued is not None:
+        if call.pending_batch is not None:
             pc = code.decoded[-1].pc
-            raise call.enqueued.forgotten()
+            raise call.pending_batch.never_executed()
     except (VmError, HalError, MemoryError) as error:
         raise located(error, call, code, pc, regs) from (None if isinstance(error, VmError) else error)
 

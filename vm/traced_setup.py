@@ -79,7 +79,7 @@ class Untraceable(Misfit):
 class Tracer:
     """Stands where a setup expects the running call. `buffers`: for its allocations, in order."""
 
-    __slots__ = ("block", "buffers", "enqueued", "memory", "records", "regs", "results", "sizes", "stack")
+    __slots__ = ("block", "buffers", "memory", "pending_batch", "records", "regs", "results", "sizes", "stack")
 
     def __init__(self, memory: Any, buffers: Sequence[Buffer] | None) -> None:
         self.memory = memory
@@ -88,7 +88,7 @@ class Tracer:
         self.records: list[tuple[Recording, int, list[Command]]] = []
         # what the end of a function looks at
         self.stack: list[Any] = []
-        self.enqueued = None
+        self.pending_batch = None
         self.results: tuple[Any, ...] = ()
         self.regs: Any = None
         self.block: Any = None

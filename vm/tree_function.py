@@ -11,7 +11,7 @@ from orchestrion.schema.trees import Trees, decode, leaves
 from .errors import CallerTypeError, no_pickle, shorten
 from .exports import Export
 from .function import Function
-from .resident import Donated, DonatedPlaces
+from .on_device import Donated, DonatedPlaces
 from .scalars import ScalarFunction
 from .trees import builder, flatten, flattener, written
 

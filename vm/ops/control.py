@@ -180,8 +180,8 @@ def _return(site: Site, values: tuple[int, ...]) -> End:
         call = regs[CALL]
         found = get(regs) if get else (regs[single],) if registers else ()
         if not call.stack:
-            if call.enqueued is not None:
-                raise call.enqueued.forgotten()
+            if call.pending_batch is not None:
+                raise call.pending_batch.never_executed()
             call.results, call.regs, call.block = found, None, None
             return
         caller, block, weight = call.stack.pop()
