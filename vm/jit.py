@@ -24,7 +24,7 @@ from orchestrion.schema.signature import NUMBER_TYPES
 
 from .native import NativeFunction, class_of
 from .operands import constant
-from .ops.imports import Check
+from .ops.imports import ArgumentCheck
 
 #: (globals of the context, the call, arguments) -> results
 Run = Callable[[list[Any], Any, Sequence[Any]], tuple[Any, ...]]
@@ -134,7 +134,7 @@ class _Translator:
         self.names[f"f{place}"] = function.function
         checks = self.checks(place, types, values)
         if checks:
-            self.names[f"check{place}"] = Check(function, types)
+            self.names[f"check{place}"] = ArgumentCheck(function, types)
             checks = f"{checks} and check{place}(({', '.join(values)},)); "
         call = f"f{place}(call{''.join(f', {value}' for value in values)})"
         if function.inline is not None:

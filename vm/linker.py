@@ -23,7 +23,7 @@ _SETUP = int(InitializerKind.Program)
 
 
 class ProgramCode:
-    """The part of a linked program that all loads share. It refers to neither file nor device; only caches in it change.
+    """The part of a linked program that all loads share. It refers to neither file nor device. Only its caches change.
 
     `chosen`: a cache of the variant that was chosen last for each executable, by its ordinal. `calls_other_natives`:
     whether the program calls native modules other than `hal`. `declared`: the limits that the module declares.

@@ -16,7 +16,7 @@ from .code import Code, without_moves
 from .errors import VmError
 from .interpreter import located
 from .ops import OPS
-from .ops.imports import Check, absent, present
+from .ops.imports import ArgumentCheck, call_absent, is_present
 from .ops.table import CALL, GLOBALS, Registers
 from .refs import TYPES
 
@@ -63,7 +63,7 @@ def run_initializer(call: Call, code: Code, values: list[Any]) -> None:
             if row.effect is _NATIVE:
                 _native(call, code, regs, *operands)
             elif row.effect is _LINKED:
-                present(code.link.imports[operands[0]], operands[1])(regs)
+                is_present(code.link.imports[operands[0]], operands[1])(regs)
             else:
                 OPS[row.name](*operands)(regs)
             for register in moved:
@@ -80,14 +80,14 @@ def _native(
 ) -> None:
     function = code.link.imports[ordinal]
     if function is None:
-        absent(code.link.names[ordinal])(regs)
+        call_absent(code.link.names[ordinal])(regs)
         return
     values = [regs[register] for register in args]
     shape = function.signature.shape(len(args))
     assert shape is not None
     for place, wanted in shape.refs:
         if type(values[place]) is not TYPES.get(wanted):
-            Check(function, shape.types)(values)
+            ArgumentCheck(function, shape.types)(values)
             break
     found = function.function(call, *values)
     if len(results) == 1:

@@ -168,7 +168,7 @@ class _Watcher:
         if self._future.done() and isinstance(self._future.exception(), LimitError):
             raise HalDeadlineExceeded("the call that submitted the work has ended")
         if self._deadline is not None and time.monotonic() >= self._deadline:
-            raise HalDeadlineExceeded("the call that submitted the work ran longer than it may")
+            raise HalDeadlineExceeded("the call that submitted the work exceeded its deadline")
 
 
 class SubmittedCall(SuspendableCall):

@@ -114,7 +114,7 @@ class TraceHal(NativeModule):
     @native("recording.create", HAL_IMPORTS["hal.recording.create"].signature)
     def create(self, tracer: Tracer, slots: int) -> Recording:
         if not 0 <= slots <= MAX_SLOTS:
-            raise Trap(f"a recording with {slots} slots, {MAX_SLOTS} are the most")
+            raise Trap(f"a recording with {slots} slots, at most {MAX_SLOTS} are allowed")
         commands: Any = []
         recording = Recording(commands, tracer.memory)
         tracer.records.append((recording, slots, commands))
@@ -142,7 +142,7 @@ class TraceHal(NativeModule):
     def fill(self, tracer: Tracer, recording: Any, *operands: Any) -> None:
         target, slot, offset, length, pattern, size = operands
         if size not in FILL_SIZES:
-            raise Trap(f"fill pattern of {size} bytes, 1, 2, 4 or 8 wanted")
+            raise Trap(f"fill pattern of {size} bytes, expected 1, 2, 4 or 8")
         data = (pattern & (1 << 8 * size) - 1).to_bytes(size, "little")
         recording.commands.append(Transfer((target,), (slot,), (offset,), (length,), data))
 

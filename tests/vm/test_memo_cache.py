@@ -98,9 +98,9 @@ def test_failed_calls_are_not_cached(program: Any) -> None:
 
 
 REFUSED = {
-    "an argument of call.cached is a result, too": "%r0, %l0 = call.cached @make(%l0, %i0) return (%l0)",
-    "register 2 is ref, i64 wanted": 'require %i0 (%r0), "" return (%l0)',
-    "register 4 is f32, i64 wanted|register 2 is f32, i64 wanted": "call.cached @real(%f0) return (%l0)",
+    "an argument of call.cached is also a result": "%r0, %l0 = call.cached @make(%l0, %i0) return (%l0)",
+    "register 2 is ref, expected i64": 'require %i0 (%r0), "" return (%l0)',
+    "register 4 is f32, expected i64|register 2 is f32, expected i64": "call.cached @real(%f0) return (%l0)",
 }
 
 
