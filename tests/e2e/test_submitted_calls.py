@@ -155,7 +155,7 @@ def test_signal(program: vm.Program) -> None:
     with pytest.raises(WaitFailed, match="what the call waited for failed: the call was cancelled") as caught:
         after.result(30)
     assert isinstance(caught.value.__cause__, Cancelled)
-    with pytest.raises(CallerError, match="nobody else may signal it"):
+    with pytest.raises(CallerError, match="it cannot be signalled"):
         after.signal()
 
 
@@ -190,7 +190,7 @@ def test_wrong_arguments_raise_at_once(program: vm.Program) -> None:
         ),
         (
             lambda: program.square.submit(X, signal=program.square.submit(X)),
-            "Future cannot be signalled, it is of a call",
+            "Future cannot be signalled, a call reaches it",
         ),
     ]
     for call, message in cases:
