@@ -55,7 +55,7 @@ class Fence:
     @staticmethod
     def from_vk_semaphore(semaphore: Any, value: int, device: Device) -> Fence:
         """A fence over a timeline `VkSemaphore` of `device` (`program.device`). It is reached when the semaphore's
-        value is at least `value`. To signal the fence sets that value. The caller keeps the semaphore while the
+        value is at least `value`. Signalling the fence sets that value. The caller keeps the semaphore while the
         fence is used.
         """
         from .native_fence import from_vk_semaphore

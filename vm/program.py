@@ -416,10 +416,10 @@ def load_request(request: Request, device: Device | None, frames: int, times: Lo
     try:
         check: ModuleCheck | None = None if admission is None else admission.check
         if request.modules:
-            from .imported_modules import checking, load_modules
+            from .imported_modules import check_before_verifying, load_modules
 
             imported = load_modules(request.modules, share.sibling(), partial(load, progress=told, **request.further))
-            check = checking(imported, check)
+            check = check_before_verifying(imported, check)
         with times.stage("verify"):
             linked, profiler = (
                 _profiled(file, share, (*further, *imported), check)
