@@ -1,9 +1,11 @@
-"""Whether parameters and adapters may be used under a trust policy. Imported only by a load that has one.
+"""Decides whether parameters and adapters may be used under a trust policy. Only loads with a policy import this file.
 
-The values that a module was compiled with are as trusted as the module, whose root has their digests. Any other
-parameter comes from a file that was signed, as `params`, and every adapter from one signed as `adapter`: the signatures
-of FILE stand in FILE.sig, by keys that answer for weights. Files are hashed here, once, where they lie mapped: what
-somebody writes into them later is not noticed, as with constants. Headers are copied before they are hashed.
+The values that a module was compiled with are as trusted as the module, since its root has their digests. Any other
+parameter must come from a file that is signed as `params`, and every adapter from a file that is signed as `adapter`,
+by keys with the scope `weights`. The signatures of FILE are in FILE.sig.
+
+Files are hashed once, while they are mapped. Later changes of a mapped file are not noticed, as for constants. Headers
+are copied before they are hashed.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def admit(
     values: Sequence[tuple[Parameter, Found]],
     adapters: Sequence[Opened],
 ) -> None:
-    """`Untrusted` under `require`, a `TrustWarning` under `warn`, for a file that the policy refuses."""
+    """Check the files of parameters and adapters. A file that the policy refuses raises `Untrusted` under `require`,
+    and gives a `TrustWarning` under `warn`.
+    """
     sources: dict[int, Opened] = {id(found.source): found.source for _, found in values}
     refusals = {key: _refusal(policy, module, "params", source) for key, source in sources.items()}
     left = [(row, found) for row, found in values if refusals[id(found.source)]]
@@ -52,7 +56,7 @@ def admit(
 
 
 def _foreign(values: Sequence[tuple[Parameter, Found]]) -> dict[int, list[str]]:
-    """The parameters whose values are not those that the root names, by the id of their source."""
+    """The names of parameters whose digest differs from that in the module's root, by the id of their source."""
     different: set[str] = set()
 
     def compare(item: tuple[Parameter, Found]) -> None:
@@ -69,7 +73,7 @@ def _foreign(values: Sequence[tuple[Parameter, Found]]) -> dict[int, list[str]]:
 
 
 def _refusal(policy: TrustPolicy, module: Module, kind: str, source: Opened) -> str:
-    """Why a file is not trusted; empty if it is."""
+    """The reason why a file is not trusted; empty if it is."""
     label, file, signature = source
     if file is None:
         return f"{label} are not trusted: only files can be signed"

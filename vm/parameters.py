@@ -1,8 +1,8 @@
-"""The values of a program's parameters: found in files, checked against what the module wants, adapters applied.
+"""The values of a program's parameters: found in files, compared with the module, with adapters applied.
 
-Files are looked for, when none are given, beside the module: `parameters/<SHA-256>.safetensors`, then the name under
-which the compiler wrote them. They are mapped, and read when initializers do. What does not fit is one error with all
-names. See docs/parameters.md.
+If the caller gives no files, they are searched beside the module: `parameters/<SHA-256>.safetensors`, then the file
+name that the compiler used. Files are mapped, and read when initializers read the values. Parameters that do not fit
+raise one error with all names. See docs/parameters.md.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ File = str | os.PathLike[str] | FilePart
 Source = File | Mapping[str, npt.ArrayLike]
 FOLDER: Final = "parameters"
 SUFFIX: Final = ".safetensors"
-#: what the name of a file's signatures adds to its name
+#: the signatures of FILE are in FILE.sig
 SIGNATURES: Final = ".sig"
 #: names of one kind that an error lists
 _SHOWN: Final = 8
 
 
 class Opened(NamedTuple):
-    """What tensors are taken from: a file, or arrays (None). `signature`: a file of its signatures, or their bytes."""
+    """A source of tensors: an open file, or arrays (`file` is None). `label`: its name in messages. `signature`: a file
+    of its signatures, or their bytes.
+    """
 
     label: str
     file: TensorFile | None
@@ -56,7 +58,7 @@ _ARRAYS: Final = Opened("the arrays", None)
 
 
 class Found(NamedTuple):
-    """A tensor that was given: its type as text, its bytes, and what it is from."""
+    """A tensor in a source: its type as text, its bytes, and the source."""
 
     type: str
     data: memoryview
@@ -72,11 +74,14 @@ def bind(
     memory: Memory,
     policy: TrustPolicy | None,
 ) -> ParameterValues:
-    """The values of a program's parameters. `folder`: where the module lies, None for one in memory.
+    """Find the values of a program's parameters.
 
-    `parameters`: where they come from; None: from beside the module. `extra`: whether the sources may hold more than
-    the module wants. `memory` is charged for what adapters change. `ParameterError`, `OSError`; `ModuleError` for a
-    file that is not sound, `Untrusted` for one that the policy refuses.
+    `folder`: the folder of the module's file, None for a module in memory. `parameters`: the sources; None: the files
+    beside the module. `extra`: whether the sources may hold tensors that are no parameters of the module. `memory`: is
+    charged for parameters that adapters change.
+
+    Raises `ParameterError` for parameters that are missing or do not fit, `OSError`, `ModuleError` for a malformed
+    file, and `Untrusted` for a file that the policy refuses.
     """
     module, wanted = linked.module, linked.code.parameters
     given = find(module, wanted, folder, parameters, extra)
@@ -97,7 +102,7 @@ def find(
     parameters: Source | Sequence[Source] | None,
     extra: bool,
 ) -> dict[str, Found]:
-    """The tensors that sources hold, by name, with one for each wanted parameter. Arguments and errors: `bind`."""
+    """The tensors in the sources, by name. There is one for each wanted parameter. Arguments and errors as `bind`."""
     given, problems = _collect(_beside(module, folder) if parameters is None else _listed(parameters))
     problems += _unfit(wanted, given)
     if not extra:
@@ -109,7 +114,7 @@ def find(
 
 
 def open_adapters(files: Sequence[File]) -> list[Opened]:
-    """`OSError`, `ModuleError`."""
+    """Open adapter files. `OSError`, and `ModuleError` for a malformed file."""
     return [_opened(file) for file in files]
 
 
@@ -123,7 +128,9 @@ def _value(row: Parameter, found: Found, updates: Mapping[str, list[Update]], me
 
 
 def _aligned(data: memoryview, to: int) -> memoryview:
-    """The bytes where they lie, or a copy: files of other writers may have elements at odd addresses."""
+    """The bytes, or a copy if their address is not a multiple of `to`: other tools may write files without
+    alignment.
+    """
     array = np.frombuffer(data, np.uint8)
     return array.copy().data.toreadonly() if array.ctypes.data % to else data
 
@@ -135,7 +142,7 @@ def _listed(parameters: Source | Sequence[Source]) -> list[Source | Opened]:
 
 
 def _parts(source: Source) -> Sequence[Source | Opened]:
-    """The files of a folder, by name, or of a bundle; anything else as it is."""
+    """The files of a folder, sorted by name, or of a bundle; any other source is the only part."""
     if isinstance(source, Mapping | FilePart):
         return [source]
     if os.path.isdir(source):
@@ -144,7 +151,7 @@ def _parts(source: Source) -> Sequence[Source | Opened]:
 
 
 def _bundled(path: str | os.PathLike[str]) -> Sequence[Opened]:
-    """The files of parameters in a bundle, mapped where they lie."""
+    """The parameter files in a bundle, mapped."""
     found = archive.open_archive(path)
     opened = []
     for name, entry in found.entries.items():
@@ -156,7 +163,7 @@ def _bundled(path: str | os.PathLike[str]) -> Sequence[Opened]:
 
 
 def _beside(module: Module, folder: Path | None) -> Sequence[Source]:
-    """The file that the compiler wrote, where it lies beside the module."""
+    """The parameter file beside the module, if there is one."""
     if folder is None:
         return []
     places = [folder / name for name in places_of(module)]
@@ -164,9 +171,9 @@ def _beside(module: Module, folder: Path | None) -> Sequence[Source]:
 
 
 def places_of(module: Module) -> list[str]:
-    """Where a module's parameters may lie, relative to its folder, as its attributes say.
+    """The paths where a module's parameters may be, relative to its folder, from its attributes.
 
-    Names come from a file: what could lead to another folder is passed over.
+    The attributes are not trusted: names that could lead to another folder are ignored.
     """
     digest, name = module.attribute(DIGEST_ATTRIBUTE), module.attribute(FILE_ATTRIBUTE)
     found = []
@@ -184,7 +191,7 @@ def _hint(module: Module) -> str:
 
 
 def _collect(sources: Sequence[Source | Opened]) -> tuple[dict[str, Found], list[str]]:
-    """All tensors by name, and what is wrong with them together."""
+    """All tensors of the sources by name, and a problem for each name that two sources have."""
     given: dict[str, Found] = {}
     problems = []
     for source in sources:
@@ -212,7 +219,7 @@ def _of_array(name: str, array: npt.NDArray[np.generic]) -> Found:
 
 
 def _opened(file: File) -> Opened:
-    """A file of which the map is kept; its signatures lie in FILE.sig unless it is a part of another."""
+    """Open and map a file. The signatures of FILE are in FILE.sig; a part of a file says where its signatures are."""
     part = file if isinstance(file, FilePart) else FilePart(file, 0, None, f"{os.fspath(file)}{SIGNATURES}")
     label = str(part) if part is file else os.fspath(part.path)
     try:
@@ -222,7 +229,7 @@ def _opened(file: File) -> Opened:
 
 
 def _unfit(wanted: Sequence[Parameter], given: Mapping[str, Found]) -> list[str]:
-    """What is missing, and what is of another type."""
+    """The problems with wanted parameters: those that are missing, and those of another type."""
     missing = [f"{shown(row.name)} ({row})" for row in wanted if row.name not in given]
     wrong = [
         f"{shown(row.name)} is {found.type} in {found.source.label}, wanted {row}"
@@ -233,14 +240,14 @@ def _unfit(wanted: Sequence[Parameter], given: Mapping[str, Found]) -> list[str]
 
 
 def _unwanted(given: Mapping[str, Found], known: set[str]) -> list[str]:
-    """What is given and no parameter of the module, by source."""
+    """The problems with tensors that are no parameters of the module, one per source."""
     found: dict[str, list[str]] = {}
     for name, tensor in given.items():
         if name not in known:
             found.setdefault(tensor.source.label, []).append(shown(name))
-    allows = "extra_parameters=True or --extra-parameters passes over them"
+    hint = "extra_parameters=True or --extra-parameters ignores them"
     return [
-        f"{source} holds {_list(names)}, which the module does not want ({allows})" for source, names in found.items()
+        f"{source} holds {_list(names)}, which the module does not want ({hint})" for source, names in found.items()
     ]
 
 
@@ -255,7 +262,9 @@ def _more(items: Sequence[str]) -> list[str]:
 def updates_of(
     module: Module, wanted: Sequence[Parameter], adapters: Sequence[Opened], extra: bool
 ) -> dict[str, list[Update]]:
-    """What adapters add to each parameter, in the order of the adapters. `ParameterError` for one that does not fit."""
+    """The updates of each parameter, in the order of the adapters. `ParameterError` for an adapter that
+    does not fit.
+    """
     found: dict[str, list[Update]] = {}
     if not adapters:
         return found
