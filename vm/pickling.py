@@ -1,9 +1,9 @@
-"""Programs in other processes: a pickle says what was loaded and how, and loads it again where it is read.
+"""Pickles programs. A pickle has the arguments of `load`, and reading it loads the module again.
 
-It holds the path of the module's file, or the module's bytes, the module's digest, the name of the device, and the
-options of `load`. It does not hold the right to run what a stranger made: a policy, signatures and `allow_native_code`
-stay behind, and the trust store of the machine that reads the pickle decides. State does not travel either: globals
-start anew, and arrays on the device have to be copied to NumPy's.
+It has the path of the module's file, or the module's bytes, the module's digest, the name of the device, and the
+options of `load`. It does not have a policy, signatures or `allow_native_code`: the trust store of the machine that
+reads it decides whether code may run. It has no state: globals start anew, and device arrays have to be copied to NumPy
+arrays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def reduced(request: Request) -> tuple[Any, ...]:
-    """The arguments of `program.restored` for such a program. `CallerError`: a part of it cannot travel."""
+    """The arguments of `program.restored` for a program. `CallerError` if one of them cannot be pickled."""
     given = [one for one in request.natives if not isinstance(one, str)]
     if given:
         raise CallerTypeError(
@@ -61,7 +61,9 @@ _BYTES = (bytes, bytearray, memoryview)
 
 
 def _anywhere(source: Any) -> Any:
-    """A file by its absolute path, bytes as such, several of them; anything else as it is."""
+    """A source that other processes can open: a file by its absolute path, bytes, or a list of them; anything else is
+    unchanged.
+    """
     if isinstance(source, _FILES):
         return os.path.abspath(source)
     if isinstance(source, FilePart):

@@ -58,10 +58,10 @@ def _build_all(deferred: Sequence[Executable], progress: LoadProgress | None) ->
     with ThreadPoolExecutor(min(len(deferred), os.cpu_count() or 1)) as pool:
         for number, built in enumerate([pool.submit(executable.build_now) for executable in deferred]):
             if progress is not None:
-                progress.tell("build", number, len(deferred))
+                progress.report("build", number, len(deferred))
             built.result()
     if progress is not None:
-        progress.tell("build", len(deferred), len(deferred))
+        progress.report("build", len(deferred), len(deferred))
 
 
 def warm_up_where_there_is_room(

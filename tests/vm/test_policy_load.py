@@ -157,7 +157,7 @@ def test_a_policy_that_cannot_be_read(tensors: bytes, tmp_path: Path, policy: Pa
     (tmp_path / "bad.toml").write_text("[[key]]\nrevokd = true")
     with pytest.raises(vm.KeysError, match=r"bad.toml: key\[0\]: unknown 'revokd'"):
         vm.load(tensors, policy=tmp_path / "bad.toml")
-    with pytest.raises(vm.VmError, match="a signature says nothing without a policy"):
+    with pytest.raises(vm.VmError, match="a signature is only used with a policy"):
         vm.load(tensors, signature=b"")
     with pytest.raises(OSError, match="nowhere"):
         vm.load(tensors, policy=policy, signature=tmp_path / "nowhere.sig")
