@@ -1,9 +1,9 @@
-"""Trees of arrays as callers give and get them: dicts, lists, tuples, objects with fields.
+"""Converts between trees of arrays (dicts, lists, tuples, objects with fields) and flat lists of arrays.
 
-`schema.trees` says what the trees of a function are. `flattener` and `builder` make functions for a tree once, for the
-common case of plain containers and arrays; `flatten` takes whatever else is allowed, and says what is wrong. An object
-of a class of its own (a named tuple, a dataclass, an equinox module) is taken as it is or as a dict of its fields, and
-comes back as such a dict: the class is not there.
+`schema.trees` defines the trees of a function. `flattener` and `builder` make fast functions for one tree; they handle
+plain containers and arrays. `flatten` handles all other values, and raises an error that says what is wrong. An object
+with fields (a named tuple, a dataclass, an equinox module) may be given as it is or as a dict of its fields. It is
+returned as a dict, since the runtime does not have its class.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .errors import CallerTypeError, CallerValueError
 
 
 def flatten(node: Node, value: Any, path: str, found: list[Any]) -> None:
-    """Append the arrays of a value to `found`, in order. `CallerError` names the path where a container is wrong."""
+    """Append the arrays of a value to `found`, in order. `CallerError` names the path of a wrong container."""
     match node:
         case Leaf():
             if isinstance(value, Mapping) or value is None:
@@ -68,14 +68,14 @@ def _flatten_record(node: Record, value: Any, path: str, found: list[Any]) -> No
                 one = value[name] if accessor == "item" else placed[place]
         except (AttributeError, KeyError, IndexError, TypeError):
             if isinstance(child, Leaf) and len(node.children) == 1 and hasattr(value, "dtype"):
-                found.append(value)  # what such an object holds, as nnx.to_pure_dict gives it for a Param
+                found.append(value)  # the only array of such an object, as nnx.to_pure_dict gives it for a Param
                 return
             raise CallerTypeError(f"{path}: expected {node.name} or a dict of its fields, got {_kind(value)}") from None
         flatten(child, one, f"{path}.{name}" if accessor == "attribute" else f"{path}[{name!r}]", found)
 
 
 def is_static(node: Node) -> bool:
-    """Whether a node holds no array and no None, so that a dict need not have it."""
+    """Whether a node has no array and no None, so a dict may omit it."""
     match node:
         case Static():
             return True
@@ -89,7 +89,7 @@ def _keys(value: Any) -> set[Any] | None:
 
 
 def _placed(node: Record, value: Any, path: str) -> list[Any]:
-    """The children of an object whose class only JAX can take apart."""
+    """The children of an object of a class that only JAX can flatten."""
     jax = sys.modules.get("jax")
     if jax is None:
         raise CallerTypeError(f"{path}: expected a dict of the fields of {node.name}, got {_kind(value)}")
@@ -107,14 +107,16 @@ def _check_keys(node: Keyed, value: Any, path: str) -> None:
 
 
 def _difference(missing: Sequence[Any], further: Sequence[Any]) -> str:
-    """What a dict has too few and too many, in words."""
+    """The missing and the unexpected keys of a dict, in words."""
     said = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
     said += [f"has {', '.join(map(repr, further))} besides"] if further else []
     return " and ".join(said)
 
 
 def flattener(nodes: Sequence[Node]) -> Callable[[Sequence[Any]], list[Any] | None]:
-    """A function that gives the arrays of one value per node, in order; None where it takes `flatten` to tell."""
+    """A function that gives the arrays of a list of values, one per node, in order. It gives None if `flatten` has to
+    decide.
+    """
     steps = [_collector(node) for node in nodes]
 
     def arrays(values: Sequence[Any]) -> list[Any] | None:
@@ -130,7 +132,7 @@ def flattener(nodes: Sequence[Node]) -> Callable[[Sequence[Any]], list[Any] | No
 
 
 class _Unusual(Exception):
-    """A value is no plain container of the right form."""
+    """A value is not a plain container of the right form."""
 
 
 _Collector = Callable[[Any, list[Any]], None]
@@ -195,12 +197,12 @@ def _collect_none(value: Any, found: list[Any]) -> None:
         raise _Unusual
 
 
-#: what is an array at first sight
+#: classes of values that are surely arrays
 _ARRAYS = frozenset({np.ndarray, DeviceArray})
 
 
 def builder(node: Node) -> Callable[[Sequence[Any]], Any]:
-    """A function that gives the tree of a node, whose leaves have their places in a sequence of arrays."""
+    """A function that builds the tree of a node from a sequence of arrays, in which each leaf has its place."""
     match node:
         case Leaf(place):
             return itemgetter(place)
@@ -217,7 +219,7 @@ def builder(node: Node) -> Callable[[Sequence[Any]], Any]:
 
 def _dict_builder(keys: Sequence[Any], children: Sequence[Node]) -> Callable[[Sequence[Any]], Any]:
     if children and all(isinstance(child, Leaf) for child in children):
-        places = [place for child in children for place in leaves(child)]  # in order, one after the other
+        places = [place for child in children for place in leaves(child)]  # consecutive numbers
         start, end = places[0], places[-1] + 1
         return lambda arrays: dict(zip(keys, arrays[start:end]))  # noqa: B905  as many
     rows = list(zip(keys, map(builder, children), strict=True))
@@ -225,7 +227,7 @@ def _dict_builder(keys: Sequence[Any], children: Sequence[Node]) -> Callable[[Se
 
 
 def written(node: Node, values: Sequence[object]) -> str:
-    """The tree as text, with a value for each leaf: `{'w': f32[4,3], 'parts': (f32[3], None)}`."""
+    """A tree as text, with a value for each leaf: `{'w': f32[4,3], 'parts': (f32[3], None)}`."""
     match node:
         case Leaf(place):
             return str(values[place])
