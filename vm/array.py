@@ -13,7 +13,7 @@ from orchestrion.hal.backend import NativeRange
 from orchestrion.hal.buffer import BufferView
 
 from .context import Context
-from .errors import PUBLIC, CallerTypeError, CallerValueError, public
+from .errors import HAL_ERRORS, CallerTypeError, CallerValueError, from_hal_error
 from .tensors import describe
 
 Array = npt.NDArray[Any]
@@ -109,7 +109,7 @@ class DeviceArray:
         docs/interoperability.md says how the caller's work is ordered.
         """
         self.is_shared = True
-        return self._public(lambda: self.view.native)
+        return self._run(lambda: self.view.native)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         """For `np.asarray`: a copy. With `copy=False` the device memory itself; `ValueError` if that is not mapped."""
@@ -121,7 +121,7 @@ class DeviceArray:
                 f"a device array of {self.dtype} cannot be seen as one of {np.dtype(dtype)} without a copy"
             )
         self.is_shared = True
-        shared = self._public(self.view.shared)
+        shared = self._run(self.view.shared)
         if shared is None:
             raise ValueError("a device array whose memory is not mapped cannot be seen as a NumPy array without a copy")
         return shared
@@ -136,22 +136,22 @@ class DeviceArray:
         """
         if not copy:
             self.is_shared = True
-        return self._public(lambda: self.view.__dlpack__(copy=copy, **wanted))
+        return self._run(lambda: self.view.__dlpack__(copy=copy, **wanted))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The CPU: both mapped memory and copies are host memory."""
         return self.view.__dlpack_device__()
 
     def _read(self) -> Array:
-        return self._public(self.view.read)
+        return self._run(self.view.read)
 
     @staticmethod
-    def _public(step: Callable[[], _Result]) -> _Result:
+    def _run(step: Callable[[], _Result]) -> _Result:
         """Run a step. Its HAL errors become errors of the VM."""
         try:
             return step()
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise CallerTypeError("an array on a device does not pickle: pickle np.asarray(array)")

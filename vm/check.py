@@ -25,8 +25,8 @@ from orchestrion.schema.trust.policy import TrustPolicy
 from orchestrion.schema.trust.signers import examine
 from orchestrion.schema.versions import KNOWN_FEATURES, MAJOR, MINOR
 
-from .describe import describe, rows_of, signed_subject
 from .errors import UnresolvedImport
+from .module_manifest import manifest_of, rows_of, signed_subject
 from .native import ImportRow, NativeModule, native_modules, resolve
 from .selection import explain_programs, explain_variants
 
@@ -73,7 +73,7 @@ class Subject(NamedTuple):
 def subject(asked: Module | Manifest, sets: Sequence[bytes | memoryview] = ()) -> Subject:
     """The subject for a module or manifest. `sets`: signature sets of a module that are not in its file."""
     problems: dict[int, str] = {}
-    facts = asked if isinstance(asked, Manifest) else describe(asked, sets, problems)
+    facts = asked if isinstance(asked, Manifest) else manifest_of(asked, sets, problems)
     described = rows_of(facts)
     return Subject(facts, described if isinstance(asked, Manifest) else asked, described, problems)
 

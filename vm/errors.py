@@ -171,12 +171,12 @@ class Cancelled(LimitError):
     """The call was cancelled."""
 
 
-#: errors of the HAL for which the VM has errors of its own, which `public` gives
-PUBLIC = (hal.DeviceLost, hal.OutOfMemory)
+#: errors of the HAL for which the VM has errors of its own, which `from_hal_error` gives
+HAL_ERRORS = (hal.DeviceLost, hal.OutOfMemory)
 
 
-def public(error: hal.DeviceLost | hal.OutOfMemory) -> VmError:
-    """The error of the VM for an error of the HAL in `PUBLIC`."""
+def from_hal_error(error: hal.DeviceLost | hal.OutOfMemory) -> VmError:
+    """The error of the VM for an error of the HAL in `HAL_ERRORS`."""
     if isinstance(error, hal.DeviceLost):
         return DeviceLost(f"{error}; program.reopen(), or another vm.load, loads the program again")
     if isinstance(error, hal.DeviceOutOfMemory):

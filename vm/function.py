@@ -25,7 +25,7 @@ from .call import Call
 from .code import Code
 from .context import Context
 from .errors import (
-    PUBLIC,
+    HAL_ERRORS,
     CallerError,
     CallerTypeError,
     CallerValueError,
@@ -33,8 +33,8 @@ from .errors import (
     DeviceOutOfMemory,
     MemoryExceeded,
     Trap,
+    from_hal_error,
     no_pickle,
-    public,
 )
 from .exports import Export, Value
 from .fence import Future
@@ -189,8 +189,8 @@ class Function:
                 self._log((self.name, started, perf_counter(), before, after, context.constant_bytes))
                 context.constant_bytes = 0
                 return value
-            except PUBLIC as error:
-                raise public(error) from error
+            except HAL_ERRORS as error:
+                raise from_hal_error(error) from error
 
     def on_device(self, *arguments: Any, donate: Donated = (), **named: Any) -> DeviceArray | tuple[DeviceArray, ...]:
         """Call the function and leave its results on the device. Returns a `DeviceArray`, or a tuple of them.

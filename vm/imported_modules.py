@@ -32,7 +32,7 @@ from .call import Call
 from .call_fence import CallFence
 from .errors import CallerValueError, DeviceError, UnresolvedImport, shorten
 from .exports import Value
-from .interpreter import translate
+from .interpreter import to_vm_error
 from .native import NativeFunction
 from .tensors import fits
 
@@ -169,7 +169,7 @@ class ImportedModule:
             try:
                 function(call, *views)
             except Exception as error:
-                fence.end(translate(error, call))
+                fence.end(to_vm_error(error, call))
             else:
                 fence.end(None)
 

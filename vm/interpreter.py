@@ -30,7 +30,7 @@ from orchestrion.schema.errors import ModuleError
 from .call import Call
 from .code import Code
 from .errors import (
-    PUBLIC,
+    HAL_ERRORS,
     BuildDeadlineExceeded,
     DeadlineExceeded,
     DeviceError,
@@ -40,7 +40,7 @@ from .errors import (
     Trap,
     UnresolvedLibrary,
     VmError,
-    public,
+    from_hal_error,
 )
 from .ops.control import Block
 
@@ -81,7 +81,7 @@ def _pc(block: Block, ops: Any) -> int:
 
 def located(error: Exception, call: Call, code: Code, pc: int, regs: list[Any]) -> VmError:
     """The error to raise for an error in a function without callers, with its place. Clears `regs`."""
-    found = translate(error, call)
+    found = to_vm_error(error, call)
     if not found.chain:
         found.chain = (_place(call, code, pc),)
     regs.clear()
@@ -92,7 +92,7 @@ def located(error: Exception, call: Call, code: Code, pc: int, regs: list[Any]) 
 def _located(error: Exception, call: Call, block: Block, pc: int, regs: list[Any]) -> VmError:
     """The error to raise for an error of a call, with its place and callers. Clears the frames of the call."""
     places = [(block.code, pc)] + [(caller.code, caller.pcs[-1]) for _, caller, _ in reversed(call.stack)]
-    found = translate(error, call)
+    found = to_vm_error(error, call)
     if not found.chain:
         found.chain = tuple(_place(call, code, pc) for code, pc in places)
     _release(call, regs)
@@ -106,7 +106,7 @@ def abandon(call: Call, error: HalError | VmError) -> VmError:
     return _located(error, call, block, block.pcs[-1], call.regs or [])
 
 
-def translate(error: Exception, call: Call) -> VmError:
+def to_vm_error(error: Exception, call: Call) -> VmError:
     """The error of the VM for an error of the HAL, of a native function or of Python."""
     if isinstance(error, VmError):
         return error
@@ -116,10 +116,10 @@ def translate(error: Exception, call: Call) -> VmError:
         return BuildDeadlineExceeded(str(error))
     if isinstance(error, HalDeadlineExceeded):
         return DeadlineExceeded(f"{error}{call.limits.origin('deadline')}")
-    if isinstance(error, PUBLIC):
+    if isinstance(error, HAL_ERRORS):
         if isinstance(error, HalDeviceLost) and not error.refused and call.context.device is not None:
             call.context.device.device_state.lose(error)  # a native module may have called the driver directly
-        return public(error)
+        return from_hal_error(error)
     if isinstance(error, LibraryUnavailable):
         return UnresolvedLibrary(str(error))
     if isinstance(error, HalLibraryFailed):

@@ -21,7 +21,7 @@ from orchestrion.schema.dtypes import DType
 
 from .array import DeviceArray
 from .buffer_pool import BufferPool
-from .errors import PUBLIC, CallerTypeError, CallerValueError, public
+from .errors import HAL_ERRORS, CallerTypeError, CallerValueError, from_hal_error
 from .statistics import totals
 
 if TYPE_CHECKING:
@@ -147,8 +147,8 @@ class OnDeviceCalls:
                     break
             function.log(started, before)
             return tuple([DeviceArray(view, context) for view in results])
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
 
     def _donated(
         self, places: Sequence[int], arguments: Sequence[Any], function: OnDeviceFunction

@@ -22,7 +22,7 @@ from orchestrion.hal.fork import ForkedLock
 from orchestrion.schema.module import Module
 
 from .context import Context
-from .errors import PUBLIC, CallerValueError, DeviceLost, LimitError, public
+from .errors import HAL_ERRORS, CallerValueError, DeviceLost, LimitError, from_hal_error
 from .exports import Export
 from .limits import Limits, plain_number
 from .linker import LinkedProgram
@@ -95,8 +95,8 @@ class Program(LoadedProgram, ProgramArrays):
             self._load = self._loading(context, times)
         except BaseException as error:
             context.close()
-            if isinstance(error, PUBLIC):
-                raise public(error) from error
+            if isinstance(error, HAL_ERRORS):
+                raise from_hal_error(error) from error
             raise
 
     @property
@@ -154,8 +154,8 @@ class Program(LoadedProgram, ProgramArrays):
         found = find_limits(load_limits, calls, self._defaults, declared)
         try:
             context = self._context(tighten(finite(calls), declared.calls), found)
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
         return ProgramContext(context, self.exports, self._log_of(context))
 
     def statistics(self) -> dict[str, Any]:
@@ -237,7 +237,7 @@ class Program(LoadedProgram, ProgramArrays):
         if self._base.lost is not None:
             return self._base.lost
         error = self.device.device_state.lost
-        return None if error is None else DeviceLost(public(error).message)
+        return None if error is None else DeviceLost(from_hal_error(error).message)
 
     def _close_lost(self, lost: DeviceLost) -> None:
         """Release the program on the lost device. From now on its contexts raise `DeviceLost`."""

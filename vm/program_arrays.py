@@ -17,7 +17,7 @@ from orchestrion.schema.dtypes import DTYPES, DType, of_numpy
 
 from .array import DeviceArray
 from .context import Context
-from .errors import PUBLIC, CallerTypeError, CallerValueError, public
+from .errors import HAL_ERRORS, CallerTypeError, CallerValueError, from_hal_error
 from .interop import import_array, import_buffer
 from .tensors import adopt_for, as_array, describe_array
 
@@ -44,8 +44,8 @@ class ProgramArrays:
         values = as_array(host, dtype, host.shape, "array to put")
         try:
             target.view.write(values)
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
         return target
 
     def from_dlpack(self, array: Any, *, copy: bool | None = None) -> DeviceArray:
@@ -65,8 +65,8 @@ class ProgramArrays:
         device = self.device
         try:
             view = import_array(device, host, dtype)
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
         if isinstance(view, BufferView):
             return DeviceArray(view, self._base, is_shared=True)
         if copy is False:
@@ -88,8 +88,8 @@ class ProgramArrays:
         try:
             view = import_buffer(device, handle, row, shape, offset, writable)
             return DeviceArray(view, self._base, is_shared=True)
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
 
     def empty(self, shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike) -> DeviceArray:
         """A device array of zeros, for `out=`. A number as `shape` is the size of a vector.
@@ -102,8 +102,8 @@ class ProgramArrays:
         device = self.device
         try:
             return DeviceArray(BufferView(device.allocator.allocate(size, MemoryUse.ARENA), row, dims), self._base)
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
 
 
 def _dims(shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from orchestrion.hal.fork import ForkedLock
 
 from .context import Context
 from .dynamic_function import DynamicFunction
-from .errors import PUBLIC, CallerTypeError, CallerValueError, public
+from .errors import HAL_ERRORS, CallerTypeError, CallerValueError, from_hal_error
 from .exports import Export
 from .function import Function
 from .load_progress import LoadProgress, Progress
@@ -82,8 +82,8 @@ class ProgramContext:
         """
         try:
             warm_up(self.context, self.functions, None if progress is None else LoadProgress(progress))
-        except PUBLIC as error:
-            raise public(error) from error
+        except HAL_ERRORS as error:
+            raise from_hal_error(error) from error
 
     def cancel(self) -> None:
         """End the running call, if any, with `Cancelled`. From any thread."""

@@ -27,7 +27,16 @@ from .array import Array
 from .call import SuspendableCall
 from .call_fence import CallFence
 from .call_queue import CallQueue
-from .errors import PUBLIC, CallerTypeError, Cancelled, DeadlineExceeded, LimitError, VmError, WaitFailed, public
+from .errors import (
+    HAL_ERRORS,
+    CallerTypeError,
+    Cancelled,
+    DeadlineExceeded,
+    LimitError,
+    VmError,
+    WaitFailed,
+    from_hal_error,
+)
 from .fence import Fence, Future
 from .interpreter import abandon
 from .native_fence import as_fence
@@ -301,8 +310,8 @@ class SubmittedCall(SuspendableCall):
     def _fail(self, error: BaseException) -> None:
         """End the future with an error, then wait for the device before the next call begins."""
         self.results = ()
-        if isinstance(error, PUBLIC):
-            cause, error = error, public(error)
+        if isinstance(error, HAL_ERRORS):
+            cause, error = error, from_hal_error(error)
             error.__cause__ = cause
         _clear_tracebacks(error)
         self.future.settle(error)

@@ -93,7 +93,7 @@ def _events(profile: Profile) -> Iterator[Event]:
 
 def _launch(launch: Launch, start: float, end: float, arguments: Event, device: Event) -> Event:
     command = launch.command
-    return _slice(command.label, command.kind, start, end, describe(command) | arguments, device)
+    return _slice(command.label, command.kind, start, end, command_data(command) | arguments, device)
 
 
 def _slice(name: str, category: str, start: float, end: float, arguments: Event, track: Event) -> Event:
@@ -101,7 +101,7 @@ def _slice(name: str, category: str, start: float, end: float, arguments: Event,
     return {"ph": "X", "name": name, "cat": category, **duration, **track, "args": arguments}
 
 
-def describe(command: Command) -> Event:
+def command_data(command: Command) -> Event:
     """A command as JSON data, without keys that have no value."""
     found: Event = {
         "entry": command.entry,

@@ -1,8 +1,8 @@
 """Converts a module to its manifest, and a manifest to the rows from which `selection.py` selects a program.
 
-`describe` fills the manifest of a module (`schema/shipping/manifest.py`). `rows_of` gives a module with the programs,
-executables and variants of a manifest, without bytecode, entries or data. So a module and its manifest lead to the same
-selection.
+`manifest_of` fills the manifest of a module (`schema/shipping/manifest.py`). `rows_of` gives a module with the
+programs, executables and variants of a manifest, without bytecode, entries or data. So a module and its manifest lead
+to the same selection.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,7 +56,7 @@ _LIMITS_PREFIX = "limits."
 _HAL = "hal."
 
 
-def describe(
+def manifest_of(
     module: Module, sets: Sequence[bytes | memoryview] = (), problems: dict[int, str] | None = None
 ) -> Manifest:
     """The manifest of a module in a file. `sets`: signature sets of the module that are not in the file.
