@@ -71,8 +71,8 @@ def update_of(file: TensorFile, name: str, dtype: DType, dims: Sequence[int]) ->
     columns = math.prod(down.dims[1:])
     wide = np.float64 if dtype.name == "f64" else np.float32
     return Update(
-        widened(file.bytes_of(name + DOWN), down.dtype).astype(wide).reshape(rank, columns),
-        widened(file.bytes_of(name + UP), up.dtype).astype(wide).reshape(-1, rank),
+        as_floats(file.bytes_of(name + DOWN), down.dtype).astype(wide).reshape(rank, columns),
+        as_floats(file.bytes_of(name + UP), up.dtype).astype(wide).reshape(-1, rank),
         _scale(file.metadata, rank),
         transposed,
     )
@@ -103,27 +103,27 @@ def _number(metadata: Mapping[str, str], key: str) -> float:
     return number
 
 
-def adapted(data: memoryview, dtype: DType, updates: Sequence[Update]) -> memoryview:
+def apply_updates(data: memoryview, dtype: DType, updates: Sequence[Update]) -> memoryview:
     """The parameter with all updates added, in new memory that starts at a page."""
     wide = np.float64 if dtype.name == "f64" else np.float32
-    total: Array = np.array(widened(data, dtype), wide)
+    total: Array = np.array(as_floats(data, dtype), wide)
     for update in updates:
         product: Array = update.up @ update.down
         product *= wide(update.scale)
         total += (product.T if update.transposed else product).reshape(-1)
     made = mmap.mmap(-1, max(len(data), 1))
-    _narrow(total, dtype, np.frombuffer(made, np.uint8, len(data)))
+    _write_rounded(total, dtype, np.frombuffer(made, np.uint8, len(data)))
     return memoryview(made)[: len(data)].toreadonly()
 
 
-def widened(data: memoryview, dtype: DType) -> Array:
+def as_floats(data: memoryview, dtype: DType) -> Array:
     """Floats as a NumPy array without further packages: bf16 becomes f32."""
     if dtype.name != "bf16":
         return np.frombuffer(data, dtype.numpy)
     return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
 
 
-def _narrow(value: Array, dtype: DType, to: npt.NDArray[np.uint8]) -> None:
+def _write_rounded(value: Array, dtype: DType, to: npt.NDArray[np.uint8]) -> None:
     """Round numbers to elements of the type, and write them to memory."""
     if dtype.name != "bf16":
         with np.errstate(over="ignore"):

@@ -180,7 +180,7 @@ class Call:
             limits = self.limits
             raise DeadlineExceeded(f"the call ran longer than {limits.deadline} s{limits.origin('deadline')}")
 
-    def too_deep(self) -> DepthExceeded:
+    def depth_error(self) -> DepthExceeded:
         """The error for a frame that exceeds the limit of depth or of registers."""
         count = len(self.stack) + 1
         if count > self.depth:

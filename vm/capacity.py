@@ -67,7 +67,7 @@ class Capacity:
         `declared`: a symbol gets its declared greatest value. `doubled`: a symbol without one that exceeds the capacity
         gets at least twice its value in the capacity.
         """
-        values = self._solved(sizes)
+        values = self._solve(sizes)
         if values is None:
             return None
         found = {}
@@ -86,11 +86,11 @@ class Capacity:
         found = [expression.value(values) for expression in self._expressions]
         return None if None in found else tuple([size for size in found if size is not None])
 
-    def keep(self, values: Mapping[str, int]) -> None:
+    def set(self, values: Mapping[str, int]) -> None:
         """Make these values the capacity."""
         self._values = dict(values)
 
-    def smaller(self, values: Mapping[str, int]) -> list[tuple[int, ...]]:
+    def smaller_sizes(self, values: Mapping[str, int]) -> list[tuple[int, ...]]:
         """Sizes below a capacity, to find the entries that smaller sizes take: all symbols, and each symbol alone, are
         halved again and again, and multiplied by three quarters.
         """
@@ -108,7 +108,7 @@ class Capacity:
                 shift += 1
         return list(found)
 
-    def _solved(self, sizes: Sequence[int]) -> dict[str, int] | None:
+    def _solve(self, sizes: Sequence[int]) -> dict[str, int] | None:
         """The values of the symbols, read from sizes that are a symbol. None unless all sizes follow from them."""
         values: dict[str, int] = {}
         for expression, size in zip(self._expressions, sizes, strict=True):
@@ -123,7 +123,7 @@ def setup_expressions(program: LinkedProgram) -> dict[int, list[SizeExpression |
     found: dict[int, list[SizeExpression | None]] = {}
     for export, code in zip(program.exports, program.entries, strict=True):
         axes = [_axes(value.shape, value.expressions) for value in export.arguments]
-        for function, places in _measured(code):
+        for function, places in _argument_sizes(code):
             if function not in found:
                 found[function] = [None if place is None else _expression_at(axes, place) for place in places]
     return found
@@ -140,7 +140,7 @@ def _expression_at(axes: Sequence[Sequence[SizeExpression | None]], place: tuple
     return axes[argument][axis] if inside else None
 
 
-def _measured(code: Code) -> list[tuple[int, list[tuple[int, int] | None]]]:
+def _argument_sizes(code: Code) -> list[tuple[int, list[tuple[int, int] | None]]]:
     """For each `call.cached`: the function, and the argument and axis whose size each of its arguments is."""
     calls = []
     numbers: dict[int, int] = {}

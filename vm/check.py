@@ -99,14 +99,14 @@ def check(
         return Answer(info.id, Verdict.NOT, "", tuple(reasons))
     program = facts.programs[ordinal]
     chosen = list(_chosen(asked, ordinal, info))
-    against = [
+    blockers = [
         *([asked.problems[ordinal]] if ordinal in asked.problems else []),
-        *_against(program, [variant for _, variant, _ in chosen], info, native_modules(natives)),
+        *_blockers(program, [variant for _, variant, _ in chosen], info, native_modules(natives)),
         *_policies(asked, [variant for _, variant, _ in chosen], allow_native_code, policy, info),
     ]
-    if against:
-        return Answer(info.id, Verdict.NOT, program.name, tuple(against))
-    slower = (*_slower(facts.programs, ordinal, explained, info), *_passed(chosen))
+    if blockers:
+        return Answer(info.id, Verdict.NOT, program.name, tuple(blockers))
+    slower = (*_slower(facts.programs, ordinal, explained, info), *_later_variants(chosen))
     return Answer(info.id, Verdict.SLOWER if slower else Verdict.RUNS, program.name, slower)
 
 
@@ -130,14 +130,14 @@ def _chosen(asked: Subject, ordinal: int, info: DeviceInfo) -> Iterator[tuple[Ex
         yield fact, fact.variants[place], "; ".join(dict.fromkeys(refusals[:place]))
 
 
-def _against(
+def _blockers(
     program: Program, variants: Sequence[Variant], info: DeviceInfo, natives: Sequence[NativeModule]
 ) -> Iterator[str]:
     """The reasons why a program that the device can run by its features would still not run."""
     if program.constant_bytes > info.memory_bytes:
         yield f"its constants take {program.constant_bytes} bytes, the device has {info.memory_bytes}"
     try:
-        check_entries(tuple(_extremes(program, variants)), info.limits)
+        check_entries(tuple(_largest_entries(program, variants)), info.limits)
     except Unsupported as error:
         yield str(error)
     imports = [ImportRow(row.name, parse_signature(row.signature), row.optional) for row in program.imports]
@@ -152,7 +152,7 @@ def _against(
             yield str(error)
 
 
-def _extremes(program: Program, variants: Sequence[Variant]) -> Iterator[Entry]:
+def _largest_entries(program: Program, variants: Sequence[Variant]) -> Iterator[Entry]:
     """Entries with the largest values of all entries, for `check_entries`, which knows the limits of devices."""
     most = program.most
     yield Entry(most.bindings_of, (("read", 0),) * min(most.bindings, MOST_ROWS), 0, (1, 1, 1))
@@ -204,11 +204,11 @@ def _format_of(program: Program) -> str:
     return "" if profile is None else profile.format
 
 
-def _passed(chosen: Sequence[tuple[Executable, Variant, str]]) -> Iterator[str]:
+def _later_variants(chosen: Sequence[tuple[Executable, Variant, str]]) -> Iterator[str]:
     """The reasons about executables of which the device does not get the first variant."""
-    passed = [(row, reason) for row, _, reason in chosen if reason]
-    for row, reason in passed[:_MAX_NAMED]:
+    later = [(row, reason) for row, _, reason in chosen if reason]
+    for row, reason in later[:_MAX_NAMED]:
         others = f" and {row.count - 1} more" if row.count > 1 else ""
         yield f"executable {row.name}{others} runs a later variant: {reason}"
-    if len(passed) > _MAX_NAMED:
-        yield f"and {len(passed) - _MAX_NAMED} kinds of executables more"
+    if len(later) > _MAX_NAMED:
+        yield f"and {len(later) - _MAX_NAMED} kinds of executables more"

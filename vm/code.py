@@ -94,7 +94,7 @@ class Code:
         self.template: list[Any] = self.zeros + [None] * HIDDEN
         self.weight = len(self.template) + _FRAME_WEIGHT
 
-    def linked(self, link: Link) -> "Code":
+    def relinked(self, link: Link) -> "Code":
         """The same function with the imports of `link`. The caller adds it to `link.codes`."""
         return Code(
             link,
@@ -112,7 +112,7 @@ class Code:
         """The first block."""
         return self._entry or self._build()
 
-    def ran(self) -> None:
+    def count_run(self) -> None:
         """Count a run of the interpreter. After `_RUNS_TO_TRANSLATE` runs, translate the function if possible."""
         self.runs += 1
         if self.runs == _RUNS_TO_TRANSLATE:

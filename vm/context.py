@@ -148,7 +148,7 @@ class Context:
                             self._run_translation(call, code, code.translation, ())
                             continue
                     first = not code.runs and is_straight_line(code)
-                    code.ran()
+                    code.count_run()
                     if first:
                         run_initializer(call, code, self.globals)
                         continue
@@ -172,7 +172,7 @@ class Context:
             except Uncached:  # the instructions that ran may run again
                 pass
         else:
-            code.ran()
+            code.count_run()
         call.begin()
         self.start(call, code, arguments)
         while call.waiting is not None:

@@ -116,7 +116,7 @@ class _DryCode:
         self._context = context
         names = code.link.names
         link = Link(names, [self._stand_in(*pair) for pair in zip(names, code.link.imports, strict=True)])
-        link.codes = [one.linked(link) for one in context.program.codes]
+        link.codes = [one.relinked(link) for one in context.program.codes]
         self._code = next(new for new, old in zip(link.codes, context.program.codes, strict=True) if old is code)
 
     def run(

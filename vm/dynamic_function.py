@@ -142,7 +142,7 @@ class DynamicFunction(Function):
         if isinstance(x, DeviceArray | BufferView):
             return x.shape
         value = self.export.arguments[place]
-        return as_array(x, value.dtype, value.shape, self.what(place)).shape
+        return as_array(x, value.dtype, value.shape, self.argument_label(place)).shape
 
     def _make_slots(self, arguments: Sequence[Any], shapes: Shapes) -> _Slots:
         """Slots for new shapes. `CallerError` if the signature does not allow them."""
@@ -150,7 +150,7 @@ class DynamicFunction(Function):
         for place, (x, shape, value) in enumerate(zip(arguments, shapes, self.export.arguments, strict=True)):
             if not fits(shape, value.shape):
                 got = describe_array(x) if isinstance(x, np.ndarray) else describe(value.dtype, shape)
-                raise CallerValueError(f"{self.what(place)}: expected {value}, got {got}")
+                raise CallerValueError(f"{self.argument_label(place)}: expected {value}, got {got}")
             values.append(value._replace(shape=shape))
         inputs = self._input_slots(values)
         return _Slots(inputs, len(self.export.results))

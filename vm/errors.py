@@ -39,14 +39,14 @@ class VmError(Exception):
         if not self.chain:
             return self.message
         first, *callers = self.chain
-        lines = [f"{self.message}\n  at {first}", *(f"  called from {place}" for place in callers[:_SHOWN])]
-        if len(callers) > _SHOWN:
-            lines.append(f"  and {len(callers) - _SHOWN} calls more")
+        lines = [f"{self.message}\n  at {first}", *(f"  called from {place}" for place in callers[:_MAX_LISTED])]
+        if len(callers) > _MAX_LISTED:
+            lines.append(f"  and {len(callers) - _MAX_LISTED} calls more")
         return "\n".join(lines)
 
 
 #: callers that a message lists
-_SHOWN = 20
+_MAX_LISTED = 20
 
 
 class CallerError(VmError):

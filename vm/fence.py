@@ -154,7 +154,7 @@ class Fence:
 
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
-        listener = _Awakener(loop, waiter)
+        listener = _LoopWaker(loop, waiter)
         self.listen(listener)
         try:
             yield from waiter
@@ -302,7 +302,7 @@ def as_hal_error(error: BaseException) -> HalError:
     return failure
 
 
-class _Awakener:
+class _LoopWaker:
     """A listener in any thread that ends the waiting of an asyncio task."""
 
     __slots__ = ("_loop", "_waiter")

@@ -229,7 +229,7 @@ class Function:
             raise self._wrong_count(arguments)
         operands: list[Array | BufferView] = []
         for place, (x, value) in enumerate(zip(arguments, values, strict=True)):
-            what = self.what(place)
+            what = self.argument_label(place)
             if isinstance(x, DeviceArray | BufferView):
                 operands.append(self._resident(x, value, what))
             else:
@@ -394,7 +394,7 @@ class Function:
             )
         return tuple(found)
 
-    def what(self, place: int) -> str:
+    def argument_label(self, place: int) -> str:
         """The name of an argument in messages: its path in a tree, or its number."""
         if self.export.trees:
             return self.export.arguments[place].name
@@ -407,7 +407,7 @@ class Function:
     def _argument(self, place: int, x: object) -> BufferView:
         """The view to pass for an argument. Handles arguments that are not NumPy arrays of the right type."""
         value = self.export.arguments[place]
-        what = self.what(place)
+        what = self.argument_label(place)
         if isinstance(x, DeviceArray | BufferView):
             return self._resident(x, value, what)
         slot = self._inputs[place]

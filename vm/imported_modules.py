@@ -73,14 +73,14 @@ class NestedCall(Call):
 class ImportedModule:
     """A loaded program whose functions another program calls. `owned`: whether it is closed with that program."""
 
-    __slots__ = ("_contexts", "_free", "_lock", "name", "owned", "program")
+    __slots__ = ("_contexts", "_default_is_free", "_lock", "name", "owned", "program")
 
     def __init__(self, name: str, program: LoadedProgram, owned: bool) -> None:
         self.name = name
         self.owned = owned
         self.program = program
         self._contexts: weakref.WeakKeyDictionary[CallContext, ProgramContext] = weakref.WeakKeyDictionary()
-        self._free = True  #: whether no caller has the default context
+        self._default_is_free = True  #: whether no caller has the default context
         self._lock = new_lock()
 
     def find(self, name: str) -> NativeFunction | None:
@@ -135,12 +135,12 @@ class ImportedModule:
         with self._lock:
             context = self._contexts.get(caller)
             if context is None:
-                context = self.program if self._free else self._further()
-                self._free = False
+                context = self.program if self._default_is_free else self._new_context()
+                self._default_is_free = False
                 self._contexts[caller] = context
             return context
 
-    def _further(self) -> ProgramContext:
+    def _new_context(self) -> ProgramContext:
         limits = self.program.context.limits
         return self.program.create_context(
             fuel=limits.fuel, deadline=limits.deadline, memory=limits.memory, depth=limits.depth

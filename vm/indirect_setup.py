@@ -298,7 +298,7 @@ class IndirectSetup:
             except (VmError, OutOfMemory, Misfit) as error:  # the program refuses a bound, or there is no memory
                 self._reason = str(error)
                 continue
-            self._capacity.keep(values)
+            self._capacity.set(values)
             self._prepared, self._sizes = prepared, most
             self._counts["prepared"] += 1
             return prepared
@@ -320,7 +320,7 @@ class IndirectSetup:
             buffers.append(device.allocator.allocate(size))
             call.spend_object(size)
         traced = self._run(call, most, buffers)
-        self._find_entries(call, traced, [sizes, *self._capacity.smaller(values)], buffers)
+        self._find_entries(call, traced, [sizes, *self._capacity.smaller_sizes(values)], buffers)
         return _Prepared(call, traced, buffers, self._entries)
 
     def _find_entries(

@@ -1,8 +1,8 @@
 """Translates a function that is called often into one Python function, without a frame or a dispatch per instruction.
 
 Only straight-line code is translated: constants, loads and stores of globals, calls of native functions, one return.
-`Code.ran` counts the runs and asks for the translation; the interpreter runs every other function, and every first run.
-A translation means what the ops in `vm/ops/` mean:
+`Code.count_run` counts the runs and asks for the translation; the interpreter runs every other function, and every
+first run. A translation means what the ops in `vm/ops/` mean:
 
 - A register becomes a Python variable. A constant is written where it is used. A register that is known to hold a
   constant or a copy stays known until an instruction writes it, since there are no branches.

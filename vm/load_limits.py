@@ -73,20 +73,22 @@ class Declared(NamedTuple):
     build_deadline: float | None
 
 
-NOTHING = Declared(NO_LIMITS, NO_LIMITS, None)
+NOTHING_DECLARED = Declared(NO_LIMITS, NO_LIMITS, None)
 
 
 def declared_by(module: Module) -> Declared:
-    """The limits that a module declares; `NOTHING` if it declares none. `ModuleError` for a malformed limit."""
+    """The limits that a module declares; `NOTHING_DECLARED` if it declares none. `ModuleError` for a
+    malformed limit.
+    """
     if not module.attributes:
-        return NOTHING
+        return NOTHING_DECLARED
     strings = module.strings
     rows = [row for row in module.attributes if strings[row.key].startswith(LIMITS_PREFIX)]
     if not rows:
-        return NOTHING
+        return NOTHING_DECLARED
     found = declared_limits({strings[row.key]: module.attribute_value(row) for row in rows})
     if not found:
-        return NOTHING
+        return NOTHING_DECLARED
     calls = {name: name for name in _NAMES if name in found}
     load = {name: f"load-{name}" if f"load-{name}" in found else name for name in _NAMES}
     return Declared(_declared(found, calls), _declared(found, load), found.get("build-deadline"))
@@ -120,7 +122,7 @@ def _is_tighter(limits: Limits, others: Limits, name: str) -> bool:
 
 
 def find_limits(
-    given: Limits | None, calls: Limits, defaults: Limits | None, declared: Declared = NOTHING
+    given: Limits | None, calls: Limits, defaults: Limits | None, declared: Declared = NOTHING_DECLARED
 ) -> LoadLimits:
     """The limits of initializers, as the top of this file says.
 

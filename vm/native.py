@@ -44,7 +44,7 @@ Inline = Callable[..., tuple[str, str]]
 #: the attribute of a method that holds its declaration
 _MARK = "_orchestrion_native"
 #: problems that a message lists: many imports of a module may have the same long name
-_LISTED = 100
+_MAX_LISTED = 100
 
 
 class NativeFunction:
@@ -209,8 +209,8 @@ def resolve(imports: Sequence[ImportRow | None], modules: Sequence[Functions]) -
         found.append(function)
     if problems:
         names = ", ".join(module.name for module in modules) or "none"
-        listed = "; ".join(starmap(_problem, problems[:_LISTED]))
-        more = f"; and {len(problems) - _LISTED} more" if len(problems) > _LISTED else ""
+        listed = "; ".join(starmap(_problem, problems[:_MAX_LISTED]))
+        more = f"; and {len(problems) - _MAX_LISTED} more" if len(problems) > _MAX_LISTED else ""
         hint = f"functions of other modules: modules=, --module=NAME=FILE{_installed(problems)}"
         raise UnresolvedImport(f"unresolved imports: {listed}{more} (native modules: {names}; {hint})")
     return found

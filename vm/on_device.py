@@ -107,7 +107,7 @@ class OnDeviceFunction(Protocol):
     def checked(self, place: int, result: Any) -> BufferView:
         """The result, if it has the type of the signature. `Trap` if it has another type."""
 
-    def what(self, place: int) -> str:
+    def argument_label(self, place: int) -> str:
         """The name of an argument in messages."""
 
     def log(self, started: float, before: tuple[int, ...]) -> None:
@@ -160,9 +160,8 @@ class OnDeviceCalls:
             for place, x in found.items():
                 others = [number for number, other in enumerate(arguments) if other is x and number != place]
                 if others:
-                    raise CallerValueError(
-                        f"{function.what(place)}: donated, and given as {function.what(others[0])} too"
-                    )
+                    label, other = function.argument_label(place), function.argument_label(others[0])
+                    raise CallerValueError(f"{label}: donated, and given as {other} too")
         return found
 
     def _targets(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _DIGEST = re.compile("[0-9a-fA-F]{64}")
 
 
-def folder(module: ModuleSource) -> Path | None:
+def folder_of(module: ModuleSource) -> Path | None:
     """The folder of a module's file; None for a module in memory."""
     return None if isinstance(module, bytes | bytearray | memoryview) else Path(module).parent
 

@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from orchestrion.schema.parameters import Parameter
     from orchestrion.schema.trust.policy import TrustPolicy
 
-    from .parameters import Found, Opened
+    from .parameters import GivenTensor, TensorSource
 
 
 def admit(
     policy: TrustPolicy,
     module: Module,
-    values: Sequence[tuple[Parameter, Found]],
-    adapters: Sequence[Opened],
+    values: Sequence[tuple[Parameter, GivenTensor]],
+    adapters: Sequence[TensorSource],
 ) -> None:
     """Check the files of parameters and adapters. A file that the policy refuses raises `Untrusted` under `require`,
     and gives a `TrustWarning` under `warn`.
     """
-    sources: dict[int, Opened] = {id(found.source): found.source for _, found in values}
+    sources: dict[int, TensorSource] = {id(found.source): found.source for _, found in values}
     refusals = {key: _refusal(policy, module, "params", source) for key, source in sources.items()}
     left = [(row, found) for row, found in values if refusals[id(found.source)]]
     reasons = [_refusal(policy, module, "adapter", source) for source in adapters]
@@ -55,11 +55,11 @@ def admit(
         warnings.warn(refusal, TrustWarning, stacklevel=4)
 
 
-def _foreign(values: Sequence[tuple[Parameter, Found]]) -> dict[int, list[str]]:
+def _foreign(values: Sequence[tuple[Parameter, GivenTensor]]) -> dict[int, list[str]]:
     """The names of parameters whose digest differs from that in the module's root, by the id of their source."""
     different: set[str] = set()
 
-    def compare(item: tuple[Parameter, Found]) -> None:
+    def compare(item: tuple[Parameter, GivenTensor]) -> None:
         row, found = item
         if not any(row.digest) or sha256(found.data).digest() != row.digest:
             different.add(row.name)
@@ -72,7 +72,7 @@ def _foreign(values: Sequence[tuple[Parameter, Found]]) -> dict[int, list[str]]:
     return found
 
 
-def _refusal(policy: TrustPolicy, module: Module, kind: str, source: Opened) -> str:
+def _refusal(policy: TrustPolicy, module: Module, kind: str, source: TensorSource) -> str:
     """The reason why a file is not trusted; empty if it is."""
     label, file, signature = source
     if file is None:

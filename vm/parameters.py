@@ -41,10 +41,10 @@ SUFFIX: Final = ".safetensors"
 #: the signatures of FILE are in FILE.sig
 SIGNATURES: Final = ".sig"
 #: names of one kind that an error lists
-_SHOWN: Final = 8
+_MAX_LISTED: Final = 8
 
 
-class Opened(NamedTuple):
+class TensorSource(NamedTuple):
     """A source of tensors: an open file, or arrays (`file` is None). `label`: its name in messages. `signature`: a file
     of its signatures, or their bytes.
     """
@@ -54,15 +54,15 @@ class Opened(NamedTuple):
     signature: str | os.PathLike[str] | bytes | None = None
 
 
-_ARRAYS: Final = Opened("the arrays", None)
+_ARRAYS: Final = TensorSource("the arrays", None)
 
 
-class Found(NamedTuple):
+class GivenTensor(NamedTuple):
     """A tensor in a source: its type as text, its bytes, and the source."""
 
     type: str
     data: memoryview
-    source: Opened
+    source: TensorSource
 
 
 def bind(
@@ -101,7 +101,7 @@ def find(
     folder: Path | None,
     parameters: Source | Sequence[Source] | None,
     extra: bool,
-) -> dict[str, Found]:
+) -> dict[str, GivenTensor]:
     """The tensors in the sources, by name. There is one for each wanted parameter. Arguments and errors as `bind`."""
     given, problems = _collect(_beside(module, folder) if parameters is None else _listed(parameters))
     problems += _unfit(wanted, given)
@@ -113,18 +113,18 @@ def find(
     return given
 
 
-def open_adapters(files: Sequence[File]) -> list[Opened]:
+def open_adapters(files: Sequence[File]) -> list[TensorSource]:
     """Open adapter files. `OSError`, and `ModuleError` for a malformed file."""
     return [_opened(file) for file in files]
 
 
-def _value(row: Parameter, found: Found, updates: Mapping[str, list[Update]], memory: Memory) -> memoryview:
+def _value(row: Parameter, found: GivenTensor, updates: Mapping[str, list[Update]], memory: Memory) -> memoryview:
     if row.name not in updates:
         return _aligned(found.data, row.dtype.itemsize)
-    from .adapters import adapted
+    from .adapters import apply_updates
 
     memory.charge(len(found.data))
-    return adapted(found.data, row.dtype, updates[row.name])
+    return apply_updates(found.data, row.dtype, updates[row.name])
 
 
 def _aligned(data: memoryview, to: int) -> memoryview:
@@ -135,13 +135,13 @@ def _aligned(data: memoryview, to: int) -> memoryview:
     return array.copy().data.toreadonly() if array.ctypes.data % to else data
 
 
-def _listed(parameters: Source | Sequence[Source]) -> list[Source | Opened]:
+def _listed(parameters: Source | Sequence[Source]) -> list[Source | TensorSource]:
     one = isinstance(parameters, str | os.PathLike | Mapping | FilePart)
     sources: Iterable[Source] = [parameters] if one else parameters  # type: ignore[assignment,list-item]
     return [part for source in sources for part in _parts(source)]
 
 
-def _parts(source: Source) -> Sequence[Source | Opened]:
+def _parts(source: Source) -> Sequence[Source | TensorSource]:
     """The files of a folder, sorted by name, or of a bundle; any other source is the only part."""
     if isinstance(source, Mapping | FilePart):
         return [source]
@@ -150,7 +150,7 @@ def _parts(source: Source) -> Sequence[Source | Opened]:
     return _bundled(source) if archive.is_archive(source) else [source]
 
 
-def _bundled(path: str | os.PathLike[str]) -> Sequence[Opened]:
+def _bundled(path: str | os.PathLike[str]) -> Sequence[TensorSource]:
     """The parameter files in a bundle, mapped."""
     found = archive.open_archive(path)
     opened = []
@@ -158,7 +158,7 @@ def _bundled(path: str | os.PathLike[str]) -> Sequence[Opened]:
         if name.startswith(f"{FOLDER}/") and name.endswith(SUFFIX):
             signatures = found.entries.get(name + SIGNATURES)
             data = None if signatures is None else bytes(found.read(signatures))
-            opened.append(Opened(f"{os.fspath(path)}/{name}", open_bytes(found.stored(entry)), data))
+            opened.append(TensorSource(f"{os.fspath(path)}/{name}", open_bytes(found.stored(entry)), data))
     return opened
 
 
@@ -190,9 +190,9 @@ def _hint(module: Module) -> str:
     return f" (none are given: parameters=FILE or --parameters=FILE names a safetensors file{beside})"
 
 
-def _collect(sources: Sequence[Source | Opened]) -> tuple[dict[str, Found], list[str]]:
+def _collect(sources: Sequence[Source | TensorSource]) -> tuple[dict[str, GivenTensor], list[str]]:
     """All tensors of the sources by name, and a problem for each name that two sources have."""
-    given: dict[str, Found] = {}
+    given: dict[str, GivenTensor] = {}
     problems = []
     for source in sources:
         for name, found in _tensors(source).items():
@@ -202,33 +202,35 @@ def _collect(sources: Sequence[Source | Opened]) -> tuple[dict[str, Found], list
     return given, problems
 
 
-def _tensors(source: Source | Opened) -> dict[str, Found]:
+def _tensors(source: Source | TensorSource) -> dict[str, GivenTensor]:
     if isinstance(source, Mapping):
         return {name: _of_array(name, np.asarray(array)) for name, array in source.items()}
-    opened = source if isinstance(source, Opened) else _opened(source)
+    opened = source if isinstance(source, TensorSource) else _opened(source)
     assert opened.file is not None, "only arrays have none"
-    return {name: Found(str(row), opened.file.bytes_of(name), opened) for name, row in opened.file.tensors.items()}
+    return {
+        name: GivenTensor(str(row), opened.file.bytes_of(name), opened) for name, row in opened.file.tensors.items()
+    }
 
 
-def _of_array(name: str, array: npt.NDArray[np.generic]) -> Found:
+def _of_array(name: str, array: npt.NDArray[np.generic]) -> GivenTensor:
     row = of_numpy(array.dtype)
     if row is None:
         raise ParameterError(f"parameter {shown(name)}: {array.dtype} is not an element type")
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return Found(describe(row, array.shape), data.data.toreadonly(), _ARRAYS)
+    return GivenTensor(describe(row, array.shape), data.data.toreadonly(), _ARRAYS)
 
 
-def _opened(file: File) -> Opened:
+def _opened(file: File) -> TensorSource:
     """Open and map a file. The signatures of FILE are in FILE.sig; a part of a file says where its signatures are."""
     part = file if isinstance(file, FilePart) else FilePart(file, 0, None, f"{os.fspath(file)}{SIGNATURES}")
     label = str(part) if part is file else os.fspath(part.path)
     try:
-        return Opened(label, open_file(part.path, part.offset, part.length), part.signature)
+        return TensorSource(label, open_file(part.path, part.offset, part.length), part.signature)
     except (ModuleError, ValueError) as error:
         raise ModuleError(f"{label}: {error}") from None
 
 
-def _unfit(wanted: Sequence[Parameter], given: Mapping[str, Found]) -> list[str]:
+def _unfit(wanted: Sequence[Parameter], given: Mapping[str, GivenTensor]) -> list[str]:
     """The problems with wanted parameters: those that are missing, and those of another type."""
     missing = [f"{shown(row.name)} ({row})" for row in wanted if row.name not in given]
     wrong = [
@@ -236,10 +238,10 @@ def _unfit(wanted: Sequence[Parameter], given: Mapping[str, Found]) -> list[str]
         for row in wanted
         if (found := given.get(row.name)) is not None and found.type != str(row)
     ]
-    return [*([f"missing {_list(missing)}"] if missing else []), *wrong[:_SHOWN], *_more(wrong)]
+    return [*([f"missing {_list(missing)}"] if missing else []), *wrong[:_MAX_LISTED], *_more(wrong)]
 
 
-def _unwanted(given: Mapping[str, Found], known: set[str]) -> list[str]:
+def _unwanted(given: Mapping[str, GivenTensor], known: set[str]) -> list[str]:
     """The problems with tensors that are no parameters of the module, one per source."""
     found: dict[str, list[str]] = {}
     for name, tensor in given.items():
@@ -252,15 +254,15 @@ def _unwanted(given: Mapping[str, Found], known: set[str]) -> list[str]:
 
 
 def _list(names: Sequence[str]) -> str:
-    return ", ".join([*names[:_SHOWN], *_more(names)])
+    return ", ".join([*names[:_MAX_LISTED], *_more(names)])
 
 
 def _more(items: Sequence[str]) -> list[str]:
-    return [f"and {len(items) - _SHOWN} more"] if len(items) > _SHOWN else []
+    return [f"and {len(items) - _MAX_LISTED} more"] if len(items) > _MAX_LISTED else []
 
 
 def updates_of(
-    module: Module, wanted: Sequence[Parameter], adapters: Sequence[Opened], extra: bool
+    module: Module, wanted: Sequence[Parameter], adapters: Sequence[TensorSource], extra: bool
 ) -> dict[str, list[Update]]:
     """The updates of each parameter, in the order of the adapters. `ParameterError` for an adapter that
     does not fit.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .request import Request
 
 
-def reduced(request: Request) -> tuple[Any, ...]:
+def pickle_arguments(request: Request) -> tuple[Any, ...]:
     """The arguments of `program.restored` for a program. `CallerError` if one of them cannot be pickled."""
     given = [one for one in request.natives if not isinstance(one, str)]
     if given:
@@ -48,19 +48,19 @@ def reduced(request: Request) -> tuple[Any, ...]:
         "device_memory": request.device_memory,
         "build_deadline": request.build_deadline,
         "build": request.build,
-        "parameters": _anywhere(request.parameters),
-        "adapters": tuple(map(_anywhere, request.adapters)),
+        "parameters": _portable(request.parameters),
+        "adapters": tuple(map(_portable, request.adapters)),
         "extra_parameters": request.extra_parameters,
-        "modules": {name: _anywhere(one) for name, one in request.modules.items()},
+        "modules": {name: _portable(one) for name, one in request.modules.items()},
     }
-    return _anywhere(request.source), request.device or request.device_id, options
+    return _portable(request.source), request.device or request.device_id, options
 
 
 _FILES = (str, os.PathLike)
 _BYTES = (bytes, bytearray, memoryview)
 
 
-def _anywhere(source: Any) -> Any:
+def _portable(source: Any) -> Any:
     """A source that other processes can open: a file by its absolute path, bytes, or a list of them; anything else is
     unchanged.
     """
@@ -70,4 +70,4 @@ def _anywhere(source: Any) -> Any:
         return replace(source, path=os.path.abspath(source.path), signature=None)
     if isinstance(source, _BYTES):
         return bytes(source)
-    return [_anywhere(one) for one in source] if isinstance(source, list | tuple) else source
+    return [_portable(one) for one in source] if isinstance(source, list | tuple) else source

@@ -130,7 +130,9 @@ def explain(module: Module, info: DeviceInfo, policy: Policy, failure: str = "")
     return _placement(module, info, policy, None, failure)
 
 
-def placed(module: Module, info: DeviceInfo, policy: Policy, facts: LoadFacts, trust: Trust | None) -> Placement:
+def loaded_placement(
+    module: Module, info: DeviceInfo, policy: Policy, facts: LoadFacts, trust: Trust | None
+) -> Placement:
     """The placement of a loaded module. `trust`: the result of its trust policy, None without one."""
     return replace(_placement(module, info, policy, facts, ""), signatures=_signatures(trust))
 

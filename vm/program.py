@@ -32,7 +32,7 @@ from .load_times import LoadTimes
 from .loader import Loader, ModuleCheck
 from .memory import Memory
 from .native import Functions, NativeModule, native_modules
-from .opening import admission_under, first_program, folder, open_module, open_share
+from .opening import admission_under, first_program, folder_of, open_module, open_share
 from .parallel_builds import building
 from .program_arrays import ProgramArrays
 from .program_context import LoadedProgram, ModuleSource, ProgramContext
@@ -92,7 +92,7 @@ class Program(LoadedProgram, ProgramArrays):
         try:
             if self.device.streaming is not None:
                 self.device.streaming.prepare(self.device, sum(export.slot_bytes for export in self.exports))
-            self._load = self._loading(context, times)
+            self._load = self._load_statistics(context, times)
         except BaseException as error:
             context.close()
             if isinstance(error, HAL_ERRORS):
@@ -182,9 +182,9 @@ class Program(LoadedProgram, ProgramArrays):
 
         Reading the pickle loads the module again, without policy and `allow_native_code` (`pickling.py`).
         """
-        from .pickling import reduced
+        from .pickling import pickle_arguments
 
-        return restored, reduced(self._request)
+        return restored, pickle_arguments(self._request)
 
     def profile(self) -> Profile:
         """The launches up to now; see `profile.py`. `CallerError` unless the program was loaded with
@@ -197,13 +197,13 @@ class Program(LoadedProgram, ProgramArrays):
     def placement(self) -> Placement:
         """The chosen program and variants, and the reasons why others were not chosen; see `placement.py`."""
         from .load_facts import LoadFacts
-        from .placement import placed
+        from .placement import loaded_placement
 
         facts = LoadFacts()
         for context in (self._base, self.context):
             facts.builds |= context.facts.builds
             facts.derived |= context.facts.derived
-        return placed(self.module, self.device.info, self.device.policy, facts, self.trust)
+        return loaded_placement(self.module, self.device.info, self.device.policy, facts, self.trust)
 
     def reopen(self, device: Device | None = None) -> Program:
         """Load the program again if its device was lost; otherwise do nothing. Returns the program itself.
@@ -222,7 +222,7 @@ class Program(LoadedProgram, ProgramArrays):
             self.context.lock.refuse()
         request = self._request
         with request.lock:
-            lost = self._loss()
+            lost = self._lost_error()
             if lost is None:
                 return self
             request.check_device(device)
@@ -232,7 +232,7 @@ class Program(LoadedProgram, ProgramArrays):
             ).__dict__  # one step: other threads see the old or the new
         return self
 
-    def _loss(self) -> DeviceLost | None:
+    def _lost_error(self) -> DeviceLost | None:
         """The error of the lost device; None if it is not lost."""
         if self._base.lost is not None:
             return self._base.lost
@@ -270,7 +270,7 @@ class Program(LoadedProgram, ProgramArrays):
 
         return ProfiledLog(self._log, self._profiler, context)
 
-    def _loading(self, context: Context, times: LoadTimes) -> dict[str, Any]:
+    def _load_statistics(self, context: Context, times: LoadTimes) -> dict[str, Any]:
         """Warm the program up, unless `build` is "lazy", and give the statistics of the load."""
         cold = "build is lazy"
         if self._request.build == "eager":
@@ -377,7 +377,7 @@ def load(
         offset=offset,
         length=length,
         file=file,
-        folder=folder(module),
+        folder=folder_of(module),
         device=None if isinstance(device, Device) else device or ("" if first_program(modules) else "reference"),
         allow_native_code=allow_native_code,
         natives=_several(natives),
@@ -434,7 +434,7 @@ def load_request(request: Request, device: Device | None, frames: int, times: Lo
             from .imported_modules import check_before_verifying, load_modules
 
             imported = load_modules(
-                request.modules, share.sibling(), partial(load, progress=progress, **request.further)
+                request.modules, share.sibling(), partial(load, progress=progress, **request.module_options)
             )
             check = check_before_verifying(imported, check)
         with times.stage("verify"):

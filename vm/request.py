@@ -69,7 +69,7 @@ class Request:
     _bound: tuple[ParameterValues, int] | None = None
 
     @property
-    def further(self) -> dict[str, Any]:
+    def module_options(self) -> dict[str, Any]:
         """The arguments of `load` for the files among `modules`, which get the same policy and limits."""
         calls = self.calls
         return {

@@ -25,7 +25,7 @@ def choose_program(module: Module, info: DeviceInfo) -> int:
     """
     reasons = []
     for ordinal, row in enumerate(module.programs):
-        reason = _lacking(module, row, info)
+        reason = _program_refusal(module, row, info)
         if not reason:
             return ordinal
         reasons.append(f"{shorten(module.strings[row.name])} ({reason})")
@@ -36,7 +36,7 @@ def choose_program(module: Module, info: DeviceInfo) -> int:
 
 def explain_programs(module: Module, info: DeviceInfo) -> list[tuple[str, str]]:
     """The name of each program, in order, and the reason why it cannot run; empty if it can."""
-    return [(module.strings[row.name], _lacking(module, row, info)) for row in module.programs]
+    return [(module.strings[row.name], _program_refusal(module, row, info)) for row in module.programs]
 
 
 def skipped_programs(module: Module, ordinal: int, info: DeviceInfo) -> list[tuple[str, str]]:
@@ -44,10 +44,10 @@ def skipped_programs(module: Module, ordinal: int, info: DeviceInfo) -> list[tup
     found = []
     for row in module.programs[:ordinal]:
         profile = _profile(module.strings[row.profile])
-        if isinstance(profile, str) or _lacking_declared(profile, info) or profile.format not in info.formats:
+        if isinstance(profile, str) or _missing_profile_features(profile, info) or profile.format not in info.formats:
             continue
-        if not _lacking_features(row.features, info):
-            found.append((module.strings[row.name], _lacking(module, row, info)))
+        if not _missing_features(row.features, info):
+            found.append((module.strings[row.name], _program_refusal(module, row, info)))
     return found
 
 
@@ -57,7 +57,7 @@ def explain_variants(module: Module, row: Executable, info: DeviceInfo) -> list[
     return [(variant, _variant_refusal(module, variant, info)) for variant in variants]
 
 
-def _lacking(module: Module, row: Program, info: DeviceInfo) -> str:
+def _program_refusal(module: Module, row: Program, info: DeviceInfo) -> str:
     """The reason why a program cannot run; empty if it can."""
     name = module.strings[row.profile]
     profile = _profile(name)
@@ -65,17 +65,19 @@ def _lacking(module: Module, row: Program, info: DeviceInfo) -> str:
         return profile
     if profile.format not in info.formats:
         return f"wants {profile.format}, the device runs {', '.join(info.formats) or 'nothing'}"
-    if profile.features and (reason := _lacking_declared(profile, info)):
+    if profile.features and (reason := _missing_profile_features(profile, info)):
         return reason
     if row.bytecode_minor > BYTECODE_MINOR:
         return needs("bytecode", row.bytecode_minor, BYTECODE_MINOR)
     if row.devices != 1:
         return f"wants {row.devices} devices, this version runs on 1"
     if row.features:
-        reason = _lacking_features(row.features, info)
+        reason = _missing_features(row.features, info)
         if reason:
             return reason
-    return _unusable_executable(module, row, info) or ("" if module.container.complete else _taken_out(module, row))
+    return _unusable_executable(module, row, info) or (
+        "" if module.container.complete else _missing_constant(module, row)
+    )
 
 
 def _profile(name: str) -> Profile | str:
@@ -86,13 +88,13 @@ def _profile(name: str) -> Profile | str:
         return f"its profile {shorten(name)} cannot be used: {error}"
 
 
-def _lacking_declared(profile: Profile, info: DeviceInfo) -> str:
+def _missing_profile_features(profile: Profile, info: DeviceInfo) -> str:
     """The reason why the device lacks features of another package's profile; empty if it has them."""
     missing = sorted(profile.features - info.features)
     return f"wants {', '.join(missing)}, which the device lacks" if missing else ""
 
 
-def _lacking_features(bits: int, info: DeviceInfo) -> str:
+def _missing_features(bits: int, info: DeviceInfo) -> str:
     """The reason why the device lacks features; empty if it has them. `bits`: the features, as the file has them."""
     unknown = bits >> len(FEATURES) << len(FEATURES)
     if unknown:
@@ -101,7 +103,7 @@ def _lacking_features(bits: int, info: DeviceInfo) -> str:
     return f"wants {', '.join(missing)}, which the device lacks" if missing else ""
 
 
-def _taken_out(module: Module, row: Program) -> str:
+def _missing_constant(module: Module, row: Program) -> str:
     """The reason if a constant of the program was taken out of the file; empty if not."""
     constants = module.constants[row.constants_start : row.constants_end]
     missing = next((constant.segment for constant in constants if module.missing(constant.segment)), None)
@@ -111,7 +113,7 @@ def _taken_out(module: Module, row: Program) -> str:
 def _unusable_executable(module: Module, row: Program, info: DeviceInfo) -> str:
     """The reason why an executable has no variant that can run; empty if each has one."""
     executables = module.executables[row.executables_start : row.executables_end]
-    if module.container.complete and _first_ones_run(module, executables, info):
+    if module.container.complete and _first_variants_run(module, executables, info):
         return ""
     for executable in executables:
         reason = _no_variant(module, executable, info)
@@ -120,7 +122,7 @@ def _unusable_executable(module: Module, row: Program, info: DeviceInfo) -> str:
     return ""
 
 
-def _first_ones_run(module: Module, executables: Sequence[Executable], info: DeviceInfo) -> bool:
+def _first_variants_run(module: Module, executables: Sequence[Executable], info: DeviceInfo) -> bool:
     """Whether the first variant of each executable can run, the usual case. Equal requirements are compared once."""
     most, variants, kinds = 0, module.variants, set()
     for _, start, end, _, _ in executables:
@@ -129,10 +131,10 @@ def _first_ones_run(module: Module, executables: Sequence[Executable], info: Dev
         features, format, _, _, _, shared, minor = variants[start]
         kinds.add((features, format, minor))
         most = max(most, shared)
-    return not any([_refusal(module, kind, most, info) for kind in kinds])
+    return not any([_requirements_refusal(module, kind, most, info) for kind in kinds])
 
 
-def _refusal(module: Module, kind: tuple[int, int, int], shared: int, info: DeviceInfo) -> str:
+def _requirements_refusal(module: Module, kind: tuple[int, int, int], shared: int, info: DeviceInfo) -> str:
     """The reason why a variant cannot run on the device; empty if it can. `kind`: its features, format and the format's
     minor version. `shared`: its bytes of shared memory.
     """
@@ -145,14 +147,14 @@ def _refusal(module: Module, kind: tuple[int, int, int], shared: int, info: Devi
         return needs(name, minor, known)
     if shared > info.limits.shared_memory_bytes:
         return f"{name}: wants {shared} bytes of shared memory, the device has {info.limits.shared_memory_bytes}"
-    lacking = _lacking_features(features, info) if features else ""
+    lacking = _missing_features(features, info) if features else ""
     return lacking and f"{name}: {lacking}"
 
 
 def _variant_refusal(module: Module, row: Variant, info: DeviceInfo) -> str:
     if not module.container.complete and module.missing(row.payload):
         return f"its segment {row.payload} was taken out of this file"
-    return _refusal(module, (row.features, row.format, row.format_minor), row.shared_memory_bytes, info)
+    return _requirements_refusal(module, (row.features, row.format, row.format_minor), row.shared_memory_bytes, info)
 
 
 def _no_variant(module: Module, row: Executable, info: DeviceInfo) -> str:

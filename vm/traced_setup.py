@@ -193,7 +193,7 @@ class SetupTrace:
 
     def __init__(self, code: Code) -> None:
         link = Link(code.link.names, [_HAL.find(name) for name in code.link.names])
-        self._code = code.linked(link)
+        self._code = code.relinked(link)
         self.length = code.length  #: in units of fuel
 
     def run(

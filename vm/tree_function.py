@@ -13,7 +13,7 @@ from .exports import Export
 from .function import Function
 from .on_device import Donated, DonatedPlaces
 from .scalars import ScalarFunction
-from .trees import builder, flatten, flattener, written
+from .trees import builder, flatten, flattener, tree_text
 
 if TYPE_CHECKING:
     import inspect
@@ -150,10 +150,10 @@ class TreeFunction:
 
     def __repr__(self) -> str:
         trees, arguments = self.trees, self.export.arguments
-        shown = [f"{name}: {written(node, arguments)}" for name, node in trees.parameters]
+        shown = [f"{name}: {tree_text(node, arguments)}" for name, node in trees.parameters]
         if trees.keywords:
             shown.insert(len(shown) - trees.keywords, "*")
-        result = written(trees.result, self.export.results)
+        result = tree_text(trees.result, self.export.results)
         return shorten(f"<TreeFunction {self.name}({', '.join(shown)}) -> {result}", _MAX_SHOWN) + ">"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -52,10 +52,10 @@ def _flatten_record(node: Record, value: Any, path: str, found: list[Any]) -> No
     if type(value) is dict and "place" not in node.accessors or set(node.fields) == _keys(value):
         expected = [name for name, child in zip(node.fields, node.children, strict=True) if not is_static(child)]
         missing = [name for name in expected if name not in value]
-        further = [name for name in value if name not in node.fields]
-        if missing or further:
+        unexpected = [name for name in value if name not in node.fields]
+        if missing or unexpected:
             fields = f"the fields of {node.name} ({', '.join(expected)})"
-            raise CallerTypeError(f"{path}: expected {fields}, the dict {_difference(missing, further)}")
+            raise CallerTypeError(f"{path}: expected {fields}, the dict {_difference(missing, unexpected)}")
         for name, child in zip(node.fields, node.children, strict=True):
             flatten(child, value.get(name), f"{path}[{name!r}]", found)
         return
@@ -101,15 +101,15 @@ def _check_keys(node: Keyed, value: Any, path: str) -> None:
         raise CallerTypeError(f"{path}: expected a dict, got {_kind(value)}")
     rows = zip(node.keys, node.children, strict=True)
     missing = [key for key, child in rows if key not in value and not is_static(child)]
-    further = [key for key in value if key not in node.keys]
-    if missing or further:
-        raise CallerTypeError(f"{path}: the dict {_difference(missing, further)}")
+    unexpected = [key for key in value if key not in node.keys]
+    if missing or unexpected:
+        raise CallerTypeError(f"{path}: the dict {_difference(missing, unexpected)}")
 
 
-def _difference(missing: Sequence[Any], further: Sequence[Any]) -> str:
+def _difference(missing: Sequence[Any], unexpected: Sequence[Any]) -> str:
     """The missing and the unexpected keys of a dict, in words."""
     said = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
-    said += [f"has {', '.join(map(repr, further))} besides"] if further else []
+    said += [f"has {', '.join(map(repr, unexpected))} besides"] if unexpected else []
     return " and ".join(said)
 
 
@@ -124,14 +124,14 @@ def flattener(nodes: Sequence[Node]) -> Callable[[Sequence[Any]], list[Any] | No
         try:
             for step, value in zip(steps, values):  # noqa: B905  one per parameter
                 step(value, found)
-        except _Unusual:
+        except _NotPlain:
             return None
         return found if _ARRAYS.issuperset(map(type, found)) else None
 
     return arrays
 
 
-class _Unusual(Exception):
+class _NotPlain(Exception):
     """A value is not a plain container of the right form."""
 
 
@@ -161,7 +161,7 @@ def _keyed_collector(keys: tuple[Any, ...], children: Sequence[_Collector]) -> _
 
     def collect(value: Any, found: list[Any]) -> None:
         if type(value) is not dict or len(value) != len(rows):
-            raise _Unusual
+            raise _NotPlain
         try:
             if holds_arrays:
                 found += [value[key] for key in keys]
@@ -169,7 +169,7 @@ def _keyed_collector(keys: tuple[Any, ...], children: Sequence[_Collector]) -> _
             for key, child in rows:
                 child(value[key], found)
         except KeyError:
-            raise _Unusual from None
+            raise _NotPlain from None
 
     return collect
 
@@ -177,7 +177,7 @@ def _keyed_collector(keys: tuple[Any, ...], children: Sequence[_Collector]) -> _
 def _items_collector(children: Sequence[_Collector]) -> _Collector:
     def collect(value: Any, found: list[Any]) -> None:
         if type(value) not in (tuple, list) or len(value) != len(children):
-            raise _Unusual
+            raise _NotPlain
         for child, one in zip(children, value):  # noqa: B905  the lengths were compared
             child(one, found)
 
@@ -185,7 +185,7 @@ def _items_collector(children: Sequence[_Collector]) -> _Collector:
 
 
 def _refuse(value: Any, found: list[Any]) -> None:
-    raise _Unusual
+    raise _NotPlain
 
 
 def _collect_nothing(value: Any, found: list[Any]) -> None:
@@ -194,7 +194,7 @@ def _collect_nothing(value: Any, found: list[Any]) -> None:
 
 def _collect_none(value: Any, found: list[Any]) -> None:
     if value is not None:
-        raise _Unusual
+        raise _NotPlain
 
 
 #: classes of values that are surely arrays
@@ -226,7 +226,7 @@ def _dict_builder(keys: Sequence[Any], children: Sequence[Node]) -> Callable[[Se
     return lambda arrays: {key: child(arrays) for key, child in rows}
 
 
-def written(node: Node, values: Sequence[object]) -> str:
+def tree_text(node: Node, values: Sequence[object]) -> str:
     """A tree as text, with a value for each leaf: `{'w': f32[4,3], 'parts': (f32[3], None)}`."""
     match node:
         case Leaf(place):
@@ -234,15 +234,15 @@ def written(node: Node, values: Sequence[object]) -> str:
         case Nothing():
             return "None"
         case Items(is_tuple, children):
-            inner = ", ".join([written(child, values) for child in children])
+            inner = ", ".join([tree_text(child, values) for child in children])
             if not is_tuple:
                 return f"[{inner}]"
             return f"({inner},)" if len(children) == 1 else f"({inner})"
         case Keyed(keys, children):
-            rows = [f"{key!r}: {written(child, values)}" for key, child in zip(keys, children, strict=True)]
+            rows = [f"{key!r}: {tree_text(child, values)}" for key, child in zip(keys, children, strict=True)]
             return f"{{{', '.join(rows)}}}"
         case Record(name, fields, _, children):
-            rows = [f"{field}={written(child, values)}" for field, child in zip(fields, children, strict=True)]
+            rows = [f"{field}={tree_text(child, values)}" for field, child in zip(fields, children, strict=True)]
             return f"{name}({', '.join(rows)})"
         case Static():
             return "..."

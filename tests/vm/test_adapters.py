@@ -11,7 +11,7 @@ import pytest
 
 from orchestrion.schema.dtypes import BY_NAME, DType, of_numpy
 from orchestrion.schema.safetensors import TensorFile, Values, open_bytes, open_file, pieces
-from orchestrion.vm.adapters import adapted, parameters_in, update_of
+from orchestrion.vm.adapters import apply_updates, parameters_in, update_of
 
 Array = np.ndarray[Any, Any]
 
@@ -35,7 +35,7 @@ def whole(seed: int, *shape: int, dtype: Any = np.float32) -> Array:
 def changed(weights: Array, *files: TensorFile, name: str = "w") -> Array:
     row = _row(weights)
     updates = [update_of(file, name, row, weights.shape) for file in files]
-    found = adapted(memoryview(weights.tobytes()), row, updates)
+    found = apply_updates(memoryview(weights.tobytes()), row, updates)
     assert found.readonly
     return np.frombuffer(found, weights.dtype).reshape(weights.shape)
 
@@ -157,7 +157,7 @@ def test_the_memory_of_the_sum_begins_at_a_page() -> None:
     updates = [
         update_of(adapter({"w.lora_A": whole(2, 1, 9), "w.lora_B": whole(3, 7, 1)}), "w", BY_NAME["f32"], (7, 9))
     ]
-    found = adapted(memoryview(bytes(252)), BY_NAME["f32"], updates)
+    found = apply_updates(memoryview(bytes(252)), BY_NAME["f32"], updates)
     assert np.frombuffer(found, np.uint8).ctypes.data % 4096 == 0
 
 

@@ -136,7 +136,7 @@ def _call(site: Site, ordinal: int, args: tuple[int, ...], results: tuple[int, .
             call.refuel()
         stack = call.stack
         if len(stack) >= call.depth or call.free_registers < weight:
-            raise call.too_deep()
+            raise call.depth_error()
         entry = callee.entry()  # before the template is copied: building the code adds constants to it
         frame = callee.template.copy()
         for parameter, register in pairs:
